@@ -143,15 +143,21 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
         if (~np.isnan(values)).sum() > 1 and np.nanmax(values) - np.nanmin(values) > least:
             mine = tree.players[player]
             by_ply.setdefault(int(mine.plies[rows[0]]), []).append((mine.states[rows[:1]], player, values, played))
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
     waiting = {ply: rng.permutation(len(some)).tolist() for ply, some in by_ply.items()}
+    found, plies = [], []
     while len(found) < number and any(waiting.values()):
         for ply in sorted(waiting):
             if len(found) < number and waiting[ply]:
-                found.append((ply, *by_ply[ply][waiting[ply].pop()]))
+                found.append(by_ply[ply][waiting[ply].pop()])
+                plies.append(ply)
     if len(found) < number:
         raise ValueError(f"only {len(found)} of {number} positions of {game} have an action that loses {least:g}")
-    plies, states, players, values, played = zip(*found, strict=True)
     return Positions(
-        np.concatenate(states), np.array(players), np.array(plies), np.stack(values), False, np.stack(played)
+        np.concatenate([state for state, *_ in found]),
+        np.array([player for _, player, *_ in found]),
+        np.array(plies),
+        np.stack([each for _, _, each, _ in found]),
+        False,
+        np.stack([each for *_, each in found]),
     )

@@ -76,13 +76,13 @@ class QuestionSet:
 
     def draw(self) -> Positions:
         """The positions; raises ValueError if they are not those of this version any more."""
-        game, how = self.load(), {"least": self.least, "seed": self.seed}
+        game, least, seed = self.load(), self.least, self.seed
         if self.remaining is not None:
-            drawn = draw_endings(game, self.positions, remaining=self.remaining, **how)
+            drawn = draw_endings(game, self.positions, least=least, seed=seed, remaining=self.remaining)
         elif self.iterations is not None:
-            drawn = draw_information_sets(game, self.positions, iterations=self.iterations, **how)
+            drawn = draw_information_sets(game, self.positions, least=least, seed=seed, iterations=self.iterations)
         else:
-            drawn = draw_positions(game, self.positions, **how)
+            drawn = draw_positions(game, self.positions, least=least, seed=seed)
         if (digest := digest_of(game, drawn)) != self.digest:
             raise ValueError(
                 f"the questions {self.name!r} of version {self.version} cannot be drawn: their digest is {digest}, not "
