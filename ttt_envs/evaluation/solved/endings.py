@@ -88,7 +88,7 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
     after.step(actions)
     # A search does not look at an action that is the only one, so these are played first.
     while True:
-        masks = np.stack([after.masks(each) for each in range(game.num_players)]).any(axis=0)
+        masks: np.ndarray = np.logical_or.reduce([after.masks(each) for each in range(game.num_players)])
         forced = np.flatnonzero(~after.done & (masks.sum(axis=1) == 1))
         if not forced.size:
             break
@@ -145,7 +145,8 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
             by_ply.setdefault(int(mine.plies[rows[0]]), []).append((mine.states[rows[:1]], player, values, played))
     rng = np.random.default_rng(seed)
     waiting = {ply: rng.permutation(len(some)).tolist() for ply, some in by_ply.items()}
-    found, plies = [], []
+    found: list[tuple[np.ndarray, int, np.ndarray, np.ndarray]] = []
+    plies: list[int] = []
     while len(found) < number and any(waiting.values()):
         for ply in sorted(waiting):
             if len(found) < number and waiting[ply]:
