@@ -30,7 +30,7 @@ LENGTH, EPOCHS, PARTS = 1_000, 6, 4
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
-parallel = ttt_envs.make_parallel(GAME)
+parallel = ttt_envs.make_parallel(GAME, dtype="float32")
 env = PettingZooWrapper(parallel, use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP, seed=0)
 check_env_specs(env)
 features, actions = parallel.game.observation_size, parallel.wait + 1
@@ -39,9 +39,6 @@ features, actions = parallel.game.observation_size, parallel.wait + 1
 class Net(nn.Sequential):
     def __init__(self, outputs):
         super().__init__(nn.Linear(features, 128), nn.Tanh(), nn.Linear(128, 128), nn.Tanh(), nn.Linear(128, outputs))
-
-    def forward(self, observation):
-        return super().forward(observation.float())
 
 
 net, seen = Net(actions), ("agents", "observation", "observation")

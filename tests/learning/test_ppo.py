@@ -20,7 +20,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import ttt_envs
 from training import demo
-from ttt_envs import agents
+from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import FORMAT, load_network
 from ttt_envs.cli import main
 from ttt_envs.evaluation.best_play import measure as measure_regret
@@ -109,6 +109,38 @@ def test_planes_can_be_trained_on(tmp_path: Path) -> None:
 
 
 # --- metrics ---
+
+
+@pytest.mark.parametrize("encoding", ["flat", "planes"])
+def test_a_policy_with_a_history(tmp_path: Path, encoding: str) -> None:
+    """It is kept in the run, read when it is resumed, and by the agents that play the network."""
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    changes = {**DICE, "history": 2, "encoding": encoding}
+    train(tiny(tmp_path, **changes))
+    args = ["--resume", "--out", str(tmp_path), "--steps", "640", "--quiet"]
+    config = command_line(Config, "ppo", None, args)
+    assert config.history == 2
+    train(config)
+    agent = agents.load(f"network:{tmp_path}")
+    info = agent.network.info
+    assert (agent.history, info.history, info.steps) == (2, 2, 640)
+    assert info.inputs == np.prod(game.encoded_shape(encoding, 2)) > np.prod(game.encoded_shape(encoding))
+    batch = ttt_envs.Batch(game, 20, seed=0, history=2)
+    first = agents.load("random").act(batch.view())
+    batch.step(first)
+    view = batch.view()
+    policy = ppo.read_snapshot(tmp_path / "network.safetensors").policy(view)
+    assert np.abs(agent.policy(view) - policy).max() < 1e-5
+    assert np.isfinite(agent.value(view)).all()
+    evaluation.play_games(game, [agent, "random"], games=5)
+    with pytest.raises(ValueError, match="0 decisions of the past"):
+        agent.policy(ttt_envs.View(game, batch.states, batch.to_move, np.arange(20)))
+    with pytest.raises(ValueError, match="history"):
+        train(replace(config, history=1, steps=768))
+    with pytest.raises(ValueError, match="trained with history=2"):
+        agents.load(f"lookahead:{tmp_path}").check(game)
+    with pytest.raises(ValueError, match="history=2, which symmetric=true cannot turn"):
+        agents.load(f"network:{tmp_path},symmetric=true")
 
 
 def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -337,6 +369,8 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
             {"exploitability_every": 9, "game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}},
             "two players",
         ),
+        ({"history": 1, "both_sides": True}, "both_sides is for history=0, not 1"),
+        ({"history": 1, "exploitability_every": 9}, "exploitability_every is for history=0"),
         ({"entropy": -0.1}, "entropy must be a number from 0 to 1,000,000, not -0.1"),
         ({"entropy_final": -0.1}, "entropy_final must be a number from 0 to 1,000,000, not -0.1"),
         ({"entropy_final": float("nan")}, "entropy_final must be a number from 0 to 1,000,000, not nan"),

@@ -71,8 +71,8 @@ class NetworkAgent(Agent):
         Raises:
             FileNotFoundError: there is no such path, or there are no snapshots to average.
             BadNetworkFile: the file is damaged, or no network.
-            ValueError: a negative temperature, a share that is not from 0 to 1, or a network that has a value alone,
-                which `lookahead` can play.
+            ValueError: a negative temperature, a share that is not from 0 to 1, a network that has a value alone,
+                which `lookahead` can play, or symmetries for one with a history.
         """
         if not 0 <= average <= 1:
             raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
@@ -88,7 +88,10 @@ class NetworkAgent(Agent):
             temperature = 0.0 if self.head == "q" else 1.0
         within(0.0, 1e6, temperature=temperature)
         self.temperature = temperature
+        if symmetric and info.history:
+            raise ValueError(f"{path} was trained with history={info.history}, which symmetric=true cannot turn")
         self.symmetric = self.equivariant = symmetric
+        self.history = info.history
 
     @property
     def network(self) -> Network:
@@ -99,14 +102,14 @@ class NetworkAgent(Agent):
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations."""
         super().check(game)
         for network in self.networks:
-            network.check(game)
+            network.check(game, past=True)
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises BadNetworkFile for a game that the network was not trained for."""
         masks, probabilities = view.masks, np.zeros(view.masks.shape)
         for network in self.networks:
-            network.check(view.game)
-            values = network.evaluate(view.game, view.observations, self.symmetric)[self.head]
+            network.check(view.game, past=True)
+            values = network.evaluate(view.game, view.encoded(history=self.history), self.symmetric)[self.head]
             probabilities += softmax_rows(values, masks, self.temperature)
         return probabilities / len(self.networks)
 
@@ -116,8 +119,8 @@ class NetworkAgent(Agent):
             return super().action_values(view)
         found = np.zeros(view.masks.shape)
         for network in self.networks:
-            network.check(view.game)
-            found += network.evaluate(view.game, view.observations, self.symmetric)["q"]
+            network.check(view.game, past=True)
+            found += network.evaluate(view.game, view.encoded(history=self.history), self.symmetric)["q"]
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
@@ -126,10 +129,10 @@ class NetworkAgent(Agent):
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))
         for network in self.networks:
-            network.check(view.game)
-            found += network.expected_rewards(view.game, view.observations, view.masks, view.players, self.symmetric)[
-                rows, view.players
-            ]
+            network.check(view.game, past=True)
+            found += network.expected_rewards(
+                view.game, view.encoded(history=self.history), view.masks, view.players, self.symmetric
+            )[rows, view.players]
         return np.where(view.masks.any(axis=1), found / len(self.networks), np.nan)
 
 

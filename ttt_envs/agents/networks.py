@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.blocks import ENCODINGS
+from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.storage.files import existing
@@ -61,6 +61,7 @@ class NetworkInfo:
         squash: the values pass through tanh at the end.
         values: numbers that the value head gives: 1, the expected reward of the observing player, in a game of two
             sides; or one for each player, in turn order from the observing player.
+        history: so many of the player's last decisions stand in an observation, see `Game.layout`.
     """
 
     game: str
@@ -76,6 +77,7 @@ class NetworkInfo:
     separate: bool = False
     squash: bool = False
     values: int = 1
+    history: int = 0
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -113,6 +115,7 @@ class NetworkInfo:
         sizes = {f"hidden[{k}]": size for k, size in enumerate(self.hidden)}
         within(1, MOST, inputs=self.inputs, actions=self.actions, values=self.values, **sizes)
         within(0, 10**18, steps=self.steps)
+        check_history(self.history)
 
 
 class Network:
@@ -166,7 +169,8 @@ class Network:
         return [*self._bodies[body], self._heads[head]]
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """The heads for flat observations int8 (n, size); with `symmetric` their mean over the board's symmetries.
+        """The heads for flat observations int8 (n, size), with the network's history; with `symmetric` their mean over
+        the board's symmetries, for a network without one.
 
         The mean takes as many times longer as there are symmetries.
         """
@@ -186,7 +190,7 @@ class Network:
 
     def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
         if self.info.encoding == "planes":
-            return game.to_planes(observations).reshape(len(observations), game.plane_index.size)
+            return game.to_planes(observations).reshape(len(observations), self.info.inputs)
         return observations
 
     def expected_rewards(
@@ -208,17 +212,23 @@ class Network:
             values = np.where(masks, outputs["q"], -np.inf).max(axis=1).astype(np.float64)[:, None]
         return for_all_players(game, np.clip(values, -1, 1), players)
 
-    def check(self, game: Game) -> None:
-        """Raise BadNetworkFile unless the network was trained for this game's actions and observations.
+    def check(self, game: Game, *, past: bool = False) -> None:
+        """Raise BadNetworkFile unless the network was trained for this game's actions and observations, and with a
+        history only where it is asked with the player's `past`, as by agents that know it.
 
         Other options of the same game are accepted, with a warning: how well a network transfers is worth measuring.
         Those that make no difference (`Game.same_play`) get none.
         """
+        info, needed = self.info, values_of(game)
+        if info.history and not past:
+            raise BadNetworkFile(
+                f"{self.name} was trained with history={info.history}: the agent network plays it, and a search, which "
+                "looks at positions to come, cannot"
+            )
         if self._fits is game:
             return
-        info = self.info
-        needed = values_of(game)
-        reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, encoding=info.encoding)
+        form: dict[str, Any] = {"encoding": info.encoding, "history": info.history}
+        reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, **form)
         if not reason and "value" in info.heads and info.values != needed:
             reason = f"{self.name} gives {info.values} values of a position; {game} needs {needed}"
         if reason:
@@ -235,6 +245,7 @@ def misfit(
     actions: int,
     *,
     encoding: str = "flat",
+    history: int = 0,
 ) -> str:
     """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ that matter.
 
@@ -246,8 +257,9 @@ def misfit(
         inputs: features of an observation then, in the encoding.
         actions: number of actions then.
         encoding: "flat" or "planes".
+        history: decisions of the past in an observation then.
     """
-    now = game.plane_index.size if encoding == "planes" else game.observation_size
+    now = int(np.prod(game.encoded_shape(encoding, history)))
     if (trained, inputs, actions) != (game.id, now, game.num_actions):
         return (
             f"{name} was trained for {trained} with options {options} ({inputs} features, {actions} actions), "

@@ -36,6 +36,7 @@ from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import NetworkInfo, save_network
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.agents.torch_policy import PolicyAgent
+from ttt_envs.core.blocks import MOST_HISTORY
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import fold
@@ -94,6 +95,9 @@ class Config(SelfPlay):
     """Activation function, relu or tanh."""
     encoding: str = "flat"
     """Encoding of observations, flat or planes."""
+    history: Annotated[int, Within(0, MOST_HISTORY)] = 0
+    """Number of the learner's last decisions in an observation, what was seen and chosen, for a policy that remembers.
+    Its mistakes and its exploitability cannot be measured."""
     symmetric: bool = False
     """Measure the policy averaged over the board's symmetries: network:OUT,symmetric=true. This is stronger in
     games in which mirrored positions are equally likely, such as after deals and rolls, and can be weaker in others."""
@@ -109,6 +113,11 @@ class Config(SelfPlay):
         if self.num_envs * self.rollout > MOST_DECISIONS:
             raise ValueError(f"num_envs * rollout must be at most {MOST_DECISIONS:,}, which are kept in memory")
         check_sizes(hidden=self.hidden)
+        if self.history:
+            others = ("symmetric", "both_sides", "exploitability_every", "mistakes_positions", "regret_layouts")
+            for name in others:
+                if getattr(self, name):
+                    raise ValueError(f"{name} is for history=0, not {self.history}")
         choice("activation", self.activation, tuple(ACTIVATIONS))
 
 
@@ -139,7 +148,8 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
         env = both = BothSidesEnv(game, config.num_envs, config.encoding)
         buffer = {"rollout_buffer_class": ZeroSumBuffer, "rollout_buffer_kwargs": {"games": both.games}}
     else:
-        env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), encoding=config.encoding)
+        form: dict[str, Any] = {"encoding": config.encoding, "history": config.history}
+        env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), **form)
     weights = {"entropy": config.entropy, "magnet": config.magnet} if config.magnet else {}
     model = MaskablePPO(
         MagnetPolicy if config.magnet else "MlpPolicy",
@@ -206,6 +216,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
         encoding=config.encoding,
         activation=config.activation,
         separate=True,
+        history=config.history,
     )
     # SB3's names of the same layers; those of activation functions are counted there too.
     tensors = model.policy.state_dict()
@@ -220,7 +231,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
 def read_snapshot(path: Path) -> PolicyAgent:
     """A snapshot as an opponent."""
     net = load_torch_network(path)
-    return PolicyAgent(Logits(net), net.info.encoding)
+    return PolicyAgent(Logits(net), net.info.encoding, history=net.info.history)
 
 
 def train(config: Config) -> Result:
@@ -251,8 +262,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     # The agents: the learner as an opponent of itself, as it is measured, and the average of its past.
     actor = ActorNet(model.policy)
-    current = PolicyAgent(actor, config.encoding)
-    measured = PolicyAgent(actor, config.encoding, symmetric=config.symmetric)
+    current = PolicyAgent(actor, config.encoding, history=config.history)
+    measured = PolicyAgent(actor, config.encoding, symmetric=config.symmetric, history=config.history)
 
     def average() -> tuple[Agent, int]:
         agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)

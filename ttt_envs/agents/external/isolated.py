@@ -30,7 +30,8 @@ class Isolated(ProcessAgent):
 
     In the place of each position the process is handed a world that fits what the player knows, drawn for this purpose:
     all that an agent can ask of a view comes out as it would of the true position. It gets no seed, so that its random
-    choices are not fixed by the seed of a tournament.
+    choices are not fixed by the seed of a tournament. It is asked for actions alone: `action_values` and `value` are
+    NaN, and as it is shown no plies, episodes or ends of games, an agent with a memory plays as if it had none.
     """
 
     name = "isolated"
