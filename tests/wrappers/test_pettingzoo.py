@@ -2,9 +2,9 @@
 
 import inspect
 import pickle
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pettingzoo
@@ -27,38 +27,27 @@ SUPER = "super_tic_tac_toe"
 REGISTRY = hasattr(pettingzoo, "make")  # from PettingZoo 1.27 on
 
 
-def aec_makers() -> dict[str, Callable[..., AECGame]]:
-    makers = {}
+def makers(kind: str) -> list[Any]:
+    """Functions that make an environment, as parameters of a test; by PettingZoo's registry it is the same again."""
+    own, raw = (ttt_envs.make_aec, AECGame) if kind == "aec" else (ttt_envs.make_parallel, ParallelGame)
+    found = {f"toy of {players}": partial(raw, toy_coin.make(players=players)) for players in (2, 3)}
     for game_id in GAME_IDS:
+        found[f"{own.__name__} {game_id}"] = partial(own, ttt_envs.load(game_id, **OPTIONS[game_id][0]))
         if REGISTRY:
-            makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
-                "aec", f"ttt_envs/{i}-v0", **arguments
-            )
-        makers[f"make_aec {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_aec(
-            ttt_envs.load(i, **OPTIONS[i][0]), **arguments
-        )
-    for players in (2, 3):
-        makers[f"toy of {players}"] = lambda p=players, **arguments: AECGame(toy_coin.make(players=p), **arguments)
-    return makers
+            found[f"pettingzoo.make {game_id}"] = partial(pettingzoo.make, kind, f"ttt_envs/{game_id}-v0")
+    slow = [f"pettingzoo.make {game_id}" for game_id in GAME_IDS if game_id != SUPER]
+    return [pytest.param(make, id=name, marks=pytest.mark.slow if name in slow else ()) for name, make in found.items()]
 
 
-def parallel_makers() -> dict[str, Callable[..., ParallelGame]]:
-    makers = {}
+each_aec = pytest.mark.parametrize("make", makers("aec"))
+each_parallel = pytest.mark.parametrize("make", makers("parallel"))
+
+
+@pytest.mark.skipif(not REGISTRY, reason="PettingZoo has a registry from 1.27 on")
+@pytest.mark.parametrize("kind", ["aec", "parallel"])
+def test_every_game_is_in_the_registry(kind):
     for game_id in GAME_IDS:
-        if REGISTRY:
-            makers[f"pettingzoo.make {game_id}"] = lambda i=game_id, **arguments: pettingzoo.make(
-                "parallel", f"ttt_envs/{i}-v0", **arguments
-            )
-        makers[f"make_parallel {game_id}"] = lambda i=game_id, **arguments: ttt_envs.make_parallel(
-            ttt_envs.load(i, **OPTIONS[i][0]), **arguments
-        )
-    for players in (2, 3):
-        makers[f"toy of {players}"] = lambda p=players, **arguments: ParallelGame(toy_coin.make(players=p), **arguments)
-    return makers
-
-
-each_aec = pytest.mark.parametrize("make", aec_makers().values(), ids=aec_makers())
-each_parallel = pytest.mark.parametrize("make", parallel_makers().values(), ids=parallel_makers())
+        assert pettingzoo.make(kind, f"ttt_envs/{game_id}-v0").unwrapped.game is ttt_envs.load(game_id)
 
 
 # --- PettingZoo ---
