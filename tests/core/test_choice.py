@@ -67,6 +67,12 @@ def write_sets(members, out, at):  # type: ignore[no-untyped-def]
     write_set(members, 63, out[2], at)
 
 
+@jit.kernel
+def write_some(members, count, out, at):  # type: ignore[no-untyped-def]
+    """The same of a number of entries that only a call tells."""
+    write_set(members, count, out, at)
+
+
 def test_a_set_is_written_as_its_members() -> None:
     generator = np.random.default_rng(2)
     for kind, step in ((np.int8, 1), (np.bool_, 1), (np.int8, 2)):  # with step 2, the array has gaps
@@ -78,7 +84,7 @@ def test_a_set_is_written_as_its_members() -> None:
                 expected[3 : 3 + count] = [int(members) >> k & 1 for k in range(count)]
                 assert row.tolist() == expected.tolist()
                 again = np.ones(70 * step, kind)[::step]
-                write_set(members, count, again, 3)  # from Python no number is a constant
+                write_some(members, count, again, 3)
                 assert again.tolist() == expected.tolist()
 
 

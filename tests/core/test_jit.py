@@ -381,25 +381,18 @@ def below(number, limit):
     return number < limit
 
 
-@jit.kernel
-@jit.each_constant
-def below_each(number, limit):
-    return number < limit
-
-
 def count_limits(number):
-    return below(number, 1) + below(number, 9) + below_each(number, 1) + below_each(number, 9)
+    return below(number, 1) + below(number, 9)
 
 
-def test_constants_in_calls_share_one_version_unless_each_is_wanted(folder):
-    assert in_next_process(count_limits)(5) == 2
-    for_kernels, for_kernels_each = (each.get_overload.__self__ for each in (below, below_each))
-    assert (len(for_kernels.signatures), len(for_kernels_each.signatures)) == (1, 2)
+def test_constants_in_calls_share_one_version(folder):
+    assert in_next_process(count_limits)(5) == 1
+    assert len(below.get_overload.__self__.signatures) == 1
 
 
 def test_for_kernels_alone_no_code_for_python_is_compiled(folder):
     """A kernel that Python calls too is compiled for either, and gives the same."""
-    assert in_next_process(count_limits)(5) == 2
+    assert in_next_process(count_limits)(5) == 1
     assert not below.signatures
     assert below(5, 9)
     assert len(below.signatures) == 1

@@ -37,7 +37,7 @@ DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-define
 _OPTIONS = "numba.core.options:DefaultOptions"
 _CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
 _WANTED = (
-    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper")),
+    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper")),
     *_CALLS,
 )
 
@@ -74,7 +74,6 @@ _ALLOCATES_NOTHING = "_allocates_nothing"
 # Likewise.
 _INLINED = "_inlined"
 _KEEPS_GIL = "_keeps_gil"
-_EACH_CONSTANT = "_each_constant"
 
 # Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
 _ANEW = "_compiled_anew"
@@ -154,7 +153,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     options = {
         "no_cfunc_wrapper": True,
         "_nrt": not getattr(function, _ALLOCATES_NOTHING, False),
-        "forceinline": getattr(function, _INLINED, False),
+        "inline": "always" if getattr(function, _INLINED, False) else "never",
     }
     nogil = not getattr(function, _KEEPS_GIL, False)
     known: dict[str, Any] = {
@@ -169,8 +168,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
         for_kernels = numba.njit(nogil=True, **{**known, "no_cpython_wrapper": True})(function)
         compiled.get_overload = for_kernels.get_overload
     if _MISSING.isdisjoint(_CALLS):
-        each_constant = getattr(function, _EACH_CONSTANT, False)
-        compiled.get_call_template = _template(for_kernels.get_call_template, each_constant)
+        compiled.get_call_template = _template(for_kernels.get_call_template)
     if name is not None and _KEPT_ON_DISK:
         try:
             compiled._cache = MachineCode(function)
@@ -181,10 +179,8 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     return compiled
 
 
-def _template(template_for: Callable[..., Any], each_constant: bool) -> Callable[..., Any]:
+def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
     """The version that a kernel's call gets; for calls with constants, Numba has another for each number written."""
-    if each_constant:
-        return template_for
     return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
@@ -201,7 +197,8 @@ def allocates_nothing(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Decorator, below `kernel` or on a template: its code stands in each caller, in the place of a call.
 
-    For what is short and called all the time: a call hands over each array as seven numbers.
+    For what is short and called all the time: a call hands over each array as seven numbers. It is typed and optimised
+    with its caller, and not once more by itself.
     """
     setattr(function, _INLINED, True)
     return function
@@ -210,12 +207,6 @@ def inlined(function: Function) -> Function:
 def keeps_gil(function: Function) -> Function:
     """Decorator, on a template: no other thread runs meanwhile. To let them takes longer than what is so short."""
     setattr(function, _KEEPS_GIL, True)
-    return function
-
-
-def each_constant(function: Function) -> Function:
-    """Decorator, below `kernel`: compile a version for each constant in a call, which is faster but compiles longer."""
-    setattr(function, _EACH_CONSTANT, True)
     return function
 
 

@@ -212,7 +212,10 @@ def _mark_plainly(taken: np.ndarray, out: np.ndarray, at: int) -> None:
 
 many = _intrinsic(_many, lambda mask: False)
 _read = _intrinsic(_read_part, None)
-_write = _intrinsic(_put, _put_plainly)
+
+#: (members, count, out, at): write `count` entries, 63 at most, of int8 or bool (n,) from `at` on: whether 0, 1, ...
+#: are in the set. Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.
+write_set = _intrinsic(_put, _put_plainly)
 lowest_bit = _intrinsic(_lowest_bit, lambda x: np.uint64((int(x) & -int(x)).bit_length() - 1))
 set_size = _intrinsic(_size, lambda x: int(x).bit_count())
 
@@ -271,19 +274,6 @@ def nth(members, skip):
 def _above(sums, left):
     """The top bits of the bytes of `sums`, 64 at most each, that are greater than `left`, which is less than 64."""
     return (sums + (_127 - left) * _BYTES) & _TOPS
-
-
-@jit.kernel
-@jit.inlined
-@jit.allocates_nothing
-@jit.each_constant
-def write_set(members, count, out, at):
-    """Write `count` entries, at most 63, of an int8 or bool array (n,) from `at` on: whether 0, 1, ... are in the set.
-
-    The set is a number of which bit k says whether k is in it. Not into a slice of `out`: Numba counts references to
-    it, which takes longer than the writing.
-    """
-    _write(members, count, out, at)
 
 
 @jit.kernel
