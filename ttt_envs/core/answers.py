@@ -39,7 +39,7 @@ def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple
     """The positions of `view` in which actions as from `numbers_of` are not legal, and why not."""
     masks = view.masks
     # Action -1 would read the last column of the mask.
-    for k in np.flatnonzero((actions < 0) | ~masks[np.arange(len(view)), actions]).tolist():
+    for k in ((actions < 0) | ~masks[np.arange(len(view)), actions]).nonzero()[0].tolist():
         player = f"{who} as player {view.players[k]}"
         if actions[k] < 0:
             yield k, f"{player} gave no action (-1) where it has to choose"

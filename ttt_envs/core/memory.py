@@ -42,7 +42,11 @@ class Memory:
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
         """The keyword arguments for a View of these players, int64 (k,), in the games `rows`."""
         known = {} if self.known is None else self.known.of(rows, players)
-        return {"episodes": self.episodes[rows, players], **known}
+        return {"episodes": self.episodes.take(rows * self.episodes.shape[1] + players), **known}
+
+    def looks(self, watchers: Mapping[int, Actor]) -> bool:
+        """Whether `watched` has anything to do: without it records need not be copied for it."""
+        return bool(watchers) or self.known is not None
 
     def watched(
         self, rows: np.ndarray, states: np.ndarray, seeds: np.ndarray, keys: np.ndarray, watchers: Mapping[int, Actor]

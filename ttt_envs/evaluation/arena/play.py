@@ -323,7 +323,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
     watchers = observers(by_number)
     told = {a: agent for a, agent in by_number.items() if type(agent).episodes_over is not Agent.episodes_over}
     for _ in range(game.max_plies + 1):
-        rows = np.flatnonzero(~states["done"])
+        rows = (~states["done"]).nonzero()[0]
         if progress is not None:
             progress(n - len(rows))
         if not len(rows):
@@ -332,7 +332,8 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         offenders: dict[int, list[int]] = {}
         at, by = acting_players(game, states, rows)
         failed: list[tuple[int, int, int, Fault]] = []
-        for a, view, where in memory.watched(rows, states[rows], seeds[rows], seats[rows], watchers):
+        shown = memory.watched(rows, states[rows], seeds[rows], seats[rows], watchers) if memory.looks(watchers) else ()
+        for a, view, where in shown:
             started = time.perf_counter()
             fault = _looked(agents[a], view, strict)
             seconds[a] += time.perf_counter() - started

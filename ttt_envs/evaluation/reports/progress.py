@@ -52,7 +52,8 @@ class Work:
 
     def update(self, done: float, what: str | None = None) -> None:
         """Show that so much is done, and what is being done now."""
-        self._bar.update(self._task, completed=done, description=what)
+        if not self._bar.disable:  # a hidden bar would take the time, too
+            self._bar.update(self._task, completed=done, description=what)
 
     def part(self, before: float, what: str) -> Callable[..., None]:
         """A function to be told what is done of a part of the work, called `what`, which begins after `before`."""
