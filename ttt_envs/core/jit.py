@@ -37,7 +37,7 @@ DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-define
 _OPTIONS = "numba.core.options:DefaultOptions"
 _CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
 _WANTED = (
-    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper")),
+    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper")),
     *_CALLS,
 )
 
@@ -153,7 +153,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     options = {
         "no_cfunc_wrapper": True,
         "_nrt": not getattr(function, _ALLOCATES_NOTHING, False),
-        "inline": "always" if getattr(function, _INLINED, False) else "never",
+        "forceinline": getattr(function, _INLINED, False),
     }
     nogil = not getattr(function, _KEEPS_GIL, False)
     known: dict[str, Any] = {
@@ -197,8 +197,7 @@ def allocates_nothing(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Decorator, below `kernel` or on a template: its code stands in each caller, in the place of a call.
 
-    For what is short and called all the time: a call hands over each array as seven numbers. It is typed and optimised
-    with its caller, and not once more by itself.
+    For what is short and called all the time: a call hands over each array as seven numbers.
     """
     setattr(function, _INLINED, True)
     return function
