@@ -90,8 +90,8 @@ def test_numbers_that_a_function_may_answer(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
-        (None, TypeError, "one whole number, not array(None"),
-        ("4/4", TypeError, "one whole number, not array('4/4'"),
+        (None, TypeError, "one whole number, not None"),
+        ("4/4", TypeError, "one whole number, not '4/4'"),
         (40.0, TypeError, "one whole number"),
         (True, TypeError, "one whole number"),
         ([40, 41], TypeError, "one whole number"),

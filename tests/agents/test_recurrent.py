@@ -7,6 +7,7 @@ import toy_coin
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.mixed import Mixed
+from ttt_envs.core.live import LiveGame
 
 torch = pytest.importorskip("torch")
 contrib = pytest.importorskip("sb3_contrib")
@@ -154,3 +155,16 @@ def test_taken_back_it_begins_anew():
         assert agent.logits(later).argmax() == 1
         assert agent.logits(later).argmax() == 1
     assert agent.logits(first).argmax() == 0
+
+
+def test_it_remembers_a_game_that_is_played_move_by_move():
+    agent, live, asked = agents.from_torch(Counting(), temperature=0), LiveGame.begin(GAME, 0), [0, 0]
+    while not live.over:
+        player = live.asked()[0]
+        if live.ply:
+            agent.logits(live.view(live.acting(0)[0], 0))  # looking back changes nothing of the present
+        view = live.view(player)
+        assert agent.logits(view).argmax() == asked[player] % 9
+        asked[player] += 1
+        live.choose(player, int(np.flatnonzero(view.masks[0])[0]))
+    assert min(asked) > 1

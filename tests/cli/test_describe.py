@@ -10,9 +10,11 @@ import re
 import pytest
 
 import ttt_envs
+from ttt_envs import agents
 from ttt_envs.cli import main
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.terminal import escape, protocol
+from ttt_envs.evaluation.solved.questions import question_sets
 from ttt_envs.registry import options_of
 from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
 
@@ -43,6 +45,30 @@ def test_games_as_data(capsys):
     assert [row["game"] for row in rows] == IDS == [each["game"] for each in found]
     assert [int(row["actions"]) for row in rows] == [ttt_envs.load(each).num_actions for each in IDS]
     assert found[0]["plies"] == ttt_envs.load(IDS[0]).max_plies
+
+
+def test_describe_agents_and_questions_as_data(capsys):
+    def both(*words):
+        assert main([*words, "--csv"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert main([*words, "--json"]) == 0
+        return rows, json.loads(capsys.readouterr().out)
+
+    game = ttt_envs.load("tic_tac_match", players=4)
+    rows, found = both("describe", game.id, "--option", "players=4")
+    assert [row["name"] for row in rows] == list(game.action_names) == [each["name"] for each in found["actions"]]
+    assert {each["name"]: each["value"] for each in found["options"]} == dict(game.options)
+    assert found["legend"] == game.faces.legend != ""
+    rows, found = both("agents", game.id)
+    names = [name for name in agents.known() if name not in ("alphabeta", "oracle", "smmcts", "cfr")]
+    assert {row["agent"] for row in rows} == {each["agent"] for each in found}
+    assert {"random", "greedy", "ismcts"} <= {row["agent"] for row in rows} <= set(names)
+    assert next(each for each in found if each["agent"] == "random")["plays"] == [game.id]
+    rows, found = both("questions")
+    assert [row["set"] for row in rows] == list(question_sets()) == [each["set"] for each in found]
+    assert [int(row["questions"]) for row in rows] == [each.positions for each in question_sets().values()]
+    assert main(["questions", found[0]["set"], "--json"]) == 2
+    assert "a set is written to a file" in capsys.readouterr().err
 
 
 def test_games_has_a_line_for_each(capsys):

@@ -116,3 +116,15 @@ def test_moves_are_taken_back_with_the_rounds_that_they_ended() -> None:
         live.take_back(ply)
         assert live.acting() == [0]
     assert not any(joint[0] >= 0 for joint in live.actions)
+
+
+def test_a_view_is_of_the_game_that_is_played_and_one_of_the_past_is_of_another_game() -> None:
+    game = ttt_envs.load("tic_tac_dice")
+    live, other = LiveGame.begin(game, 0), LiveGame.begin(game, 0)
+    mine = live.asked()[0]
+    episodes = [live.view(mine).episodes]
+    live.choose(mine, live.legal(mine)[0])
+    episodes.append(live.view(mine).episodes)
+    assert np.concatenate(episodes).tolist() == [episodes[0][0]] * 2
+    others = [live.view(1 - mine), other.view(mine), live.view(mine, 0), live.view(mine, 0)]
+    assert len({int(each.episodes[0]) for each in others} | {int(episodes[0][0])}) == 5

@@ -17,7 +17,7 @@ from ttt_envs.drawing import lettering
 from ttt_envs.drawing.frame import HEAD, HEADLINE, WIDTH, without_head
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import png, rasterise
-from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, STYLE, contrast, themed, unlit
+from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, LIT, STYLE, contrast, themed, unlit
 from ttt_envs.testing.positions import random_play
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -93,7 +93,7 @@ def poor_contrasts(svg: str, theme: str) -> list[str]:
 
     svg = themed(svg, theme)
     opening = split(svg).opening()
-    inks = {pair[theme == "dark"] for pair in INKS.values()}
+    inks = {pair[theme == "dark"] for pair in (*INKS.values(), *LIT.values())}
     canvas, found = None, []
     painted: dict[str, np.ndarray] = {}  # where each ink has been used
     for element, fill, stroke in leaves(svg):

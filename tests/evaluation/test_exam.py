@@ -16,6 +16,7 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.solved.endings import draw_endings
 from ttt_envs.evaluation.solved.positions import measure
 from ttt_envs.evaluation.solved.questions import question_sets, set_of
+from ttt_envs.storage.rows import as_plain
 
 DICE = "dice-round"
 
@@ -164,7 +165,7 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
             out=tmp_path / "exam",
             quiet=True,
         )
-    rows = {agent: row for (_, agent), row in report.rows.items()}
+    rows = {agent: row for (_, agent), row in report.answers.items()}
     assert set(rows) == {"random", "greedy", "trained", first, wrong, "tests/evaluation/test_exam.py:Silent"}
     assert rows["trained"].questions.share <= rows["greedy"].questions.share < rows["random"].questions.share
     assert (rows[wrong].questions.share, rows[wrong].questions.failures) == (1.0, 12)
@@ -182,6 +183,11 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
     assert told[0]["answers"][0]["text"].endswith(f"I play {told[0]['action']}.")
     found = json.loads((tmp_path / "exam" / "results.json").read_text())
     assert [each["agent"] for each in found["rows"]] == list(rows)
+    assert found == as_plain(report.json())
+    flat = {row["agent"]: row for row in report.rows()}
+    assert list(flat) == list(rows)
+    assert (flat[wrong]["share"], flat[wrong]["score_greedy"], flat[wrong]["failed_games"]) == (1.0, 0.0, 4)
+    assert flat["random"]["low"] <= flat["random"]["share"] <= flat["random"]["high"]
 
 
 def test_a_function_that_is_greedy_has_greedys_figures():
@@ -194,7 +200,7 @@ def test_a_function_that_is_greedy_has_greedys_figures():
             return greedy.act(view)
 
     report = evaluation.llm_eval(Scripted(), sets=DICE, questions=60, games=2, quiet=True)
-    by_name = {agent: row for (_, agent), row in report.rows.items()}
+    by_name = {agent: row for (_, agent), row in report.answers.items()}
     assert dataclasses.replace(by_name["scripted"].questions, agent="greedy") == by_name["greedy"].questions
     assert by_name["scripted"].scores == by_name["greedy"].scores
     with pytest.raises(ValueError, match="two agents have one name"):

@@ -528,8 +528,15 @@ def test_the_command_writes_a_table_and_a_picture(folder, tmp_path, capsys):
     assert not capsys.readouterr().err, "the table is where the oracle looks for it"
     command.BuildTable(out=tmp_path / "elsewhere").run(SWAPS.options, lambda what, share: None)
     assert (tmp_path / "elsewhere").read_bytes() == path.read_bytes()
-    with pytest.raises(ValueError, match="comes with the package: give --out"):
-        command.BuildTable().run(GAME.options, lambda what, share: None)
+
+
+def test_the_command_says_what_is_in_the_table_that_comes_with_the_package(folder, monkeypatch):
+    monkeypatch.setattr(command, "build_table", None)
+    before = tables.SHIPPED.read_bytes()
+    printed = command.BuildTable().run(GAME.options, lambda what, share: None)
+    assert "opening on b2: won in 145 plies" in printed
+    assert "--out FILE builds it anew" in printed
+    assert tables.SHIPPED.read_bytes() == before
 
 
 @pytest.mark.parametrize(

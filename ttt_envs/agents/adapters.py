@@ -55,7 +55,8 @@ class FunctionAgent(Agent):
             # Copies: a function that changes what it is given must not change what others see.
             answer = np.asarray(self.function(observations[i].copy(), masks[i].astype(np.int8)))
             if answer.size != 1 or answer.dtype.kind not in "iu":
-                raise TypeError(f"agent {self.name} must answer one whole number, not {answer!r}")
+                given = repr(answer.item()) if answer.size == 1 else f"an array of shape {answer.shape}"
+                raise TypeError(f"agent {self.name} must answer one whole number, not {given}")
             if not 0 <= answer.item() < view.game.num_actions:
                 raise ValueError(
                     f"agent {self.name} must answer a number from 0 to {view.game.num_actions - 1}, not {answer.item()}"

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ttt_envs import registry
-from ttt_envs.cli.common import GameArguments
+from ttt_envs.cli.common import GameArguments, Printing
 from ttt_envs.cli.layout import entries, indented, paragraphs
 from ttt_envs.core.options import Parameter, as_text, parameters
+from ttt_envs.storage.rows import Listed
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.game import Game
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agents(GameArguments):
+class Agents(GameArguments, Printing):
     """List the agents: what each does, which games it plays, and its parameters."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME]", help_behavior_hint="(default: all)")] = (
@@ -32,10 +33,12 @@ class Agents(GameArguments):
         if self.option and not self.game:
             raise ValueError("--option needs the game that it belongs to: ttt agents GAME --option name=value")
         games = [self.load()] if self.game else [registry.load(game_id) for game_id in registry.GAMES]
-        for name, found in agents.known().items():
-            plays = _games_of(found, name, games)
-            if self.game and plays == []:
-                continue
+        listed = [(name, found, _games_of(found, name, games)) for name, found in agents.known().items()]
+        if self.game:
+            listed = [each for each in listed if each[2] != []]
+        if self.printed(Listed([_row(*each) for each in listed]), lambda: [_data(*each) for each in listed]):
+            return
+        for name, found, plays in listed:
             print("\n".join(paragraphs(f"- {name}: {_summary(found)}")))
             if plays is None:
                 print("\n".join(indented("plays: depends on its parameters")))
@@ -52,6 +55,23 @@ _USE = (
     "Parameters follow the name: mcts:simulations=1000,exploration=1.2. Agents of your own are named as "
     "my_agent.py:Name or package.module:Name."
 )
+
+
+def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
+    """One agent for programs; `plays` is None where that depends on its parameters."""
+    return {
+        "agent": name,
+        "does": _summary(found),
+        "plays": plays,
+        "parameters": [{"parameter": named, "meaning": meaning} for named, meaning in _parameters(found)],
+    }
+
+
+def _row(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
+    """The same as plain values."""
+    data = _data(name, found, plays)
+    parameters = "; ".join(each["parameter"] for each in data["parameters"])
+    return {**data, "plays": None if plays is None else " ".join(plays), "parameters": parameters}
 
 
 def _summary(found: Any) -> str:

@@ -5,15 +5,16 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ttt_envs.cli.common import GameArguments
+from ttt_envs.cli.common import GameArguments, Printing
 from ttt_envs.cli.layout import entries, paragraphs, table
 from ttt_envs.core.options import Parameter, as_text
 from ttt_envs.registry import options_of
+from ttt_envs.storage.rows import Listed
 from ttt_envs.storage.tables import TableMissing, without_building
 
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
@@ -24,8 +25,11 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Describe(GameArguments):
-    """Explain a game: rules, options, actions, observation, and what is known of best play."""
+class Describe(GameArguments, Printing):
+    """Explain a game: rules, options, actions, observation, and what is known of best play.
+
+    JSON has all of it; CSV the actions, a line each.
+    """
 
     seed: int = 0
     """Seed of the start position that is shown."""
@@ -34,16 +38,46 @@ class Describe(GameArguments):
         """Print one section after the other."""
         game = self.load()
         state = game.new_state(self.seed)
+        names = [{"number": k, "name": name} for k, name in enumerate(game.action_names)]
+        if self.printed(Listed(names), lambda: {**_data(game, state), "actions": names}):
+            return
         print(f"{game.title} ({game.id})\n")
         print("\n".join(paragraphs(". ".join(_facts(game)) + ".")))
-        _show("A start position", _position(game, state[0]))
-        _show("Rules", paragraphs(game.rules_text or "The game comes without a text of its rules."))
+        _show("A start position", chain(_position(game, state[0]), paragraphs(game.faces.legend)))
+        _show("Rules", paragraphs(game.faces.rules_text or "The game comes without a text of its rules."))
         _show("Options (--option name=value ...)", _options(game, options_of(self.game)))
         _show(f"Actions: {game.num_actions}", _actions(game))
         _show(f"Observation: {game.observation_size} features, each 0 or 1", _observation(game))
         _show("Best play", _best_play(game, state))
         more = f"`ttt agents {game.id}` lists the agents that play it, `ttt play {game.id}` starts a game."
         print("", *paragraphs(more), sep="\n")
+
+
+def _data(game: "Game", state: Any) -> dict[str, Any]:
+    """What is printed, for programs; the actions apart."""
+    return {
+        "id": game.id,
+        "title": game.title,
+        "players": game.player_names,
+        "teams": game.teams,
+        "stochastic": game.stochastic,
+        "hidden_information": game.hidden_information,
+        "simultaneous": game.simultaneous,
+        "max_plies": game.max_plies,
+        "symmetries": len(game.symmetries),
+        "start": game.format_state(state[0], max(int(state[0]["to_move"]), 0) if game.hidden_information else None),
+        "legend": game.faces.legend,
+        "rules": game.faces.rules_text,
+        "options": [
+            {"name": each.name, "value": game.options[each.name], "default": each.default, "meaning": each.meaning}
+            for each in options_of(game.id)
+        ],
+        "action_format": game.faces.action_format,
+        "observation": [
+            {"block": block.name, "shape": block.shape, "meaning": block.meaning} for block in game.observation_layout
+        ],
+        "best_play": " ".join(_best_play(game, state)),
+    }
 
 
 def _show(title: str, lines: Iterator[str]) -> None:

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import tyro
 
+from ttt_envs.cli.common import Printing
 from ttt_envs.cli.shell import DONE, INTERRUPTED
 from ttt_envs.storage.files import unused
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlmEval:
+class LlmEval(Printing):
     """Ask language models, or any agents, fixed questions with exact answers, and let them play fixed games.
 
     The agents random and greedy, and the one that is shipped for each game, are asked the same.
@@ -34,9 +35,11 @@ class LlmEval:
         """Ask the agents; returns the exit status."""
         from ttt_envs.evaluation.solved.exam import llm_eval
 
+        self.check_form()
         out = self.out or unused(Path("runs") / "llm-eval", numbered=True)
         report = llm_eval(
             self.agents, sets=self.sets, questions=self.questions, games=self.games, seed=self.seed, out=out
         )
-        report.show()
+        if not self.printed(report, report.json):
+            report.show()
         return DONE if report.complete else INTERRUPTED

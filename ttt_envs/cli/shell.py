@@ -19,8 +19,10 @@ from ttt_envs.storage.outside import printable
 DONE, ERROR, INTERRUPTED = 0, 2, 130
 
 
-def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str) -> Any:
-    """An object of the dataclass that the first word names, made of the other words.
+def parse(
+    commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str, default: Any = None
+) -> Any:
+    """An object of the dataclass that the first word names, made of the other words; `default` has what they leave out.
 
     Raises ValueError for a first word or an option that is not known, with what may have been meant, and SystemExit for
     another wrong line, and for help.
@@ -33,6 +35,8 @@ def parse(commands: Mapping[str, Any], arguments: Sequence[str], program: str, d
     if is_dataclass(commands.get(word)):
         program = f"{program} {word}"
         _check_options(program, options_of(commands[word]), arguments[1:])
+        if default is not None:  # a flag that is on already may be given again
+            return tyro.cli(commands[word], prog=program, args=list(arguments[1:]), config=config[:1], default=default)
         return tyro.cli(commands[word], prog=program, args=list(arguments[1:]), config=config)
     return tyro.extras.subcommand_cli_from_dict(
         dict(commands), args=list(arguments), prog=program, description=description, config=config

@@ -1,9 +1,10 @@
 """`ttt tournament`: games of agents against each other, and their ratings."""
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -51,32 +52,31 @@ class Tournament(MeasuringAgents):
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "Tournament | None":
         """With --resume or --add, the tournament of the folder: what is not given is as it was."""
-        words = list(arguments)
-        given = [word.partition("=")[0] for word in words]
-        if not {"--resume", "--add"} & set(given) or {"-h", "--help"} & set(given):
+        early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        early.add_argument("--resume", action="store_true")
+        early.add_argument("--add", nargs="*")
+        early.add_argument("--agents", nargs="*")
+        early.add_argument("--out", type=Path)
+        known, _ = early.parse_known_args(arguments)
+        if not (known.resume or known.add is not None) or {"-h", "--help"} & set(arguments):
             return None
-        if "--out" not in given:
+        if known.out is None:
             raise ValueError("--resume and --add need --out FOLDER, the folder of the tournament")
-        place = given.index("--out")
-        _, equals, folder = words[place].partition("=")
-        if not equals:
-            folder = next(iter(words[place + 1 :]), "")
         from ttt_envs.agents import check_named
         from ttt_envs.evaluation.tournaments.parts import read_settings
 
-        settings, where = read_settings(Path(folder)), f"the tournament in {folder}"
-        game = settings.pop("game")
-        if words[0].startswith("-"):
-            if game not in GAMES:  # the name of a function, which would be run
-                raise ValueError(f"{where} is of {brief(game)!r}, which is not registered: name it after the verb")
-            words.insert(0, game)
-        if "--agents" not in given:
-            check_named(settings["agents"], where, "name all its agents with --agents, in their order", words)
-        for name in ("agents", "option", "games", "seed", "resamples", "chunk", "strict", "record", "isolate", "pairs"):
-            value, flag = settings.get(name), f"--{name}"
-            if flag in given or value in (None, False, [], {}):
-                continue
-            if isinstance(value, dict):
-                value = [f"{key}={text}" for key, text in value.items()]
-            words += [flag, *map(str, value if isinstance(value, list) else [] if value is True else [value])]
-        return parse({"tournament": cls}, ["tournament", *words], "ttt", "Let agents play each other and rate them.")
+        settings, where = read_settings(known.out), f"the tournament in {known.out}"
+        game = settings["game"]
+        if game not in {*GAMES, *arguments}:  # the name of a function, which would be run
+            raise ValueError(f"{where} is of {brief(game)!r}, which is not registered: name it after the verb")
+        if known.agents is None:
+            check_named(settings["agents"], where, "name all its agents with --agents, in their order", arguments)
+        settings["option"] = [f"{name}={text}" for name, text in settings["option"].items()]
+        # Where it is played is not among them: a file must not name a server.
+        names = ["game", "agents", "option", "games", "seed", "resamples", "chunk"]
+        names += ["strict", "record", "isolate", "pairs"]
+        kept: dict[str, Any] = {}
+        for name in names:
+            if (value := settings.get(name)) is not None:
+                kept[name] = tuple(value) if isinstance(value, list) else value
+        return parse({"tournament": cls}, ["tournament", *arguments], "ttt", "", cls(**kept))

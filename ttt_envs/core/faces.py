@@ -25,6 +25,8 @@ class Faces:
         draw: (state record, viewer) -> SVG text.
         action_format: how to read and write the actions' names, for people.
         short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
+        spoken_action_names: these names as people say them, one an action, where the names themselves are codes; or
+            none. The page shows them, and `Game.parse_action` reads them.
         rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
             paragraph and item on a line of its own; empty where nobody has written them.
         legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
@@ -57,6 +59,7 @@ class Faces:
     draw: Callable[[Any, int | None], str]
     action_format: str
     short_action_names: tuple[str, ...] = ()
+    spoken_action_names: tuple[str, ...] = ()
     rules_text: str = ""
     legend: str = ""
     lessons: tuple[Lesson, ...] = ()

@@ -415,7 +415,7 @@ class Game:
     @cached_property
     def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:
         by_name: dict[tuple[str, ...], set[int]] = {}
-        for names in (self.action_names, self.faces.short_action_names):
+        for names in (self.action_names, self.faces.short_action_names, self.faces.spoken_action_names):
             for action, name in enumerate(names):
                 by_name.setdefault(_plain(name), set()).add(action)
         return by_name

@@ -47,6 +47,8 @@ class LiveGame:
         if not 0 <= _whole("episode_seed", episode_seed) < 2**64:
             raise ValueError(f"episode_seed must be from 0 to 2**64-1, not {episode_seed}")
         self.game, self.episode_seed = game, int(episode_seed)
+        # Drawn at random, so that no agent learns the seed from them.
+        self._episodes = np.random.default_rng().integers(2**53, size=game.num_players)
         start = game.prototype.copy()
         game.loops.reset_rows(start, _FIRST, game.prototype, self._seeds)
         self.states = [start]
@@ -140,14 +142,24 @@ class LiveGame:
     def view(self, player: int, ply: int | None = None) -> View:
         """The view that an agent is given in the place of `player`, in the position after `ply` plies; see `acting`.
 
+        An agent that remembers its games by `View.episodes` knows the present one; a position before it is of a game
+        of its own, so that looking back changes no memory of the present.
+
         Raises TypeError or ValueError for what is no player, IndexError for other plies.
         """
         players = check_players(player, 1, self.game.num_players)
         position = self._position(ply)
-        digests = self._digests(self.ply if ply is None else ply)
-        past = self._past(int(players[0]), self.ply if ply is None else ply)
-        keys = digests[:, players[0]]
-        return View.unchecked(self.game, position, players, self._seeds, info_state_keys=keys, past=past)
+        ply = self.ply if ply is None else ply
+        episodes = self._episodes[players] if ply == self.ply else np.random.default_rng().integers(2**53, size=1)
+        return View.unchecked(
+            self.game,
+            position,
+            players,
+            self._seeds,
+            episodes=episodes,
+            info_state_keys=self._digests(ply)[:, players[0]],
+            past=self._past(int(players[0]), ply),
+        )
 
     def _past(self, player: int, ply: int) -> np.ndarray:
         """The last decisions of a player before this ply, as in `View.past`: int8 (1, MOST_HISTORY, features)."""

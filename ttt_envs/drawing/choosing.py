@@ -8,7 +8,7 @@ from ttt_envs.core.spots import Box
 from ttt_envs.drawing.frame import INK, LABEL, MARGIN, OPEN, PAPER, WIDTH, button, rect
 from ttt_envs.drawing.lettering import text
 from ttt_envs.drawing.parts import split
-from ttt_envs.drawing.theme import STYLE
+from ttt_envs.drawing.theme import STYLE, lit
 
 _BUTTON_HEIGHT, _COLUMNS = 40, 3
 
@@ -100,7 +100,7 @@ def cover(words: Sequence[str]) -> str:
     lines = [
         text(line, WIDTH / 2, 120 + 34 * k, LABEL + 5, INK, "middle", room=WIDTH - 20) for k, line in enumerate(words)
     ]
-    return _plain(320, [rect(Box(20, 70, WIDTH - 40, 34 * len(words) + 40), OPEN, corner=10), *lines])
+    return _plain(320, [rect(Box(20, 70, WIDTH - 40, 34 * len(words) + 40), OPEN, corner=10), *map(lit, lines)])
 
 
 def _plain(height: float, parts: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 from ttt_envs.core.spots import Box
 from ttt_envs.drawing.lettering import text
-from ttt_envs.drawing.theme import COLOURS, STYLE
+from ttt_envs.drawing.theme import COLOURS, STYLE, lit
 
 WIDTH, MARGIN = 480, 16
 INNER = WIDTH - 2 * MARGIN
@@ -205,6 +205,5 @@ def struck(x1: float, y1: float, x2: float, y2: float) -> str:
 
 def button(box: Box, words: str) -> str:
     """A place to click for an action that has none on the board."""
-    return rect(box, OPEN, INK, 2, 8) + text(
-        words, box.x + box.width / 2, box.y + box.height / 2 + 6, NOTE, INK, "middle", room=box.width - 12
-    )
+    middle = box.x + box.width / 2, box.y + box.height / 2 + 6
+    return rect(box, OPEN, INK, 2, 8) + lit(text(words, *middle, NOTE, INK, "middle", room=box.width - 12))

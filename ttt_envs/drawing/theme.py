@@ -16,7 +16,7 @@ Theme = Literal["light", "dark", "auto"]
 GROUNDS = {
     "paper": ("#fbfaf6", "#15171c"),
     "panel": ("#efece4", "#242831"),
-    "open": ("#ffe99a", "#7a6100"),  # what can be chosen now
+    "open": ("#ffe99a", "#f0d06a"),  # what can be chosen now; light in both themes, and so are the colours on it
     "tint_x": ("#f8ddd9", "#43232a"),  # what belongs to X
     "tint_o": ("#d9e5f6", "#1f3050"),
     "deep_x": ("#f3cbc5", "#5a2b31"),  # a large mark below others
@@ -48,10 +48,19 @@ INKS = {
     "card_x": ("#a5201b", "#a5201c"),
     "card_o": ("#174f98", "#174f99"),
 }
+#: The same on what can be chosen now, which is yellow in both themes: see `lit`.
+LIT = {
+    "lit_ink": ("#22211f", "#22211f"),
+    "lit_soft": ("#56534c", "#56534c"),
+    "lit_x": ("#a6201b", "#a6201b"),
+    "lit_o": ("#184f98", "#184f98"),
+    "lit_sign": ("#fffffe", "#fffffe"),
+    "lit_dark": ("#5b6473", "#5b6473"),
+}
 #: Lines that only divide.
 LINES = {"grid": ("#8b877c", "#6d7482")}
 
-COLOURS = {**GROUNDS, **INKS, **LINES}
+COLOURS = {**GROUNDS, **INKS, **LIT, **LINES}
 
 _TO_DARK = dict(COLOURS.values())
 _USED = re.compile(r'\b(fill|stroke)="(#[0-9a-f]{6})"')
@@ -71,12 +80,21 @@ def dark_rules(scope: str) -> str:
 STYLE = f"<style>@media (prefers-color-scheme:dark){{{dark_rules('svg.ttt')}}}</style>"
 
 
+_LIT = {COLOURS[name.removeprefix("lit_")][0]: light for name, (light, _) in LIT.items()}
+_PLAIN = {there: plain for plain, there in _LIT.items()}
+
+
+def lit(svg: str) -> str:
+    """A part of a picture that lies on yellow: its colours are the light ones in both themes."""
+    return _USED.sub(lambda match: f'{match[1]}="{_LIT.get(match[2], match[2])}"', svg)
+
+
 def unlit(svg: str) -> str:
     """A picture of this library in which nothing is yellow, for those who can choose nothing in it."""
     head, style, parts = svg.rpartition(STYLE)  # whose rules name the same colours
-    for lit, plain in (("open", "panel"), ("card_open", "card")):
-        parts = parts.replace(f'fill="{COLOURS[lit][0]}"', f'fill="{COLOURS[plain][0]}"')
-    return head + style + parts
+    for yellow, plain in (("open", "panel"), ("card_open", "card")):
+        parts = parts.replace(f'fill="{COLOURS[yellow][0]}"', f'fill="{COLOURS[plain][0]}"')
+    return head + style + _USED.sub(lambda match: f'{match[1]}="{_PLAIN.get(match[2], match[2])}"', parts)
 
 
 def themed(svg: str, theme: str) -> str:

@@ -25,6 +25,7 @@ class Bar:
             TextColumn("{task.fields[speed]}"),
             TimeRemainingColumn(),
             console=self.console,
+            disable=quiet,  # a notebook would show an empty widget
         )
         self._task = self._progress.add_task("training", total=total, completed=min(start, total), speed="")
 

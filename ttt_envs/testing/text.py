@@ -21,8 +21,9 @@ def check_actions_as_text(game: Game) -> None:
             except ValueError:
                 continue
             raise AssertionError(f"the number {action} is read as the name of action {read}")
-    for action, name in enumerate(game.faces.short_action_names):
-        assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
+    for names in (game.faces.short_action_names, game.faces.spoken_action_names):
+        for action, name in enumerate(names):
+            assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
 
 
 def check_positions_as_text(game: Game) -> None:

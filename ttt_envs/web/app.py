@@ -205,7 +205,12 @@ class App:
         room, browser, player = await self._room(request)
         found = shown.room_for(self.hall, room, browser, player)
         faces = room.game.faces
-        about = {"rules": faces.rules_text, "options": shown.options_text(room.game), "pitch": faces.pitch}
+        about = {
+            "rules": faces.rules_text,
+            "options": shown.options_text(room.game),
+            "pitch": faces.pitch,
+            "names": dict(zip(room.game.action_names, faces.spoken_action_names, strict=False)),  # where there are any
+        }
         return JSONResponse({**found, "about": about})
 
     async def events(self, request: Request) -> Response:

@@ -149,7 +149,12 @@ def levels_of(game: Game) -> list[Level]:
     if not pool:
         return []
     top = max(rated.values())
-    found = {name: min(pool, key=lambda rung: abs(rated[rung] - share * top)) for name, share in _UP.items()}
+    seconds = dict(zip(ladder.rungs, ladder.seconds, strict=True))
+    # Of rungs that stand about alike, the one that answers sooner.
+    found = {
+        name: min(pool, key=lambda rung: (round(abs(rated[rung] - share * top), -1), seconds[rung]))
+        for name, share in _UP.items()
+    }
     trained = (
         f"trained:{card.game}/{card.name}" for card in cards() if card.game == game.id and card.best and card.fits(game)
     )
@@ -188,7 +193,7 @@ def title_of(agent: str) -> str:
         return f"{title_of(mixed[1])}, {float(mixed[2]):.0%} of the moves at random".replace("%", " %")
     if search := re.fullmatch(r"(?:is|sm)?mcts:simulations=(\d+)", agent):
         return f"tree search, {int(search[1]):,} simulations"
-    return "best play" if agent == OracleAgent.name else agent
+    return {OracleAgent.name: "best play", "greedy": "greedy, one move ahead"}.get(agent, agent)
 
 
 @cache

@@ -42,6 +42,7 @@ from ttt_envs.evaluation.reports.report import Table, write_json
 from ttt_envs.evaluation.solved.positions import MeasuredMistakes, Positions, measure
 from ttt_envs.evaluation.solved.questions import QuestionSet, question_sets, set_of
 from ttt_envs.storage.files import new_folder, write_whole
+from ttt_envs.storage.rows import Rows, flat
 
 #: Who is played against.
 OPPONENTS = ("random", "greedy")
@@ -73,11 +74,11 @@ class Row:
 
 
 @dataclass(kw_only=True)
-class Exam:
+class Exam(Rows):
     """The results of agents in sets of questions and in games.
 
     Attributes:
-        rows: by the name of the set, and by agent.
+        answers: by the name of the set, and by agent.
         left_out: (set, agent) -> the reason why it was not asked.
         settings: the arguments, by the names that they have on the command line.
         complete: False if it was interrupted.
@@ -85,7 +86,7 @@ class Exam:
         folder: the folder of the results, or None.
     """
 
-    rows: dict[tuple[str, str], Row] = field(default_factory=dict)
+    answers: dict[tuple[str, str], Row] = field(default_factory=dict)
     left_out: dict[tuple[str, str], str] = field(default_factory=dict)
     settings: dict[str, Any]
     complete: bool = True
@@ -103,7 +104,7 @@ class Exam:
         """Two for each set: answers and games, and what was used."""
         found = []
         for name in self.settings["sets"]:
-            mine = {agent: row for (each, agent), row in self.rows.items() if each == name}
+            mine = {agent: row for (each, agent), row in self.answers.items() if each == name}
             if mine:
                 found += _tables(set_of(name), mine)
         return found
@@ -135,16 +136,37 @@ class Exam:
         parts = [f"<pre>{escape(self.command)}</pre>", *(f"<p>{escape(each)}</p>" for each in self.remarks())]
         parts += [section(table) for table in self.tables()]
         write_whole(folder / "report.html", page("Exam", "".join([*parts, *_decisions(folder / TRANSCRIPTS)])))
+        write_json(folder / "results.json", self.json())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an agent in a set: its answers as numbers, the score against each opponent, and what it used."""
+        return [
+            {
+                "set": name,
+                "version": set_of(name).version,
+                **flat(asdict(row.questions)),
+                "agent": agent,
+                "seconds_a_question": row.seconds,
+                **{
+                    f"score_{opponent}{end}": value
+                    for opponent, score in row.scores.items()
+                    for end, value in zip(("", "_low", "_high"), score, strict=True)
+                },
+                "failed_games": row.failures,
+                **{name.replace(" ", "_"): count for name, count in row.used.items()},
+            }
+            for (name, agent), row in self.answers.items()
+        ]
+
+    def json(self) -> dict[str, Any]:
+        """The results for programs, as in results.json."""
         rows = [
             {"set": name, "version": set_of(name).version, "agent": agent, **asdict(row)}
-            for (name, agent), row in self.rows.items()
+            for (name, agent), row in self.answers.items()
         ]
         left_out = [{"set": name, "agent": agent, "reason": why} for (name, agent), why in self.left_out.items()]
         facts = {"verb": "llm-eval", "command": self.command, "version": __version__, "complete": self.complete}
-        write_json(
-            folder / "results.json",
-            {**facts, "seconds": self.seconds, **self.settings, "rows": rows, "left_out": left_out},
-        )
+        return {**facts, "seconds": self.seconds, **self.settings, "rows": rows, "left_out": left_out}
 
 
 def llm_eval(
@@ -197,18 +219,18 @@ def llm_eval(
             if isinstance(agent, LanguageModel) and agent.transcripts is None and folder is not None:
                 agent.transcripts = Transcripts(folder / TRANSCRIPTS)
         lines = {each.name: _lines(each, loaded) for each in chosen}
-        with Work(exam.rows, "agents", sum(map(len, lines.values())), hidden=quiet) as work:
+        with Work(exam.answers, "agents", sum(map(len, lines.values())), hidden=quiet) as work:
             for each in chosen:
                 drawn = None
                 for name, agent in lines[each.name]:
-                    work.update(len(exam.rows) + len(exam.left_out), f"{each.name}: {name}")
+                    work.update(len(exam.answers) + len(exam.left_out), f"{each.name}: {name}")
                     try:
                         (agent := load(agent)).check(each.load())
                     except ValueError as error:
                         exam.left_out[each.name, name] = str(error)
                         continue
                     drawn = drawn or _some(each, questions, seed)
-                    exam.rows[each.name, name] = _row(each, agent, drawn, games, seed)
+                    exam.answers[each.name, name] = _row(each, agent, drawn, games, seed)
         exam.complete, exam.seconds = work.complete, work.seconds
         if folder is not None:
             exam.save(folder)

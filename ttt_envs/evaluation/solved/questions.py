@@ -144,11 +144,26 @@ def set_of(name: str) -> QuestionSet:
     return question_sets()[name]
 
 
+def listed() -> list[dict[str, Any]]:
+    """The sets, a row each: what it is about, name, game, number of questions, limit of a mistake, and version."""
+    return [
+        {
+            "title": each.title,
+            "set": each.name,
+            "game": each.game,
+            "questions": each.positions,
+            "limit": each.least,
+            "version": each.version,
+        }
+        for each in question_sets().values()
+    ]
+
+
 def overview() -> Table:
     """The sets."""
     rows = [
-        [each.title, each.name, str(each.positions), f"{each.least:g}", str(each.version)]
-        for each in question_sets().values()
+        [each["title"], each["set"], str(each["questions"]), f"{each['limit']:g}", str(each["version"])]
+        for each in listed()
     ]
     note = "An answer that loses more than the limit against the best action is a mistake, in units of reward."
     return Table("Questions", ["questions about", "set", "number", "limit", "version"], rows, note)

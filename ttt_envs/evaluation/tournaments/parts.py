@@ -178,7 +178,6 @@ def read_settings(folder: Path, game: Game | None = None) -> dict[str, Any]:
         numbers += [each for each in [settings.get("chunk")] if each is not None]
         flags = [settings.get(name, False) for name in ("strict", "record", "isolate")]
         kinds = ((texts, str), (numbers, int), (flags, bool))
-        # They become words of a command line, on which none may pass for a flag.
         if (
             not isinstance(agents, list)
             or not all(type(each) is kind for some, kind in kinds for each in some)

@@ -118,6 +118,7 @@ def make(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),
             draw=draw,
+            spoken_action_names=text.spoken_names(size),
             action_format="cell=size, such as b2=1: columns are letters, rows numbers from the top, sizes 1 to 3",
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,

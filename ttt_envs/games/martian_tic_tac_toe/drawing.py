@@ -30,7 +30,7 @@ from ttt_envs.drawing.frame import (
     token_place,
 )
 from ttt_envs.drawing.lettering import text
-from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.drawing.theme import COLOURS, lit
 from ttt_envs.games.martian_tic_tac_toe.rules import (
     EMPTY,
     NONE,
@@ -40,15 +40,13 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
     sizes_allowed,
     sizes_in_stash,
 )
-from ttt_envs.games.martian_tic_tac_toe.text import action_names, cell_names, result, winning_rows
+from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES, cell_names, result, spoken_names, winning_rows
 
 #: The colours of each player: both faces of a pyramid, and the pips on them.
 NAMES = ("red", "blue", "yellow", "green")
 LEFT_FACES = tuple(COLOURS[name][0] for name in NAMES)
 RIGHT_FACES = tuple(COLOURS[f"{name}_shade"][0] for name in NAMES)
 PIPS = (LIGHT, LIGHT, BLACK, LIGHT)
-
-SIZE_NAMES = ("small", "medium", "large")
 
 LETTERS, NUMBERS = 22, 22  # room for the names of columns and rows
 STASH_HEAD, STASH_ROW = 34, 50
@@ -84,8 +82,10 @@ def draw(state: Any, viewer: int | None = None) -> str:
         parts.append(line(left + at, top + 3, left + at, top + size * side - 3, GRID, 2))
         parts.append(line(left + 3, top + at, left + size * side - 3, top + at, GRID, 2))
     if state["last_action"] != NONE:
-        box = cell_box(int(state["last_action"]) // SIZES, size)
-        parts.append(framed(Box(box.x + 3, box.y + 3, box.width - 6, box.height - 6)))
+        cell = int(state["last_action"]) // SIZES
+        box = cell_box(cell, size)
+        frame = framed(Box(box.x + 6, box.y + 6, box.width - 12, box.height - 12))  # within the yellow
+        parts.append(lit(frame) if _fitting(state, cell) else frame)
     for row in winning_rows(state):
         first, last = cell_box(row[0], size), cell_box(row[-1], size)
         x, y = side / 2, (_BASE - 0.5 * _HEIGHTS[size_of(state["piece"][row[0]]) - 1]) * side
@@ -116,8 +116,7 @@ def _caption(state: Any) -> Caption:
     if state["last_action"] != NONE:
         action = int(state["last_action"])
         owner = int(owner_of(state["piece"][action // SIZES]))
-        cell = action_names(int(state["size"]))[action].partition("=")[0]
-        last = f"{NAMES[owner]} {SIZE_NAMES[action % SIZES]} to {cell}"
+        last = f"{NAMES[owner]} {spoken_names(int(state['size']))[action]}"
     winners = [player for player, reward in enumerate(state["rewards"]) if reward > 0]
     if not state["done"]:
         shown, headline = [int(state["to_move"])], f"{NAMES[int(state['to_move'])]} to move"
@@ -169,8 +168,7 @@ def cell_box(cell: int, size: int) -> Box:
 def _cell(state: Any, cell: int) -> str:
     """The piece in a cell, and the sizes that may be put there now."""
     box, piece, parts = cell_box(cell, int(state["size"])), int(state["piece"][cell]), []
-    mover = int(state["to_move"])
-    sizes = 0 if state["done"] else int(sizes_in_stash(state, mover) & sizes_allowed(state, mover, cell))
+    sizes = _fitting(state, cell)
     if sizes:
         parts.append(rect(Box(box.x + 4, box.y + 4, box.width - 8, box.height - 8), OPEN))
         if box.width >= _LEAST_FOR_TEXT:
@@ -179,7 +177,13 @@ def _cell(state: Any, cell: int) -> str:
     if piece != EMPTY:
         x, low = box.x + box.width / 2, box.y + _BASE * box.height
         parts.append(_pyramid(int(owner_of(piece)), int(size_of(piece)), x, low, box.width))
-    return "".join(parts)
+    return lit("".join(parts)) if sizes else "".join(parts)
+
+
+def _fitting(state: Any, cell: int) -> int:
+    """The sizes that the player to move may put into a cell, as a bit mask; 0 once the game is over."""
+    mover = int(state["to_move"])
+    return 0 if state["done"] else int(sizes_in_stash(state, mover) & sizes_allowed(state, mover, cell))
 
 
 def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
@@ -228,10 +232,10 @@ def _stashes(state: Any) -> str:
             box = stash_box(state, player, kind)
             chosen = player == mover and usable >> kind & 1
             parts.append(rect(box, OPEN if chosen else PANEL))
-            low = box.y + box.height - 5
-            parts.append(_pyramid(player, kind + 1, box.x + 0.29 * box.width, low, 48))
+            piece = _pyramid(player, kind + 1, box.x + 0.29 * box.width, box.y + box.height - 5, 48)
             number = f"× {int(state['stash'][player, kind])}"
-            parts.append(text(number, box.x + 0.5 * box.width, box.y + 30, NOTE + 2, INK))
+            piece += text(number, box.x + 0.5 * box.width, box.y + 30, NOTE + 2, INK)
+            parts.append(lit(piece) if chosen else piece)
         words, y = NAMES[player], stash_box(state, player, 0).y + 30
         parts.append(text(words, MARGIN, y, NOTE + 2, INK if player == mover else SOFT))
     return "".join(parts)

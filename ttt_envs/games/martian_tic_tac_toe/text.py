@@ -24,6 +24,9 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
 #: Red, blue, yellow, green.
 COLOURS = "RBYG"
 
+#: The sizes of pyramids, from 1 on.
+SIZE_NAMES = ("small", "medium", "large")
+
 #: See `Faces.text_styles`.
 STYLES = tuple(
     (rf"\b{colour}\d?\b", style)
@@ -39,6 +42,11 @@ def cell_names(size: int) -> list[str]:
 def action_names(size: int) -> tuple[str, ...]:
     """`b2=3`: put a large piece on b2."""
     return tuple(f"{cell}={piece}" for cell in cell_names(size) for piece in range(1, SIZES + 1))
+
+
+def spoken_names(size: int) -> tuple[str, ...]:
+    """`large to b2`."""
+    return tuple(f"{piece} to {cell}" for cell in cell_names(size) for piece in SIZE_NAMES)
 
 
 def piece_name(piece: int) -> str:

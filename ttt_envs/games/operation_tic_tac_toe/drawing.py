@@ -35,7 +35,7 @@ from ttt_envs.drawing.frame import (
     turn_chips,
 )
 from ttt_envs.drawing.lettering import text, width_of
-from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.drawing.theme import COLOURS, lit
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.manual import ENDINGS
 from ttt_envs.games.operation_tic_tac_toe.rules import (
@@ -116,15 +116,15 @@ def draw(state: Any, viewer: int | None = None) -> str:
     For None it is what can be placed, chosen or used. The room of the last placement is framed, predicted rooms have
     cross-hairs.
     """
-    lit = _lit(state, viewer)
+    open_now = _lit(state, viewer)
     if is_pick(state):
-        parts = [_candidate(state, specialist, lit) for specialist in range(SPECIALISTS)]
+        parts = [_candidate(state, specialist, open_now) for specialist in range(SPECIALISTS)]
     else:
         ground = Box(LEFT, TOP, HOUSE, HOUSE)
-        parts = [rect(ground, GRID, corner=4), *(_room(state, room, lit) for room in range(ROOMS))]
+        parts = [rect(ground, GRID, corner=4), *(_room(state, room, open_now) for room in range(ROOMS))]
         parts += [_last_turn(state), _rows(state)]
-    parts += [_idle(state), *(button(box, name) for name, box in _buttons(state) if name in lit)]
-    parts += [_band(state, player, lit) for player in (0, 1)]
+    parts += [_idle(state), *(button(box, name) for name, box in _buttons(state) if name in open_now)]
+    parts += [_band(state, player, open_now) for player in (0, 1)]
     return picture(_caption(state), BANDS + 2 * _band_height(state) + FOOT, parts)
 
 
@@ -272,17 +272,17 @@ def _lit(state: Any, viewer: int | None) -> set[str]:
     """The spots that the viewer can choose; for those who hold no seat, the choices of the placer or of all who act."""
     if state["done"] or is_round_over(state):
         return set()
-    legal, lit = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
+    legal, open_now = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
     for player in [viewer] if viewer in (0, 1) else [int(state["placer"])] if _is_turn(state) else [0, 1]:
         rules.legal_mask(state, player, legal)
-        lit |= {name for action in np.flatnonzero(legal) for name in clicks(state, int(action))}
-    return lit
+        open_now |= {name for action in np.flatnonzero(legal) for name in clicks(state, int(action))}
+    return open_now
 
 
-def _room(state: Any, room: int, lit: set[str]) -> str:
+def _room(state: Any, room: int, open_now: set[str]) -> str:
     (x, y), box, piece = _centre(room), room_box(room), int(state["board"][room])
     parts = [
-        rect(box, OPEN if f"room {ROOM_NAMES[room]}" in lit else PANEL, corner=3),
+        rect(box, OPEN if f"room {ROOM_NAMES[room]}" in open_now else PANEL, corner=3),
         text(ROOM_NAMES[room], box.x + 8, box.y + 22, NOTE, INK),
     ]
     if piece != EMPTY:
@@ -290,7 +290,7 @@ def _room(state: Any, room: int, lit: set[str]) -> str:
     placed = [int(action) % ROOMS for action in state["last"] if rules.PLACE <= action < rules.PREDICT]
     if room in placed or room == state["pending"]:
         parts.append(framed(box, 3, 5))
-    return "".join(parts)
+    return "".join([parts[0], *map(lit, parts[1:])] if f"room {ROOM_NAMES[room]}" in open_now else parts)
 
 
 def _piece(player: int, kind: int, x: float, y: float, scale: float, fill: str = "") -> str:
@@ -307,18 +307,18 @@ def _sign(kind: int, colour: str, ground: str) -> str:
     return _SIGNS[kind].replace(SIGN, colour).replace("{colour}", ground)
 
 
-def _candidate(state: Any, specialist: int, lit: set[str]) -> str:
+def _candidate(state: Any, specialist: int, open_now: set[str]) -> str:
     """A specialist to choose from, with the markers of those who may."""
     (x, y), box = _centre(specialist), room_box(specialist)
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
-        rect(box, OPEN if f"choose {SPECIALIST_NAMES[specialist]}" in lit else PANEL, corner=6),
+        rect(box, OPEN if f"choose {SPECIALIST_NAMES[specialist]}" in open_now else PANEL, corner=6),
         _piece(0, specialist + 1, x, y - 4, 0.95, DARK),
         text(SPECIALIST_NAMES[specialist], x, y + ROOM / 2 - 8, NOTE, INK, "middle"),
     ]
     for player in who:
         parts.append(chip(player + 1, box.x + 15 if player == 0 else box.x + ROOM - 15, box.y + 15, 11))
-    return "".join(parts)
+    return "".join([parts[0], *map(lit, parts[1:])] if f"choose {SPECIALIST_NAMES[specialist]}" in open_now else parts)
 
 
 # --- the last turn ---
@@ -449,7 +449,7 @@ def _band_height(state: Any) -> float:
     return BAND_HEAD + 8 + 2 * TILE_HEIGHT if state["is_match"] else BAND_HEAD + 14
 
 
-def _band(state: Any, player: int, lit: set[str]) -> str:
+def _band(state: Any, player: int, open_now: set[str]) -> str:
     """A player's mark, their part in this turn, their wins, and their specialists."""
     y = BANDS + player * _band_height(state) + (24 if state["is_match"] else 30)
     parts = [
@@ -468,7 +468,7 @@ def _band(state: Any, player: int, lit: set[str]) -> str:
         words = f"won {int(state['wins'][player])} of {int(state['rounds_to_win'])} rounds"
         parts.append(text(words, WIDTH - MARGIN, y, NOTE, INK, "end"))
     for specialist, on_board in shown_specialists(state, player).items():
-        parts.append(_specialist(state, player, specialist, on_board, lit))
+        parts.append(_specialist(state, player, specialist, on_board, open_now))
     return "".join(parts)
 
 
@@ -487,7 +487,7 @@ def _part(state: Any, player: int) -> str:
     return "chooses"
 
 
-def _specialist(state: Any, player: int, specialist: int, on_board: bool, lit: set[str]) -> str:
+def _specialist(state: Any, player: int, specialist: int, on_board: bool, open_now: set[str]) -> str:
     """A specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
 
     Yellow if it can be placed now; framed while it stands in a room.
@@ -495,7 +495,7 @@ def _specialist(state: Any, player: int, specialist: int, on_board: bool, lit: s
     box, standing = tile(state, player, specialist), int(state["standing"][player, specialist])
     x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]
     own = standing in (IN_HAND, OFFERED) or on_board
-    chosen = player == state["placer"] and f"specialist {SPECIALIST_NAMES[specialist]}" in lit
+    chosen = player == state["placer"] and f"specialist {SPECIALIST_NAMES[specialist]}" in open_now
     parts = [rect(box, OPEN if chosen else PANEL, *((INK, 2) if on_board else ()))]
     if standing == USED and not on_board:
         sign = _sign(specialist + 1, SOFT, PANEL)
@@ -509,4 +509,4 @@ def _specialist(state: Any, player: int, specialist: int, on_board: bool, lit: s
     parts.append(text(name, left, y + 5, LABEL, SOFT if used else INK, room=room))
     if used:
         parts.append(line(left - 2, y, left + min(width_of(name, LABEL), room) + 2, y, SOFT, 2))
-    return "".join(parts)
+    return "".join([parts[0], *map(lit, parts[1:])] if chosen else parts)

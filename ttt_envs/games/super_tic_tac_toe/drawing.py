@@ -27,6 +27,7 @@ from ttt_envs.drawing.frame import (
     turn_chips,
 )
 from ttt_envs.drawing.lettering import text
+from ttt_envs.drawing.theme import lit
 from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, MEMBERS, NONE, targets
 from ttt_envs.games.super_tic_tac_toe.text import (
     ACTION_NAMES,
@@ -109,7 +110,7 @@ def _board(state: Any, board: int) -> str:
             parts.append(mark(kind, x, y, CELL * 0.25, 6))
         elif open_here:
             parts.append(rect(Box(box.x + 2, box.y + 2, CELL - 4, CELL - 4), OPEN))
-            parts.append(text(str(action % 9), x, y + 6, NAME - 5, INK, "middle"))
+            parts.append(lit(text(str(action % 9), x, y + 6, NAME - 5, INK, "middle")))
     for k in (1, 2):
         across, down = left + k * CELL, top + k * CELL
         parts.append(line(across, top + 4, across, top + BOARD - 4, GRID, 1.5))

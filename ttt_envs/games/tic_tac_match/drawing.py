@@ -33,7 +33,7 @@ from ttt_envs.drawing.frame import (
     turn_chips,
 )
 from ttt_envs.drawing.lettering import text
-from ttt_envs.drawing.theme import COLOURS
+from ttt_envs.drawing.theme import COLOURS, lit
 from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, count, flip_of, legal_mask, num_actions
 from ttt_envs.games.tic_tac_match.text import CELL_NAMES, SYMBOLS, headline, kind_names, last_play, winning_rows
 
@@ -235,12 +235,14 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
     played_here = NONE < last < CELLS * flip_of(state) and last % CELLS == cell
     if kind == NOTHING:
         middle = box.x + box.width / 2
-        return rect(box, OPEN if open_here else PANEL) + text(
-            name, middle, box.y + box.height / 2 + 9, HEADLINE, INK if open_here else SOFT, "middle"
-        )
+        low = box.y + box.height / 2 + 9
+        if open_here:
+            return rect(box, OPEN) + lit(text(name, middle, low, HEADLINE, INK, "middle"))
+        return rect(box, PANEL) + text(name, middle, low, HEADLINE, SOFT, "middle")
     around = Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10)
     parts = [_edged(box)] if open_here else []
-    parts += [framed(around, 11, 4)] if played_here else []
+    frame = framed(around, 11, 4) if played_here else ""
+    parts.append(lit(frame) if open_here else frame)
     parts.append(_face(kind, flip_of(state), box))
     parts.append(text(name, box.x + box.width - 7, box.y + box.height - 7, LABEL, _sign_on(kind), "end"))
     return "".join(parts)

@@ -232,7 +232,7 @@ export function marksOf(each, actions, path) {
     if (!(name in worth) || !path.every((spot) => clicks.includes(spot))) continue;
     const rank = known ? -worth[name] : worth[name];
     const estimated = each.estimated.includes(name);
-    const text = known ? `${estimated ? "≈" : ""}${signed(-worth[name])}` : percent(worth[name]);
+    const text = known ? signed(-worth[name]) : percent(worth[name]);
     const kind = `${(known && each.grades[name]) || "good"}${known && !estimated ? " proved" : ""}`;
     const said = known ? `${estimated ? "estimated " : ""}loss ${worth[name].toFixed(2)}` : `probability ${text}`;
     for (const spot of clicks.filter((part) => !path.includes(part))) {

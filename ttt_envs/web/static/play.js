@@ -34,6 +34,7 @@ class GamePage {
 
   async begin() {
     const first = await ask(this.path + this.query);
+    this.names = first.about.names; // action -> as people say it, where that differs
     this.build(first);
     this.take(first);
     document.addEventListener("visibilitychange", this.visibility);
@@ -101,8 +102,8 @@ class GamePage {
     this.working = el("p", { class: "banner", role: "status", hidden: true });
     this.seats = el("ul", { class: "seats" });
     this.invitations = el("div");
-    this.names = el("div", { class: "names" });
-    this.namesBox = el("details", {}, el("summary", {}, "Choose by name"), this.names);
+    this.choices = el("div", { class: "names" });
+    this.namesBox = el("details", {}, el("summary", {}, "Choose by name"), this.choices);
     this.opinions = el("div", { class: "opinions", hidden: true });
     this.review = el("div", { class: "review", hidden: true });
     this.log = el("ol", { class: "log", start: 1 });
@@ -139,8 +140,13 @@ class GamePage {
 
   /** What was played since `ply`, as a sentence. */
   told(ply) {
-    const played = this.now.moves.slice(ply).map((moves) => moves.map(([who, name]) => `${this.who(who)}: ${name}`).join(", "));
+    const played = this.now.moves.slice(ply).map((moves) => moves.map(([who, name]) => `${this.who(who)}: ${this.spoken(name)}`).join(", "));
     return [...played, this.headline()].join(". ");
+  }
+
+  /** An action as people say it. */
+  spoken(name) {
+    return this.names[name] ?? name;
   }
 
   who(player) {
@@ -162,7 +168,7 @@ class GamePage {
     if (this.covered()) return `It is the turn of ${now.seats[now.you].name}`;
     if (asked.some((seat) => seat.player === now.you)) return held > 1 ? `Your turn, ${now.seats[now.you].name}` : "Your turn";
     const names = asked.map((seat) => seat.name).join(" and ");
-    if (now.chosen !== null) return `You chose ${now.chosen}. Waiting for ${names}`;
+    if (now.chosen !== null) return `You chose ${this.spoken(now.chosen)}. Waiting for ${names}`;
     if (asked.some((seat) => seat.free)) return `Waiting for ${names}, who is invited`;
     return now.watching ? `${sentence(names).slice(0, -1)} to move` : `Waiting for ${names}`;
   }
@@ -258,12 +264,12 @@ class GamePage {
     const open = this.shownPly === null && !this.covered();
     show(this.namesBox, actions.length > 0 && open);
     if (actions.length && actions.every((action) => !action.clicks.length)) this.namesBox.open = true;
-    this.names.replaceChildren(...(open ? actions : []).map((action) => button(action.name, guarded(() => this.play(action.name)))));
+    this.choices.replaceChildren(...(open ? actions : []).map((action) => button(this.spoken(action.name), guarded(() => this.play(action.name)))));
   }
 
   moveText(ply) {
     if (!ply) return "start";
-    return this.now.moves[ply - 1].map(([player, name]) => `${this.who(player)}: ${name}`).join(", ");
+    return this.now.moves[ply - 1].map(([player, name]) => `${this.who(player)}: ${this.spoken(name)}`).join(", ");
   }
 
   drawLog() {
@@ -275,7 +281,7 @@ class GamePage {
       return el("li", { class: k + 1 === shown ? "here" : "" }, (k === 0 || round > 1) && round > 0 && el("b", { class: "round" }, `Round ${round}`),
         el("button", { type: "button", class: "plain", "aria-current": k + 1 === shown ? "step" : null, onclick: guarded(() => this.look(k + 1)) }, this.moveText(k + 1)),
         now.asides[k] && el("span", { class: "aside" }, now.asides[k]),
-        ...judged.map((each) => el("span", { class: `lost ${each.grade}` }, `${each.grade}, ${about(each)}${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${each.best}` : ""}`)));
+        ...judged.map((each) => el("span", { class: `lost ${each.grade}` }, `${each.grade}, ${about(each)}${signed(-each.regret)}${each.best && each.best !== each.played ? `, best: ${this.spoken(each.best)}` : ""}`)));
     }));
     this.log.querySelector(".here")?.scrollIntoView({ block: "nearest" });
   }
@@ -411,12 +417,12 @@ class GamePage {
     const decided = each.agent !== null && Object.keys(each.probabilities).length > 0;
     const head = ["action", "value", "loss", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
     const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : "" },
-      el("th", { scope: "row" }, name), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
+      el("th", { scope: "row" }, this.spoken(name)), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
       el("td", { class: `loss ${each.grades[name] || "good"}` }, name in each.losses ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
     const whose = `for ${this.now.seats[each.player].name}`;
     if (!each.source) {
-      return el("p", { class: "note" }, names.length === 1 ? `There is one choice ${whose}: ${names[0]}.` : `Nobody knows what is best here ${whose}.`);
+      return el("p", { class: "note" }, names.length === 1 ? `There is one choice ${whose}: ${this.spoken(names[0])}.` : `Nobody knows what is best here ${whose}.`);
     }
     const source = each.source === "oracle" ? `Best play ${whose}, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : `An estimate ${whose}, by ${each.title}`;
     return el("div", {}, el("p", {}, el("b", {}, `${source}.`)),
@@ -435,7 +441,7 @@ class GamePage {
     const action = this.now.actions.find((each) => each.name === best);
     if (action?.clicks.length) this.board.point(action.clicks);
     const { source } = found.thoughts[0];
-    const whole = action?.clicks.length > 1 ? `${best} (${action.clicks.join(", ")})` : best;
+    const whole = action?.clicks.length > 1 && this.spoken(best) === best ? `${best} (${action.clicks.join(", ")})` : this.spoken(best);
     this.banner.replaceChildren(source ? `Hint, by ${source === "oracle" ? "the oracle" : "a search"}: ${whole}` : `There is one choice: ${whole}`);
     this.banner.hidden = false;
     say(this.banner.textContent);
@@ -456,7 +462,7 @@ class GamePage {
     this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
       known ? el("ul", {}, ...lines) : el("p", {}, unknown),
       worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
-        el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${each.played} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
+        el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${this.spoken(each.played)} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
       ...this.graph(found.decisions),
       known ? el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search (≈). ${scale(found.limits)}`) : "");
     this.drawLog();
@@ -471,7 +477,7 @@ class GamePage {
     const players = two ? [known.some((each) => each.player === now.you) ? now.you : known[0].player] : [...new Set(known.map((each) => each.player))];
     const lines = players.map((player) => [
       ...known.filter((each) => two || each.player === player).map((each) => ({
-        ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${each.played}, ${signed(-each.regret)} ${each.grade}`,
+        ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${this.spoken(each.played)}, ${signed(-each.regret)} ${each.grade}`,
       })),
       { ply: now.ply, value: now.result.rewards[player] },
     ]);

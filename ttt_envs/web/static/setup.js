@@ -40,7 +40,7 @@ export async function homePage(main) {
   });
   const draw = () => cards.replaceChildren(...found.games.filter((game) => !game.variant_of).map((game) => {
     const against = opponent(game);
-    const low = against && against.name !== level ? `${against.name}: nobody knows perfect play; ` : "";
+    const low = against && against.name !== level ? "the strongest there is: " : "";
     const variants = found.games.filter((each) => each.variant_of === game.id);
     const card = el("article", { class: "card" },
       el("button", { type: "button", class: "card-play", "data-play": game.id, "aria-label": `Play ${game.title}`, onclick: () => play(game, card) },
@@ -188,7 +188,7 @@ function optionField(field, options, changed) {
   } else {
     input = el("input", { ...about, type: "text", value });
   }
-  const range = field.kind === "int" ? ` (${field.low} to ${field.high})` : "";
+  const range = field.kind !== "int" ? "" : field.low === field.high ? ` (${field.low})` : ` (${field.low} to ${field.high})`;
   return el("label", { class: "field" }, el("span", {}, field.name.replaceAll("_", " ") + range), input, el("small", {}, field.meaning));
 }
 

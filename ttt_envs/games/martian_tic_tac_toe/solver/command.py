@@ -30,6 +30,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.tables import (
     SolvedTable,
     build_table,
     find,
+    read_table,
     table_path,
     write_table,
 )
@@ -39,10 +40,14 @@ from ttt_envs.storage.files import check_writable, locked_file, write_whole
 
 @dataclass(frozen=True)
 class BuildTable:
-    """Build the table of best play of the 3x3 game with two players, and say what is in it."""
+    """Say what is in the table of best play of the 3x3 game with two players, and build it if it is asked for.
+
+    The table of the usual rules comes with the package.
+    """
 
     out: Path | None = None
-    """File to write the table to; without it, the one in which the oracle looks for it."""
+    """File to write a newly built table to. Without it nothing is built for the usual rules; with same_size_swap=true
+    the table is built where the oracle looks for it."""
     picture: Path | None = None
     """File to write a picture of a drawn position with few pieces to, as SVG."""
 
@@ -51,15 +56,18 @@ class BuildTable:
         check_solved(options["size"], options["players"])
         same_size_swap = options["same_size_swap"]
         path = self.out or table_path(same_size_swap)
-        if self.out is None and path == SHIPPED:
-            raise ValueError("the table of these rules comes with the package: give --out to write another")
-        for each in (path, self.picture):
+        shipped = self.out is None and path == SHIPPED
+        for each in (self.picture, None if shipped else path):
             if each is not None:
                 check_writable(each)
-        with locked_file(path):
-            table = build_table(same_size_swap, progress)
-            write_table(path, table, same_size_swap)
-        lines = [*facts(table), f"wrote {path}: {path.stat().st_size:,} bytes"]
+        if shipped:
+            table = read_table(path, same_size_swap)
+            lines = [*facts(table), "the table comes with the package; --out FILE builds it anew"]
+        else:
+            with locked_file(path):
+                table = build_table(same_size_swap, progress)
+                write_table(path, table, same_size_swap)
+            lines = [*facts(table), f"wrote {path}: {path.stat().st_size:,} bytes"]
         if self.picture is not None:
             write_whole(self.picture, drawn_picture(table) + "\n")
             lines.append(f"wrote {self.picture}")
