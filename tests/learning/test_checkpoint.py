@@ -51,7 +51,7 @@ def test_resume_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     def noted(env: ppo.SB3PlayerEnv) -> Any:
         found = reset(env)
-        episodes.append(set(env.games.batch.episode_seeds.tolist()))
+        episodes.append(set(env._games.batch.episode_seeds.tolist()))
         return found
 
     monkeypatch.setattr(ppo.SB3PlayerEnv, "reset", noted)

@@ -16,30 +16,20 @@ from ttt_envs.evaluation.solved.dataset import build, set_of
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A set with pure best play, and one with mixed."""
     folder = tmp_path_factory.mktemp("solved") / "data"
-    build(folder, ["dice-round", "match-small"], rows=1500)
+    build(folder / "pure", ["dice-round"], rows=1500)
+    build(folder / "mixed", ["match-small"])
     return folder
 
 
-@pytest.mark.parametrize(("name", "kind"), [("dice-round", "q"), ("match-small", "policy")])
+@pytest.mark.parametrize(("folder", "name", "kind"), [("pure", "dice-round", "q"), ("mixed", "match-small", "policy")])
 def test_it_loses_less_than_random_play(
-    solved: Path, name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture
+    solved: Path, folder: str, name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    words = [
-        str(solved / name),
-        "--seeds",
-        "2",
-        "--epochs",
-        "12",
-        "--batch",
-        "32",
-        "--games",
-        "0",
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    from_dataset.main(words)
+    data = solved / folder / name
+    settings = ["--seeds", "2", "--epochs", "12", "--batch", "32", "--games", "0", "--out"]
+    from_dataset.main([str(data), *settings, str(tmp_path / "out")])
     assert "random" in capsys.readouterr().out
-    game, splits = from_dataset.read(solved / name)
+    game, splits = from_dataset.read(data)
     assert game == set_of(name).load()
     test = splits["test"]
     random = test.masks / test.masks.sum(axis=1, keepdims=True)
@@ -62,7 +52,17 @@ def test_what_is_lost_is_the_regret() -> None:
 
 
 def test_the_regret_in_games_is_measured(solved: Path, capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
-    words = [str(solved / "dice-round"), "--seeds", "1", "--epochs", "1", "--games", "20", "--out", str(tmp_path / "o")]
+    words = [
+        str(solved / "pure" / "dice-round"),
+        "--seeds",
+        "1",
+        "--epochs",
+        "1",
+        "--games",
+        "20",
+        "--out",
+        str(tmp_path / "o"),
+    ]
     from_dataset.main(words)
     said = capsys.readouterr().out
     agent = load(f"network:{tmp_path / 'o' / 'seed-0'}")

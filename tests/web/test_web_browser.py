@@ -598,7 +598,7 @@ def test_recorded_games_are_opened_and_stepped_through(people):
     me.page.get_by_role("link", name="games.jsonl").click()
     rows = me.page.locator("tbody tr")
     rows.nth(1).wait_for()
-    assert [row.inner_text().split("\t")[1] for row in rows.all()] == ["random – greedy"] * 2
+    assert [row.inner_text().split("\t")[1] for row in rows.all()] == ["random – greedy, one move ahead"] * 2
     plies = int(rows.nth(1).locator("td").nth(2).inner_text())
     me.page.get_by_role("link", name="game 1").click()
     back, on = me.page.get_by_label("back", exact=True), me.page.get_by_label("on", exact=True)

@@ -371,7 +371,7 @@ def test_forms_have_what_games_allow():
     fields = {each["name"]: each for each in fields_of(ttt_envs.load(TURNS))}
     assert fields["won_boards"]["choices"] == ("open", "closed")
     assert (fields["random_opening_plies"]["low"], fields["random_opening_plies"]["high"]) == (0, 16)
-    for game_id, low, high in (({"size": 3}, 2, 2), ({"size": 5}, 2, 4)):
+    for game_id, low, high in (({"size": 3}, 2, 3), ({"size": 5}, 2, 4)):
         (players,) = (
             each for each in fields_of(ttt_envs.load("martian_tic_tac_toe", **game_id)) if each["name"] == "players"
         )
@@ -424,7 +424,7 @@ def test_recorded_games_are_listed_and_stepped_through(tmp_path, folder):
         assert me.ask("/api/records") == ["bad.jsonl", name]
         listed = me.ask(f"/api/records/games?file={name}")
         assert [each["number"] for each in listed["games"]] == [0, 1, 2]
-        assert listed["games"][0]["agents"] == ["random", "greedy"]
+        assert listed["games"][0]["agents"] == ["random", "greedy, one move ahead"]
         first = me.ask(f"/api/records/frame?file={name}&game=1&frame=0")
         assert (first["ply"], first["move"]) == (0, "start")
         last = me.ask(f"/api/records/frame?file={name}&game=1&frame={first['frames'] - 1}")

@@ -1,5 +1,7 @@
 """A game by prompts and answers in which each move of a model is judged: what frameworks of language models share.
 
+::
+
     game = JudgedGame(ttt_envs.make_text("some_game", opponent="greedy"))
     prompt = game.reset(seed=0)
     while not game.env.done:

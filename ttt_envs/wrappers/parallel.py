@@ -50,9 +50,8 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             observations[name] = self._encode.shown(self._seen(player), given)
             infos[name] = {"action_mask": given}
         if self._pay.has_rounds:
-            n = len(self.possible_agents)
-            found = self._pay.rounds(np.zeros(n, np.int64), self._states.repeat(n), np.arange(n)).tolist()
-            for name, paid in zip(self.possible_agents, found, strict=True):
+            rounds = self._pay.rounds_of_all(self._states).tolist()
+            for name, paid in zip(self.possible_agents, rounds, strict=True):
                 infos[name]["round_reward"] = paid
         if self.render_mode == "human":
             self.render()

@@ -89,6 +89,13 @@ class Pay:
         self._rounds_paid[0, player] = total
         return float(new)
 
+    def rounds_of_all(self, states: np.ndarray) -> np.ndarray:
+        """`rounds` of all players of the only game, states (1,): float32 (players,)."""
+        total = self.rounds_so_far(states)[0]
+        new = total - self._rounds_paid[0]
+        self._rounds_paid[0] = total
+        return np.asarray(new)
+
     def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
         """What the function says, float32 (k,); TypeError or ValueError for what are no numbers."""
         assert self.function is not None

@@ -365,9 +365,9 @@ class MCTS(Agent):
                 self._read(tree, results[i])
 
         threads = min(self.threads, len(rows))
-        if threads <= 1:
+        if threads == 1:
             work(rows)
-        else:
+        elif threads:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, [rows[k::threads] for k in range(threads)]))
         results.flags.writeable = False  # it is given again

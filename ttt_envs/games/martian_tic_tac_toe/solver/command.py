@@ -46,8 +46,7 @@ class BuildTable:
     """
 
     out: Path | None = None
-    """File to write a newly built table to. Without it nothing is built for the usual rules; with same_size_swap=true
-    the table is built where the oracle looks for it."""
+    """File to write a newly built table to; without it only same_size_swap=true builds one, for the oracle."""
     picture: Path | None = None
     """File to write a picture of a drawn position with few pieces to, as SVG."""
 
