@@ -1,5 +1,7 @@
 """TextArena: all games in its registry, with the regret of each move beside the result.
 
+::
+
     import textarena as ta
     from ttt_envs.integrations import textarena
 

@@ -41,12 +41,13 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
     def _look(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         loops = self.game.loops
         observations, infos = {}, {}
-        self._masks = np.zeros((len(self.possible_agents), self.wait + 1), np.int8)
-        for player, name in enumerate(self.possible_agents):
-            mask = self._masks[player]
-            loops.mask_one(self._states, 0, player, mask[:-1].view(np.bool_))
-            mask[-1] = not mask.any()
-            given = mask.copy()  # what a user does to a mask does not change what is legal
+        masks = self._masks = np.zeros((len(self.possible_agents), self.wait + 1), np.int8)
+        legal = masks.view(np.bool_)[:, :-1]
+        for player in range(len(masks)):
+            loops.mask_one(self._states, 0, player, legal[player])
+        masks[:, -1] = ~legal.any(axis=1)
+        for player, (name, given) in enumerate(zip(self.possible_agents, masks.copy(), strict=True)):
+            # A copy, as what a user does to a mask does not change what is legal.
             observations[name] = self._encode.shown(self._seen(player), given)
             infos[name] = {"action_mask": given}
         if self._pay.has_rounds:
