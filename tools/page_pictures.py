@@ -115,7 +115,7 @@ class Photographer:
     def overlay(self, hint: bool) -> None:
         """Switch on what the oracle thinks, and ask for a hint."""
         self.page.get_by_label("Show what the oracle or a search thinks").check()
-        self.page.locator(".mark, .opinions .note").first.wait_for(state="attached")
+        self.page.locator(".mark, .thoughts .note").first.wait_for(state="attached")
         if hint:
             self.page.get_by_role("button", name="Hint").click()
             self.page.locator(".banner", has_text=re.compile("Hint|one choice")).wait_for()

@@ -1,4 +1,4 @@
-"""Train an agent by self-play, show its distance to best play, rate it, and film a game: two minutes on two cores.
+"""Train an agent by self-play, show its distance to best play, rate it, and film a game: about a minute on two cores.
 
     python -m training.demo tic_tac_dice
 

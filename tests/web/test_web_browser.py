@@ -342,7 +342,7 @@ def test_the_overlay_shows_the_values_of_the_oracle(people):
     assert all(values[k] == max(values) for k in best)
     best_spot = spots.nth(best[0])
     assert re.search(r", loss 0\.00$", best_spot.get_attribute("aria-label"))
-    assert "Best play for X, by the oracle" in me.page.locator(".opinions").inner_text()
+    assert "Best play for X, by the oracle" in me.page.locator(".thoughts").inner_text()
     me.page.get_by_role("button", name="Hint").click()
     me.page.locator(".banner", has_text="Hint, by the oracle").wait_for()
     assert me.page.locator(".hinted .mark.best").count() == 1

@@ -107,6 +107,7 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             read_state=partial(text.parse_state, prototype=prototype),
             draw=draw,
             action_format=f"a cell's letter, A to {text.action_names(size)[-1]}, row by row from the top left",
+            spoken_action_names=tuple(f"card {name}" for name in text.action_names(size)),
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
             lessons=LESSONS if factory is make else (),

@@ -21,6 +21,9 @@ export class Board {
     this.element = el("div", { class: "board" }, this.inner);
     this.tips = [];
     this.layer.addEventListener("keydown", (event) => this.steer(event));
+    new ResizeObserver(() => {
+      if (this.spots && this.element.clientWidth !== this.room) this.enlarge(); // a phone was turned
+    }).observe(this.element);
     this.actions = [];
     this.path = []; // the spots clicked so far, in any order
     this.marksAfter = NO_MARKS;
@@ -58,6 +61,7 @@ export class Board {
     const lit = [...new Set(this.actions.flatMap((action) => action.clicks))].map((name) => this.spots[name]).filter(Boolean);
     const least = Math.min(...lit.map(([, , width, height]) => Math.sqrt(width * height)));
     const room = this.element.clientWidth;
+    this.room = room;
     const wanted = lit.length && room < 480 ? (FINGER * this.box.width) / least : 0;
     this.inner.style.width = wanted > room ? `${Math.min(wanted, MOST * room)}px` : "";
     if (wanted <= room) return;

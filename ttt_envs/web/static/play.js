@@ -104,16 +104,17 @@ class GamePage {
     this.invitations = el("div");
     this.choices = el("div", { class: "names" });
     this.namesBox = el("details", {}, el("summary", {}, "Choose by name"), this.choices);
-    this.opinions = el("div", { class: "opinions", hidden: true });
+    this.thoughtsBox = el("div", { class: "thoughts", hidden: true });
     this.review = el("div", { class: "review", hidden: true });
     this.log = el("ol", { class: "log", start: 1 });
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
-      el("section", { class: "left", "aria-label": "Board" }, this.status, this.doing, this.connection, this.working, this.banner, this.curtain, this.board.element, this.history, this.board.told),
+      el("section", { class: "left", "aria-label": "Board" },
+        el("div", { class: "head" }, this.status, this.working, this.banner), this.doing, this.connection, this.curtain, this.board.element, this.history, this.board.told),
       el("section", { class: "right", "aria-label": "Game" },
         el("h2", { class: "title" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
         this.pitch = el("p", { class: "note" }, now.about.pitch),
-        this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.opinions, this.namesBox, this.review,
+        this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.thoughtsBox, this.namesBox, this.review,
         this.logBox = el("details", { open: true }, el("summary", {}, "Moves"), this.log),
         this.textBox = el("details", {}, el("summary", {}, "The position as text"), this.text),
         rulesOf(now.game.id, now.about.rules))));
@@ -210,7 +211,7 @@ class GamePage {
     for (const each of [this.board.element, this.board.told, this.history, this.textBox]) show(each, !covered);
     if (covered) {
       this.drawCurtain();
-      this.opinions.hidden = true;
+      this.thoughtsBox.hidden = true;
     }
     this.status.dataset.state = now.over ? "over" : turn ? "turn" : "waiting";
     document.title = `${turn ? "● Your turn – " : ""}${now.game.title}`;
@@ -386,7 +387,7 @@ class GamePage {
   async fetchThoughts() {
     const ply = this.ply();
     if (this.thoughts?.ply !== ply) {
-      this.opinions.hidden = true;
+      this.thoughtsBox.hidden = true;
       const found = await patiently(`${this.path}/thoughts/${ply}${this.query}`, this.working, "Thinking about this position …");
       if (found === null) this.overlay.checked = false;
       if (found === null || this.ply() !== ply) return null;
@@ -397,20 +398,20 @@ class GamePage {
 
   async think() {
     if (!this.overlay.checked) {
-      this.opinions.hidden = true;
+      this.thoughtsBox.hidden = true;
       this.board.mark(() => new Map(), {});
       return;
     }
     const found = await this.fetchThoughts();
     if (!found || !this.overlay.checked || this.roundShown) return;
-    this.opinions.hidden = false;
-    this.opinions.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.opinion(each))
+    this.thoughtsBox.hidden = false;
+    this.thoughtsBox.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.thought(each))
       : [el("p", { class: "note" }, "Shown when it is your turn.")]));
     const shown = found.thoughts.find((each) => each.player === this.now.you) ?? found.thoughts[0];
     if (shown) this.board.mark((path) => marksOf(shown, found.actions, path), found.spots);
   }
 
-  opinion(each) {
+  thought(each) {
     const names = [...new Set([...each.best, ...Object.keys(each.values), ...Object.keys(each.probabilities)])]
       .sort((a, b) => (each.losses[a] ?? 9) - (each.losses[b] ?? 9) || each.best.includes(b) - each.best.includes(a));
     const mixed = Object.keys(each.best_probabilities).length > 0;
@@ -456,15 +457,16 @@ class GamePage {
     const estimated = found.decisions.filter((each) => each.regret !== null && each.source !== "oracle").length;
     const known = found.decisions.filter((each) => each.regret !== null).length;
     const lines = Object.entries(found.totals).map(([player, total]) =>
-      el("li", {}, `${sentence(this.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
+      el("p", {}, `${sentence(this.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
+    const judges = [known - estimated && `the oracle judged ${estimated ? known - estimated : "all"}`, estimated && `a search estimated ${known - estimated ? estimated : "all"} (≈)`].filter(Boolean);
     const worst = found.decisions.filter((each) => each.grade).sort((a, b) => b.regret - a.regret).slice(0, 3);
     const unknown = found.decisions.length ? "Nobody knows what was best in this game." : "You had nothing to decide.";
     this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
-      known ? el("ul", {}, ...lines) : el("p", {}, unknown),
+      ...(known ? lines : [el("p", {}, unknown)]),
       worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
         el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${this.spoken(each.played)} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
       ...this.graph(found.decisions),
-      known ? el("p", { class: "note" }, `In units of reward. ${known - estimated} of ${known} decisions were judged by the oracle, ${estimated} estimated by a search (≈). ${scale(found.limits)}`) : "");
+      known ? el("p", { class: "note" }, `In units of reward. Of ${known} decisions ${judges.join(" and ")}. ${scale(found.limits)}`) : "");
     this.drawLog();
   }
 
@@ -503,7 +505,7 @@ function copy(text) {
 
 /** What the names of losses mean. */
 function scale(limits) {
-  return `A loss is measured against best play, or of two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
+  return `A loss is measured against best play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
 }
 
 function about(decision) {

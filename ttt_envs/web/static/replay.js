@@ -16,7 +16,7 @@ function address(...parts) {
 async function filesPage(main) {
   const names = await ask("/api/records");
   main.replaceChildren(el("h1", {}, "Recorded games"),
-    names.length ? el("p", { class: "lead" }, "Each file is of a tournament. It lists its games, which are shown move by move.") : "",
+    names.length ? el("p", { class: "lead" }, "Each file has the games of a tournament. Choose one to see them move by move.") : "",
     names.length ? el("ul", {}, ...names.map((name) => el("li", {}, el("a", { href: address(name) }, name))))
       : el("p", {}, "There are no recorded games. ", el("code", {}, "ttt tournament --record"), " makes some, and ",
         el("code", {}, "ttt serve --records FOLDER"), " shows them."));

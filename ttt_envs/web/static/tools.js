@@ -139,7 +139,7 @@ export function rulesOf(game, text) {
     const found = await ask(`/api/games/${game}/lessons`);
     pictures.replaceChildren(...found.map((each) => el("figure", {},
       el("img", { alt: "", src: picture(each.svg) }), el("figcaption", {}, ...emphasised(each.said)))));
-  }) }, el("summary", {}, "Rules"), ...prose(text), pictures);
+  }) }, el("summary", {}, "Rules"), pictures, ...prose(text));
   return box;
 }
 
