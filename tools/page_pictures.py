@@ -57,8 +57,8 @@ class Config:
     """Id of the game to draw at its end, with its rules, and among the recorded games."""
     setup: str = "martian_tic_tac_toe"
     """Id of the game whose options are drawn."""
-    pictured: str = "super_tic_tac_toe"
-    """Id of the game in docs/serve.png."""
+    pictured: str = "tic_tac_dice"
+    """Id of the game in docs/serve.png, where the oracle speaks."""
     serve: bool = False
     """Write docs/serve.png and nothing else."""
 
@@ -182,9 +182,10 @@ def main() -> None:
         try:
             photographer = Photographer(chromium, served, data, config)
             if config.serve:
-                photographer.go(photographer.keep(config.pictured, 6), ".board img:visible")
+                photographer.go(photographer.keep(config.pictured, GAMES[config.pictured]), ".board img:visible")
                 photographer.overlay(hint=False)
                 photographer.page.set_viewport_size({"width": 1200, "height": 864})
+                photographer.page.mouse.move(0, 0)
                 photographer.page.screenshot(path="docs/serve.png")
             else:
                 photographer.draw_all()

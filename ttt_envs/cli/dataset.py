@@ -22,14 +22,16 @@ class Dataset(RecordFilters):
     behind.
     """
 
-    files: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE [FILE ...]")] = ()
+    files: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="FILE [FILE ...]", help_behavior_hint="")
+    ] = ()
     """Files of records, or folders that `ttt tournament --record` has made."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File to write, which ends in .parquet and must not exist yet; the card is the .md file beside it. With --sets a
     folder, in which the card is README.md."""
     sets: Annotated[tuple[str, ...], tyro.conf.arg(metavar="SET [SET ...]", help_behavior_hint="")] = ()
     """Sets of solved positions to build instead, or all; without files and without --out they are listed."""
-    rows: Annotated[int, tyro.conf.arg(help_behavior_hint="by default all")] = 0
+    rows: Annotated[int, tyro.conf.arg(help_behavior_hint="(default: all)")] = 0
     """Largest number of positions of each set."""
     minari: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None
     """Make a Minari data set of this name and version instead, such as mine/random-v0."""

@@ -19,7 +19,10 @@ class Study:
     are put on one page. It needs the extra `train`.
     """
 
-    given: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE.toml | [LABEL=]RUN ...")] = ()
+    given: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="FILE.toml | [LABEL=]RUN ...", help_behavior_hint=""),
+    ] = ()
     """The plan; or run folders, or folders of several seeds."""
     quick: bool = False
     """Train a built-in grid of two tasks and three methods that takes seconds."""

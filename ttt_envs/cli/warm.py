@@ -18,7 +18,9 @@ if TYPE_CHECKING:  # it brings Numba, which `--help` does without
 class Warm(GameOptions):
     """Compile all that a worker needs to play, such as in an image or on a node. It is kept on disk."""
 
-    games: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="GAME [GAME ...]")]
+    games: Annotated[
+        tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="GAME [GAME ...]", help_behavior_hint="")
+    ]
     """Ids of games; `ttt games` lists them. With --option, one game."""
     agents: Annotated[
         tuple[str, ...],
