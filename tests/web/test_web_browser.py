@@ -536,6 +536,19 @@ def test_on_a_phone_fingers_hit_the_cells_and_reach_the_hint(people):
         assert hint["height"] >= 44
 
 
+def test_a_board_fits_a_window_that_grows_and_a_hint_moves_nothing_out_of_sight(people):
+    me = people(viewport={"width": 400, "height": 800})
+    me.begin("super_tic_tac_toe", "me", "random")
+    me.page.locator("button.spot").first.wait_for()
+    assert me.page.locator(".board-inner").evaluate("each => each.style.width"), "enlarged for fingers"
+    me.page.set_viewport_size({"width": 1280, "height": 860})
+    me.page.wait_for_function("() => document.querySelector('.board-inner').style.width === ''")
+    me.page.get_by_role("button", name="Hint").click()
+    me.page.locator(".banner:not([hidden])", has_text="Hint").wait_for()
+    slider = me.page.locator(".history").bounding_box()
+    assert slider["y"] + slider["height"] <= 860
+
+
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
     me, rng = people(viewport={"width": 360, "height": 740}, color_scheme=scheme, has_touch=True), random.Random(0)
