@@ -310,6 +310,26 @@ def test_kaggle_takes_the_games():
     env = make(found["open_spiel_ttt_envs_tic_tac_dice"], debug=True)
     env.run(["random", "random"])
     assert list(env.toJSON()["statuses"]) == ["DONE", "DONE"]
+    for game_id in ttt_envs.GAMES:  # who could read the state would know what others hold
+        game, seen = ttt_envs.load(game_id), []
+        env = make(found[f"open_spiel_ttt_envs_{game_id}"], debug=True)
+
+        def look(observation, configuration, seen=seen):
+            seen.append(dict(observation))
+            return {"submission": -2}  # give up
+
+        env.run([look] * game.num_players)
+        secrets = game.hidden_information or game.simultaneous
+        assert any(each.get("serializedGameAndState") for each in seen) == (not secrets), game_id
+
+
+@pytest.mark.parametrize("game_id", ttt_envs.GAMES)
+def test_states_are_hidden_from_agents_where_something_is_secret(game_id):
+    """Kaggle's environments ask this before they show agents the serialized state."""
+    game = open_spiel.SpielGame(ttt_envs.load(game_id))
+    state = game.new_initial_state()
+    secrets = game.game.hidden_information or game.game.simultaneous
+    assert state.hides_state_from_agents() == serialized(state).hides_state_from_agents() == secrets
 
 
 def test_an_interpreter_with_registered_games_comes_to_its_end():

@@ -122,6 +122,10 @@ class State(pyspiel.State):
         player = self.current_player() if player is None else player
         return [float(each) for each in self.node.observation(player)]
 
+    def hides_state_from_agents(self) -> bool:
+        """Whether something is hidden or chosen at once: Kaggle's environments show agents no serialized state then."""
+        return _has_secrets(self.node.graph.game)
+
     def __str__(self) -> str:
         if self.node.states is None:
             return "before the start"
@@ -276,13 +280,14 @@ def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
     """The facts of a game as OpenSpiel's GameType has them."""
     kind = pyspiel.GameType
     chance = kind.ChanceMode.EXPLICIT_STOCHASTIC if game.stochastic else kind.ChanceMode.DETERMINISTIC
-    hidden = game.hidden_information or game.simultaneous  # those who choose later do not see the earlier choices
     return kind(
         short_name=PREFIX + game.id,
         long_name=game.title,
         dynamics=kind.Dynamics.SEQUENTIAL,
         chance_mode=chance,
-        information=kind.Information.IMPERFECT_INFORMATION if hidden else kind.Information.PERFECT_INFORMATION,
+        information=kind.Information.IMPERFECT_INFORMATION
+        if _has_secrets(game)
+        else kind.Information.PERFECT_INFORMATION,
         utility=kind.Utility.ZERO_SUM,
         reward_model=kind.RewardModel.TERMINAL,
         max_num_players=game.num_players,
@@ -297,7 +302,12 @@ def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
 
 def _usual_history(game: Game) -> int:
     """The decisions that a player keeps by default: some where something is hidden, else none."""
-    return 8 if game.hidden_information or game.simultaneous else 0
+    return 8 if _has_secrets(game) else 0
+
+
+def _has_secrets(game: Game) -> bool:
+    """Whether something is hidden, be it only the choice of those who choose first of players who act at once."""
+    return game.hidden_information or game.simultaneous
 
 
 def register() -> None:
