@@ -39,7 +39,17 @@ toc_object_entries = False  # contents name the modules, and not each class in e
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # Large, and in no extra that the site needs; where they are installed, parts of them may still be missing.
-autodoc_mock_imports = ["datasets", "jax", "openenv", "pyspiel", "ray", "textarena", "verifiers"]
+autodoc_mock_imports = [
+    "benchmarl",
+    "datasets",
+    "jax",
+    "openenv",
+    "pyspiel",
+    "ray",
+    "textarena",
+    "torchrl",
+    "verifiers",
+]
 # A package's names are documented where they are defined.
 autodoc_default_options = {"members": True, "ignore-module-all": True}
 napoleon_numpy_docstring = False

@@ -198,6 +198,8 @@ EXTRAS = {
     "pandas": {"ttt_envs.storage.rows"},
     "pygame": {"ttt_envs.drawing"},
     "jax": {"ttt_envs.integrations.jax"},
+    "benchmarl": {"ttt_envs.integrations.benchmarl"},
+    "torchrl": {"ttt_envs.integrations.benchmarl"},
     "openai": {"ttt_envs.agents.external.llm"},
     "verifiers": {"ttt_envs.integrations.verifiers"},
     "datasets": {"ttt_envs.integrations.verifiers"},
