@@ -29,8 +29,8 @@ class Pay:
             raise TypeError(f"reward must be a function of (before, after, player), not {function!r}")
         self.function = function
         self.by_step = function is not None or game.rewards == "steps"
-        self._rounds = game.extras.round_rewards
-        self.has_rounds = self._rounds is not None
+        self._game = game  # its functions are not kept, as plain Python's cannot be pickled
+        self.has_rounds = game.extras.round_rewards is not None
         self._paid = np.zeros((n, game.num_players), np.float32)
         self._rounds_paid = np.zeros((n, game.num_players), np.float32)
         self._room = np.zeros((n, game.num_players), np.float32)
@@ -42,7 +42,7 @@ class Pay:
     def keep(self, rows: np.ndarray, states: np.ndarray) -> None:
         """Nothing is owed in the positions, structured (k,), of these games, int64 (k,)."""
         self._paid[rows] = states["rewards"]
-        if self._rounds is not None:
+        if self.has_rounds:
             self._rounds_paid[rows] = self.rounds_so_far(states)
 
     def before(self, states: np.ndarray) -> np.ndarray | None:
@@ -72,7 +72,7 @@ class Pay:
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
         """What the rounds of a match have paid, float32 (k, players), in states (k,); the next call may write it."""
         paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])
-        self._rounds(states, paid)  # type: ignore[misc]  # a match has it
+        self._game.extras.round_rewards(states, paid)  # type: ignore[misc]  # a match has it
         return paid
 
     def rounds(self, rows: np.ndarray, states: np.ndarray, players: np.ndarray) -> np.ndarray:
