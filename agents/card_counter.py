@@ -14,7 +14,7 @@ from ttt_envs.dev import ISMCTS, Game, View
 
 
 class Cards(NamedTuple):
-    """What one player sees at a ply; cards are counted by kind, int64 (kinds,).
+    """The cards that one player sees at a ply; cards are counted by kind, int64 (kinds,).
 
     Attributes:
         tops: int64 (9,), the kind of the top card of each cell, -1 where there is none.
@@ -32,7 +32,7 @@ class Cards(NamedTuple):
 
 
 def cards(view: View) -> list[Cards]:
-    """What the players of n positions see, read from the blocks of their observations."""
+    """The cards that the players of n positions see, read from the blocks of their observations."""
     blocks, start = {}, 0
     for block in view.game.observation_layout:
         part = view.observations[:, start : start + block.size]

@@ -1,4 +1,4 @@
-"""What the kernels of a game cost in a batch, one by one, and how far that is from what the machine can do."""
+"""Measure the kernels of a game in a batch, one by one, beside the limits of the machine."""
 
 import shutil
 import statistics

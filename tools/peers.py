@@ -296,7 +296,7 @@ def machine() -> str:
 
 
 def limits(games: Sequence[str], rounds: int) -> Table:
-    """What each kernel costs, beside a copy of as many bytes as a step writes, and beside the same by hand in C."""
+    """The time of each kernel, beside a copy of as many bytes as a step writes, and beside the same by hand in C."""
     rows = []
     for game_id in games:
         each, label = costs(game_id, rounds), ttt_envs.load(game_id).title

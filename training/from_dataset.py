@@ -86,7 +86,7 @@ def read(folder: Path) -> tuple[Game, dict[str, Split]]:
 
 
 def lost(played: np.ndarray, split: Split) -> float:
-    """What a policy, float64 (n, actions), loses on average where all that it plays is known."""
+    """The mean loss of a policy, float64 (n, actions), where all that it plays is known."""
     loss = np.where(played > 0, played * split.loss, 0.0).sum(axis=1)
     return float(np.nanmean(loss))
 

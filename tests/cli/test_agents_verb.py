@@ -18,16 +18,7 @@ SUPER = "super_tic_tac_toe"
 IDS = list(ttt_envs.GAMES)
 
 
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "xterm")
-
-
-def lines_of(capsys):
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    return lines
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 # --- what options and parameters mean ---
@@ -83,10 +74,10 @@ def test_meanings_are_read_from_the_docstring():
 # --- agents ---
 
 
-def entries_of(capsys):
+def entries_of(lines_of):
     """Agent -> the lines of its entry."""
     found, name = {}, None
-    for line in lines_of(capsys):
+    for line in lines_of():
         head = re.match(r"- (\w+): ", line)
         if head:
             name = head[1]
@@ -96,9 +87,9 @@ def entries_of(capsys):
     return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
 
 
-def test_agents_lists_all_with_what_they_play(capsys):
+def test_agents_lists_all_with_what_they_play(lines_of):
     assert main(["agents"]) == 0
-    found = entries_of(capsys)
+    found = entries_of(lines_of)
     assert list(found) == list(agents.AGENTS)
     assert "plays: every game" in found["random"]
     assert "tic_tac_match" in found["ismcts"]
@@ -111,9 +102,9 @@ def test_agents_lists_all_with_what_they_play(capsys):
     assert "seconds=none (float or None)" in found["mcts"]
 
 
-def test_agents_of_a_game_are_those_that_play_it(capsys):
+def test_agents_of_a_game_are_those_that_play_it(lines_of):
     assert main(["agents", "tic_tac_match"]) == 0
-    found = entries_of(capsys)
+    found = entries_of(lines_of)
     assert list(found) == [
         "random",
         "greedy",
@@ -132,9 +123,9 @@ def test_agents_of_a_game_are_those_that_play_it(capsys):
         "human",
     ]
     assert main(["agents", SUPER]) == 0
-    assert "oracle" in entries_of(capsys)
+    assert "oracle" in entries_of(lines_of)
     assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0
-    assert "oracle" not in entries_of(capsys)
+    assert "oracle" not in entries_of(lines_of)
 
 
 class Mine(Agent):
@@ -158,7 +149,7 @@ def first_legal(observation, mask):
     return int(mask.argmax())
 
 
-def test_agents_of_installed_packages_are_listed(monkeypatch, capsys):
+def test_agents_of_installed_packages_are_listed(monkeypatch, lines_of):
     monkeypatch.setitem(sys.modules, "installed_agents", sys.modules[__name__])
     group = agents.ENTRY_POINTS
     found = [
@@ -167,12 +158,12 @@ def test_agents_of_installed_packages_are_listed(monkeypatch, capsys):
     ]
     monkeypatch.setattr("ttt_envs.agents.entry_points", lambda group: found)
     assert main(["agents"]) == 0
-    shown = entries_of(capsys)
+    shown = entries_of(lines_of)
     assert "Plays what it was told." in shown["mine"]
     assert "move=0 (int) the action that is always played." in shown["mine"]
     assert "operation_tic_tac_toe" not in shown["mine"]
     assert "first: Plays the first legal action. plays: every game" in shown["first"]
     assert main(["agents", "operation_tic_tac_toe"]) == 0
-    shown = entries_of(capsys)
+    shown = entries_of(lines_of)
     assert "first" in shown
     assert "mine" not in shown

@@ -27,10 +27,7 @@ IDS = list(ttt_envs.GAMES)
 SUPER = "super_tic_tac_toe"
 
 
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "xterm")
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 def verb_class(verb):

@@ -22,16 +22,7 @@ SUPER = "super_tic_tac_toe"
 IDS = list(ttt_envs.GAMES)
 
 
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "xterm")
-
-
-def lines_of(capsys):
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    return lines
+pytestmark = pytest.mark.usefixtures("narrow")
 
 
 # --- games ---
@@ -71,9 +62,9 @@ def test_describe_agents_and_questions_as_data(capsys):
     assert "a set is written to a file" in capsys.readouterr().err
 
 
-def test_games_has_a_line_for_each(capsys):
+def test_games_has_a_line_for_each(lines_of):
     assert main(["games"]) == 0
-    head, *rows = lines_of(capsys)
+    head, *rows = lines_of()
     assert head.split()[0] == "game"
     assert [row.split()[0] for row in rows] == IDS
     for row in rows:
@@ -99,9 +90,9 @@ def no_oracle(monkeypatch):
 
 
 @pytest.mark.parametrize("game_id", IDS)
-def test_describe_tells_all(game_id, no_oracle, capsys):
+def test_describe_tells_all(game_id, no_oracle, lines_of):
     assert main(["describe", game_id]) == 0
-    lines = lines_of(capsys)
+    lines = lines_of()
     shown, game = "\n".join(lines), ttt_envs.load(game_id)
     flowing = " ".join(shown.split())
     assert lines[0] == f"{game.title} ({game_id})"
@@ -126,10 +117,10 @@ def _part(shown, title):
     return re.split(rf"^{title}.*\n-+\n", shown, flags=re.MULTILINE)[1].split("\n\n")[0]
 
 
-def test_describe_honours_options(no_oracle, capsys):
+def test_describe_honours_options(no_oracle, lines_of):
     arguments = ["describe", "martian_tic_tac_toe", "--option", "size=5", "players=3", "repetition_limit=none"]
     assert main(arguments) == 0
-    shown = "\n".join(lines_of(capsys))
+    shown = "\n".join(lines_of())
     assert "5x5 cells" in shown
     assert "red, blue and yellow" in shown
     assert "size=5 (int, default 3)" in shown

@@ -30,7 +30,7 @@ N, STEPS = (5, 30) if jit.DISABLED else (23, 120)
 
 
 def assert_looks(batch: Batch, game: Game) -> None:
-    """What the batch shows is what its other methods give."""
+    """A step shows the same as the other methods of the batch."""
     if game.simultaneous:
         players = range(game.num_players)
         masks, seen = ([ask(player) for player in players] for ask in (batch.masks, batch.observations))

@@ -7,7 +7,7 @@ import numpy as np
 from ttt_envs.agents.base import Agent, kept
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import Equilibria, KnownValues, check_two_players, equilibria, from_both_seats
-from ttt_envs.agents.networks import Network, load_network, load_snapshots
+from ttt_envs.agents.networks import Network, load_network, load_snapshots, network_with_values
 from ttt_envs.core import jit
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
@@ -184,9 +184,7 @@ class Lookahead(Agent):
             BadNetworkFile: the file is damaged, or no network.
             ValueError: a parameter out of range, or a network that has no values.
         """
-        self.network = path if isinstance(path, Network) else load_network(Path(path))
-        if self.network.info.kind == "policy":
-            raise ValueError(f"{path} gives no values to look ahead with; network plays it")
+        self.network = network_with_values(path, "look ahead with")
         within(1, 10**6, worlds=worlds, iterations=iterations)
         within(1, MOST_STRATA, outcomes=outcomes)
         within(1, _DEEPEST, depth=depth)

@@ -311,6 +311,14 @@ def network_file(path: Path) -> Path:
     return path
 
 
+def network_with_values(path: str | Path | Network, purpose: str) -> Network:
+    """The network of a path, or itself; as `load_network`, and ValueError for one without values "to" the purpose."""
+    network = path if isinstance(path, Network) else load_network(Path(path))
+    if network.info.kind == "policy":
+        raise ValueError(f"{path} gives no values to {purpose}; network plays it")
+    return network
+
+
 def load_network(path: Path) -> Network:
     """Read a network file, or that of a run folder; raises FileNotFoundError or BadNetworkFile."""
     path = network_file(path)

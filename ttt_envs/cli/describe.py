@@ -54,7 +54,7 @@ class Describe(GameArguments, Printing):
 
 
 def _data(game: "Game", state: Any) -> dict[str, Any]:
-    """What is printed, for programs; the actions apart."""
+    """The description as data, without the actions."""
     return {
         "id": game.id,
         "title": game.title,

@@ -106,7 +106,7 @@ def room_to_tell(game: Game, rewards: np.ndarray, done: np.ndarray) -> Told:
 
 
 def look_at(told: Told, several: bool) -> Look:
-    """What is told, to be read; `several` may act at once."""
+    """A read-only `Look` at these arrays; `several`: more than one player may act at once."""
     arrays = (each if several or each.ndim < 3 else each[:, 0] for each in told[:4])
     # Of read-only memory no flag makes a writeable array.
     return Look(*(np.asarray(each.data.toreadonly()) for each in arrays))

@@ -118,11 +118,11 @@ class JudgedGame:
         return 0.0 - sum(move.regret or 0.0 for move in self._of(player))
 
     def result(self, player: int | None = None) -> float:
-        """What the game has paid the player so far."""
+        """The sum of the player's rewards so far."""
         return self.env.rewards[self.env.player if player is None else player]
 
     def judged_by(self, player: int | None = None) -> str:
-        """What the player's reward is made of: "oracle": exact regrets; "estimate": some are a search's; "result"."""
+        """The source of the player's reward: "oracle": exact regrets; "estimate": some are a search's; "result"."""
         moves = self._of(self.env.player if player is None else player)
         return JUDGES[max((2 if move.regret is None else int(not move.exact) for move in moves), default=0)]
 

@@ -109,7 +109,7 @@ def minus_regret(state: vf.State) -> float:
 
 
 def game_result(state: vf.State) -> float:
-    """What the game has paid."""
+    """The sum of the game's rewards."""
     return _of(state, "result")
 
 

@@ -331,7 +331,7 @@ def train(
 
 
 class _Pool(Protocol):
-    """What trains: an executor, or Ray."""
+    """Where runs are trained: an executor of processes, or Ray."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]: ...
 

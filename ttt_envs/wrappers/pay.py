@@ -70,7 +70,7 @@ class Pay:
         return np.asarray(new)
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """What the rounds of a match have paid, float32 (k, players), in states (k,); the next call may write it."""
+        """The rewards of the rounds so far, float32 (k, players), in states (k,); the next call may overwrite them."""
         paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])
         self._game.extras.round_rewards(states, paid)  # type: ignore[misc]  # a match has it
         return paid

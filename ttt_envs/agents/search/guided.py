@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, kept
 from ttt_envs.agents.network_agents import softmax_rows
-from ttt_envs.agents.networks import Network, for_all_players, load_network
+from ttt_envs.agents.networks import Network, for_all_players, network_with_values
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
 from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.game import Game
@@ -89,9 +89,7 @@ class Guided(Agent):
             BadNetworkFile: the file is damaged, or no network.
             ValueError: a parameter out of range, or a network that has no values.
         """
-        self.network = path if isinstance(path, Network) else load_network(Path(path))
-        if self.network.info.kind == "policy":
-            raise ValueError(f"{path} gives no values to search with; network plays it")
+        self.network = network_with_values(path, "search with")
         within(1, MOST_SIMULATIONS, simulations=simulations)
         within(1, 10**6, considered=considered)
         within(0.0, 1e6, temperature=temperature, c_visit=c_visit, c_scale=c_scale)

@@ -145,7 +145,7 @@ class ISMCTS(mcts.MCTS):
         super().__init__(simulations, seconds, exploration, threads, playout_plies)
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
-        """What the position may be for a player who knows more than they see now: states, structured (n, k).
+        """The worlds that a player who knows more than they see now thinks possible: states, structured (n, k).
 
         By default None: each simulation draws its own world from all that fit what is seen now. A subclass with a
         memory gives worlds of its own, such as `view.sample_worlds` with the hands that it believes others to hold.

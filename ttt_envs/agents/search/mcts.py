@@ -374,7 +374,7 @@ class MCTS(Agent):
         return results
 
     def _worlds(self, view: View) -> tuple[np.ndarray, Callable[..., Any]]:
-        """What is searched, structured (n, k), and by which kernel."""
+        """The positions that are searched, structured (n, k), and the kernel that searches."""
         return view.sample_worlds()[:, None], self._kernel(view.game)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:

@@ -75,7 +75,7 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
 
 
 def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
-    """What each action is worth to the player to move by a search to the end: float64 (num_actions,), nan if illegal.
+    """The values of all actions for the player to move, by a search to the end: float64 (num_actions,), nan if illegal.
 
     `state` is structured (1,); the search must be deep enough for what may follow.
     """
