@@ -22,7 +22,7 @@ from ttt_envs import agents
 from ttt_envs.core.live import LiveGame
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.web.store import Saved, Seat, Store
+from ttt_envs.web.store import Seat, Store, StoredGame
 
 Form = Literal["desktop-light", "desktop-dark", "phone-light", "phone-dark"]
 
@@ -92,7 +92,7 @@ class Photographer:
         store = Store(self.data)
         seats = [Seat(None, self.browser), *(Seat(other) for _ in range(game.num_players - 1))]
         store.add(
-            Saved(
+            StoredGame(
                 id=ident,
                 game=game_id,
                 options={},

@@ -77,7 +77,7 @@ class Browser:
         while time.perf_counter() < until:
             others = [{"kind": "agent", "agent": self.config.agent}] * (self.players - 1)
             body = {"game": self.config.game, "options": {}, "seats": [{"kind": "me"}, *others]}
-            path = f"/api/tables/{self.post('/api/tables', body)['id']}"
+            path = f"/api/served/{self.post('/api/served', body)['id']}"
             asked = None
             for now in self.positions(path):
                 if not (now["actions"] or now["over"]):

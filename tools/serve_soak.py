@@ -93,7 +93,7 @@ class Visitor:
         facts = ttt_envs.load(game)
         agent = f"{search_for(facts)}:simulations={simulations}"
         seats = [{"kind": "me"}, *([{"kind": "agent", "agent": agent}] * (facts.num_players - 1))]
-        status, reply, _ = self.ask("/api/tables", {"game": game, "options": options, "seats": seats}, patience)
+        status, reply, _ = self.ask("/api/served", {"game": game, "options": options, "seats": seats}, patience)
         return status, reply
 
 
@@ -126,7 +126,7 @@ class Player(threading.Thread):
             self.waits.append((time.perf_counter() - started, "a new game"))
             if status != 201:
                 raise RuntimeError(f"no new game: {reply}")
-            path = f"/api/tables/{reply['id']}"
+            path = f"/api/served/{reply['id']}"
             over = False
             while self.going and not over:
                 started = time.perf_counter()
@@ -176,7 +176,7 @@ class Hostile:
         status, reply = self.visitor.begin(game, options, 10_000, patience)
         if status == 201 and kind == 0:
             patience = max(self.until - time.monotonic(), 0.1)
-            return self.visitor.ask(f"/api/tables/{reply['id']}/thoughts/0", patience=patience)[0]
+            return self.visitor.ask(f"/api/served/{reply['id']}/thoughts/0", patience=patience)[0]
         return status
 
 
@@ -220,7 +220,7 @@ def warm(port: int, game: str) -> None:
     visitor = Visitor(port, _PLAYER)
     status, reply = visitor.begin(game, {}, 100, 600)
     if status == 201:
-        status, reply, _ = visitor.ask(f"/api/tables/{reply['id']}/thoughts/0", patience=600)
+        status, reply, _ = visitor.ask(f"/api/served/{reply['id']}/thoughts/0", patience=600)
     if status >= 300:
         raise RuntimeError(f"{game}: {reply}")
 

@@ -71,15 +71,15 @@ class Browser:
 
     def begin(self, game, *seats, options=None, status=201):
         kinds = [{"kind": each} if each in ("me", "invited") else {"kind": "agent", "agent": each} for each in seats]
-        return self.ask("/api/tables", {"game": game, "options": options or {}, "seats": kinds}, status).get("id")
+        return self.ask("/api/served", {"game": game, "options": options or {}, "seats": kinds}, status).get("id")
 
     def look(self, ident, player=None):
-        return self.ask(f"/api/tables/{ident}" + ("" if player is None else f"?player={player}"))
+        return self.ask(f"/api/served/{ident}" + ("" if player is None else f"?player={player}"))
 
     def play(self, ident, action, player=None, status=200, ply=None):
         now = self.look(ident, player)
         body = {"player": now["you"] if player is None else player, "ply": now["ply"] if ply is None else ply}
-        return self.ask(f"/api/tables/{ident}/move", {**body, "action": action}, status)
+        return self.ask(f"/api/served/{ident}/move", {**body, "action": action}, status)
 
     def wait(self, ident, player=None):
         """The game when it is this browser's turn, or over."""

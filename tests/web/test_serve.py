@@ -172,8 +172,8 @@ def test_a_game_of_ones_own_is_served(data: Path) -> None:
             games = client.get("/api/games").json()["games"]
             assert [each["title"] for each in games if each["id"] == "connect_four"] == ["Connect Four"]
             seats = [{"kind": "me"}, {"kind": "agent", "agent": "greedy"}]
-            made = client.post("/api/tables", json={"game": "connect_four", "options": {"line": "3"}, "seats": seats})
-            place = f"/api/tables/{made.json()['id']}"
+            made = client.post("/api/served", json={"game": "connect_four", "options": {"line": "3"}, "seats": seats})
+            place = f"/api/served/{made.json()['id']}"
             move = {"player": 0, "ply": 0, "action": client.get(place).json()["actions"][0]["name"]}
             assert client.post(f"{place}/move", json=move).status_code == 200
             until = time.monotonic() + 120

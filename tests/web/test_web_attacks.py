@@ -29,7 +29,7 @@ def test_a_ply_that_is_none_is_refused(server):
     ident = me.begin(COIN, "me", "random")
     for path in ("positions", "thoughts"):
         for ply in ("9" * 5000, "-1", "1e3", "٣", "1.0", "10"):
-            error = me.ask(f"/api/tables/{ident}/{path}/{ply}", status=400)["error"]
+            error = me.ask(f"/api/served/{ident}/{path}/{ply}", status=400)["error"]
             assert "ply must be a whole number from 0 to 0" in error
 
 
@@ -171,14 +171,14 @@ def test_one_address_follows_so_many_games(server, monkeypatch):
     monkeypatch.setattr(app, "_FOLLOWED", 0)
     me = server.browser()
     ident = me.begin(COIN, "me", "random")
-    assert "too many" in me.ask(f"/api/tables/{ident}/events", status=503)["error"]
+    assert "too many" in me.ask(f"/api/served/{ident}/events", status=503)["error"]
 
 
 def test_a_game_that_needs_much_memory_is_refused(server):
     me = server.browser()
     options = {"size": "6", "repetition_limit": "3", "max_plies": "65535"}
     body = {"game": "martian_tic_tac_toe", "options": options, "seats": [{"kind": "me"}, {"kind": "me"}]}
-    assert "needs up to 9 MiB for its positions" in me.ask("/api/tables", body, 400)["error"]
+    assert "needs up to 9 MiB for its positions" in me.ask("/api/served", body, 400)["error"]
     for game_id in set(ttt_envs.GAMES) - {COIN, "toy_kuhn"}:
         game = ttt_envs.load(game_id)
         assert game.state_dtype.itemsize * min(game.max_plies, hall.MOST_PLIES) < hall._LARGEST / 4
@@ -216,8 +216,8 @@ def test_a_game_is_reviewed_by_one_thread_however_many_ask(server, monkeypatch):
     me = server.browser()
     ident = me.begin("tic_tac_dice", "random", "random", options={"rounds": "single"})
     while not me.look(ident)["over"]:
-        me.ask(f"/api/tables/{ident}/step", {})
-    at_once(lambda: me.ask(f"/api/tables/{ident}/review"), 4)
+        me.ask(f"/api/served/{ident}/step", {})
+    at_once(lambda: me.ask(f"/api/served/{ident}/review"), 4)
     assert (most, len(done)) == (1, 1)
 
 
@@ -231,5 +231,5 @@ def test_both_players_who_play_again_meet_in_one_game(server, monkeypatch):
     me = server.browser()
     ident = me.begin(COIN, "me", "random")
     monkeypatch.setattr(hall.Hall, "open", slow)
-    found = at_once(lambda: me.ask(f"/api/tables/{ident}/again", {}, 201)["id"], 4)
+    found = at_once(lambda: me.ask(f"/api/served/{ident}/again", {}, 201)["id"], 4)
     assert len(set(found)) == 1

@@ -18,7 +18,7 @@ from ttt_envs.core.live import LiveGame
 from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.web.store import Saved, Seat, Store
+from ttt_envs.web.store import Seat, Store, StoredGame
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
@@ -210,7 +210,7 @@ class Person:
         ident, seats = secrets.token_urlsafe(16), [Seat(None, me), Seat("random")]
         store = Store(file)
         store.add(
-            Saved(
+            StoredGame(
                 id=ident,
                 game=game,
                 options=KINDS[game],
@@ -461,7 +461,7 @@ def test_two_games_are_apart_and_others_cannot_move(people):
     assert other.page.locator("button.spot").count() == 0
     assert other.page.locator(".invitation").count() == 0
     answer = other.page.evaluate(
-        """async (id) => (await fetch(`/api/tables/${id}/move`, {method: "POST", headers: {"content-type":
+        """async (id) => (await fetch(`/api/served/${id}/move`, {method: "POST", headers: {"content-type":
         "application/json"}, body: JSON.stringify({player: 1, ply: 1, action: "4/0"})})).status""",
         first.rsplit("/", 1)[1],
     )

@@ -30,11 +30,11 @@ def test_seats_belong_to_browsers(server):
     other.play(ident, "4/4", player=0, status=403)
     me.play(ident, "4/4", player=1, status=403)
     for wrong in ("", "0" * 32, key[:-1], key + "0", "é"):
-        other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": wrong}, 403)
-    other.ask(f"/api/tables/{ident}/join", {"player": 0, "key": key}, 403)
-    other.ask(f"/api/tables/{ident}/join", {"player": 9, "key": key}, 403)
-    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key})
-    server.browser().ask(f"/api/tables/{ident}/join", {"player": 1, "key": key}, 409)
+        other.ask(f"/api/served/{ident}/join", {"player": 1, "key": wrong}, 403)
+    other.ask(f"/api/served/{ident}/join", {"player": 0, "key": key}, 403)
+    other.ask(f"/api/served/{ident}/join", {"player": 9, "key": key}, 403)
+    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": key})
+    server.browser().ask(f"/api/served/{ident}/join", {"player": 1, "key": key}, 409)
     assert me.look(ident)["invitations"] == {}
     other.play(ident, "4/4", player=1, status=409)  # not their turn
     me.play(ident, "0/0", status=409)  # not legal
@@ -43,14 +43,14 @@ def test_seats_belong_to_browsers(server):
     other.play(ident, "4/0", player=1)
     # Another game's key is of no use.
     second = me.begin(TURNS, "me", "invited")
-    other.ask(f"/api/tables/{second}/join", {"player": 1, "key": key}, 403)
+    other.ask(f"/api/served/{second}/join", {"player": 1, "key": key}, 403)
 
 
 @pytest.mark.parametrize("path", ["", "/events", "/positions/0", "/thoughts/0", "/review"])
 def test_unknown_games_are_refused(server, path):
     me = server.browser()
     for ident in ("nothing", "..%2F..%2Fetc", "%00", "x" * 300, "' OR 1=1 --"):
-        assert me.ask(f"/api/tables/{ident}{path}", status=404)["error"]
+        assert me.ask(f"/api/served/{ident}{path}", status=404)["error"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_bodies_that_are_none_are_refused(server, body, status):
     me = server.browser()
     ident = me.begin(TURNS, "me", "random")
     headers = {"content-type": "application/json"}
-    answer = me.client.post(f"/api/tables/{ident}/move", content=body, headers=headers)
+    answer = me.client.post(f"/api/served/{ident}/move", content=body, headers=headers)
     assert answer.status_code == status
     assert answer.json()["error"]
     assert me.look(ident)["ply"] == 0
@@ -101,9 +101,9 @@ def test_games_options_and_agents_that_are_none_are_refused(server, tmp_path):
     me.begin(TURNS, "me", status=400)
     me.begin(TURNS, "me", "random", "random", status=400)
     body = {"game": TURNS, "options": {}, "seats": [{"kind": "me"}, {"kind": "king"}]}
-    me.ask("/api/tables", body, 400)
-    me.ask("/api/tables", body | {"seats": 2}, 400)
-    me.ask("/api/tables", body | {"options": [1]}, 400)
+    me.ask("/api/served", body, 400)
+    me.ask("/api/served", body | {"seats": 2}, 400)
+    me.ask("/api/served", body | {"options": [1]}, 400)
     me.ask("/api/setup", {"game": 1, "options": {}}, 400)
 
 
@@ -144,7 +144,7 @@ def test_a_browser_without_a_cookie_begins_no_game(server):
     client = TestClient(server.app)
     client.portal = server._client.portal
     body = {"game": TURNS, "options": {}, "seats": [{"kind": "me"}, {"kind": "me"}]}
-    assert client.post("/api/tables", json=body).status_code == 403
+    assert client.post("/api/served", json=body).status_code == 403
     answer = client.get("/api/games")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
@@ -164,8 +164,8 @@ def test_a_cookie_is_one_that_this_server_made(server, tmp_path):
         client = TestClient(server.app, headers={"cookie": f"{name}={value}"})
         client.portal = server._client.portal
         body = {"game": TURNS, "options": {}, "seats": [{"kind": "me"}, {"kind": "me"}]}
-        assert client.post("/api/tables", json=body).status_code == 403
-        assert not client.get(f"/api/tables/{ident}").json()["seats"][0]["yours"]
+        assert client.post("/api/served", json=body).status_code == 403
+        assert not client.get(f"/api/served/{ident}").json()["seats"][0]["yours"]
         # The page gives a browser that has none of this server a new one.
         assert "set-cookie" in client.get("/api/games").headers
     assert server.browser({name: mine}).look(ident)["seats"][0]["yours"]

@@ -51,9 +51,9 @@ def test_a_game_is_played_to_its_end_and_judged(server):
     assert sum(now["result"]["rewards"]) == 0
     assert len(now["moves"]) == now["ply"]
     assert now["svg"].startswith("<svg")
-    past = me.ask(f"/api/tables/{ident}/positions/0")
+    past = me.ask(f"/api/served/{ident}/positions/0")
     assert past["text"].splitlines()[1:] == first["text"].splitlines()[1:] or now["moves"][0][0][0] == 1
-    review = me.ask(f"/api/tables/{ident}/review")
+    review = me.ask(f"/api/served/{ident}/review")
     mine = [each for each in review["decisions"] if each["player"] == 0]
     assert [each["ply"] for each in mine] == [k for k, moves in enumerate(now["moves"]) if moves[0][0] == 0]
     assert all(each["source"] == "oracle" and each["regret"] >= 0 for each in mine)
@@ -83,7 +83,7 @@ def test_a_choice_that_waits_survives_a_restart(tmp_path):
         me, other = server.browser(), server.browser()
         ident = me.begin(COIN, "me", "invited")
         key = me.look(ident)["invitations"]["1"]
-        other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key})
+        other.ask(f"/api/served/{ident}/join", {"player": 1, "key": key})
         action = me.look(ident)["actions"][0]["name"]
         me.play(ident, action)
         cookies = [dict(each.client.cookies) for each in (me, other)]
@@ -107,9 +107,9 @@ def test_a_game_of_a_version_without_an_option_goes_on_as_it_was(tmp_path, monke
     monkeypatch.setitem(registry.GAMES, COIN, before(loud=False)(newer))
     with Server(tmp_path / "games.sqlite") as server:
         server.browser(cookies).look(ident)
-        assert server.hall._rooms[ident].game.options["loud"] is False
+        assert server.hall._served[ident].game.options["loud"] is False
         new = server.browser().begin(COIN, "me", "random")
-        assert server.hall._rooms[new].game.options["loud"] is True
+        assert server.hall._served[new].game.options["loud"] is True
         assert server.hall.store.find(new).options == {"players": "2", "tosses": "1", "loud": "true"}
 
 
@@ -118,11 +118,11 @@ def test_a_move_is_taken_back_and_the_agent_answers_it_the_same_way(server):
     ident = me.begin(TURNS, "me", "random")
     start = me.look(ident)
     assert not start["may"]["take_back"]
-    me.ask(f"/api/tables/{ident}/take_back", {}, 409)
+    me.ask(f"/api/served/{ident}/take_back", {}, 409)
     me.play(ident, "4/4")
     first = me.wait(ident)
     assert first["ply"] == 2
-    me.ask(f"/api/tables/{ident}/take_back", {})
+    me.ask(f"/api/served/{ident}/take_back", {})
     again = me.look(ident)
     assert (again["ply"], again["text"]) == (0, start["text"])
     me.play(ident, "4/4")
@@ -139,7 +139,7 @@ def test_two_people_at_one_browser_do_not_see_the_dice_by_taking_back(server, ga
     ident = me.begin(game, *seats)
     me.play_on(ident, np.random.default_rng(0), plies=1)
     assert me.look(ident)["may"]["take_back"] is may
-    answer = me.ask(f"/api/tables/{ident}/take_back", {}, 200 if may else 403)
+    answer = me.ask(f"/api/served/{ident}/take_back", {}, 200 if may else 403)
     assert may or answer["error"] == "while people play each other, and dice are rolled, no move is taken back"
 
 
@@ -149,7 +149,7 @@ def test_a_move_that_is_taken_back_while_the_agent_thinks_is_not_answered(server
     me.play(ident, "4/4")
     while not Slow.calls:
         time.sleep(0.01)
-    me.ask(f"/api/tables/{ident}/take_back", {})
+    me.ask(f"/api/served/{ident}/take_back", {})
     me.play(ident, "4/4")
     Slow.go.set()
     now = me.wait(ident)
@@ -183,9 +183,9 @@ def test_agents_among_themselves_play_ply_by_ply(server):
     assert now["watching"]
     assert now["may"]["step"]
     assert not other.look(ident)["may"]["step"]
-    other.ask(f"/api/tables/{ident}/step", {}, 403)
+    other.ask(f"/api/served/{ident}/step", {}, 403)
     for ply in range(1, 100):
-        me.ask(f"/api/tables/{ident}/step", {})
+        me.ask(f"/api/served/{ident}/step", {})
         now = other.look(ident)
         assert now["ply"] == ply
         if now["over"]:
@@ -201,19 +201,19 @@ def test_an_agent_that_fails_is_named_and_nothing_more_is_told(server, caplog):
     assert now["trouble"] == "the agent broken failed as player 1; the server's log says why"
     assert "a secret" not in "".join(me.received)
     assert "a secret of the server" in caplog.text
-    me.ask(f"/api/tables/{ident}/take_back", {})
+    me.ask(f"/api/served/{ident}/take_back", {})
     assert me.look(ident)["trouble"] == ""
 
 
 def test_a_new_game_keeps_the_seats(server):
     me, other = server.browser(), server.browser()
     ident = me.begin(KUHN, "me", "invited")
-    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
-    new = me.ask(f"/api/tables/{ident}/again", {}, 201)["id"]
+    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
+    new = me.ask(f"/api/served/{ident}/again", {}, 201)["id"]
     assert other.look(ident)["successor"] == new
-    assert other.ask(f"/api/tables/{ident}/again", {}, 201)["id"] == new
+    assert other.ask(f"/api/served/{ident}/again", {}, 201)["id"] == new
     assert [seat["yours"] for seat in other.look(new)["seats"]] == [False, True]
-    server.browser().ask(f"/api/tables/{ident}/again", {}, 403)
+    server.browser().ask(f"/api/served/{ident}/again", {}, 403)
 
 
 # --- what others may know ---
@@ -222,25 +222,25 @@ def test_a_new_game_keeps_the_seats(server):
 def test_a_hidden_card_is_not_sent_to_the_other_player(server):
     me, other, third = server.browser(), server.browser(), server.browser()
     ident = me.begin(KUHN, "me", "invited")
-    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
-    room = server.hall._rooms[ident]
+    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
+    served = server.hall._served[ident]
     card = [toy_kuhn.JACK, toy_kuhn.QUEEN, toy_kuhn.KING]
-    hands = [card.index(int(each)) for each in room.live.state[0]["card"]]
-    game = room.game
-    assert me.look(ident)["text"] == game.format_state(room.live.state[0], 0)
-    assert other.look(ident)["text"] == game.format_state(room.live.state[0], 1)
+    hands = [card.index(int(each)) for each in served.live.state[0]["card"]]
+    game = served.game
+    assert me.look(ident)["text"] == game.format_state(served.live.state[0], 0)
+    assert other.look(ident)["text"] == game.format_state(served.live.state[0], 1)
     # The same position with another card of the other player, which this player cannot tell apart.
     for browser, player in ((me, 0), (other, 1)):
-        altered = room.live.state.copy()
+        altered = served.live.state.copy()
         altered["card"][0, 1 - player] = 3 - hands[0] - hands[1]
         assert browser.look(ident, 1 - player)["text"] == game.format_state(altered[0], player)
     for k, browser in ((0, me), (1, other)):
-        browser.ask(f"/api/tables/{ident}/thoughts/0", status=403)
-        assert str(room.saved.seed) not in "".join(browser.received)
+        browser.ask(f"/api/served/{ident}/thoughts/0", status=403)
+        assert str(served.stored.seed) not in "".join(browser.received)
         assert browser.look(ident)["you"] == k
     seen = third.look(ident)
     assert seen["you"] is None
-    assert seen["text"] == game.format_state(room.live.state[0], SPECTATOR)
+    assert seen["text"] == game.format_state(served.live.state[0], SPECTATOR)
     assert not re.search("jack|queen|king", seen["text"], re.IGNORECASE)
 
 
@@ -264,11 +264,11 @@ def test_a_spectator_sees_nothing_that_a_player_does_not_know(game):
 def test_a_choice_is_not_told_before_all_have_chosen(server):
     me, other = server.browser(), server.browser()
     ident = me.begin(COIN, "me", "invited")
-    other.ask(f"/api/tables/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
+    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
     before = [other.look(ident, player) for player in (None, 0, 1)]
     me.play(ident, me.look(ident)["actions"][1]["name"])
     first = [other.look(ident, player) for player in (None, 0, 1)]
-    me.ask(f"/api/tables/{ident}/take_back", {}, 403)
+    me.ask(f"/api/served/{ident}/take_back", {}, 403)
     for old, new in zip(before, first, strict=True):
         told = [{key: seat[key] for key in ("asked", "chosen")} for seat in new["seats"]]
         assert told == [{"asked": False, "chosen": True}, {"asked": True, "chosen": False}]
@@ -279,12 +279,12 @@ def test_thoughts_on_an_agents_present_choice_are_not_told(server):
     me = server.browser()
     ident = me.begin(COIN, "me", "random")
     me.wait(ident)
-    found = me.ask(f"/api/tables/{ident}/thoughts/0")["thoughts"]
+    found = me.ask(f"/api/served/{ident}/thoughts/0")["thoughts"]
     assert [each["player"] for each in found] == [0]
     ident = me.begin(KUHN, "me", "random")
     me.play(ident, "pass")
     me.wait(ident)
-    assert me.ask(f"/api/tables/{ident}/thoughts/1")["thoughts"] == [] or me.look(ident)["over"]
+    assert me.ask(f"/api/served/{ident}/thoughts/1")["thoughts"] == [] or me.look(ident)["over"]
 
 
 def test_an_invitation_to_a_secret_game_is_for_another_browser(server):
@@ -293,7 +293,7 @@ def test_an_invitation_to_a_secret_game_is_for_another_browser(server):
         ident = me.begin(game, "me", "invited")
         assert not me.look(ident)["shared"]
         key = me.look(ident)["invitations"]["1"]
-        me.ask(f"/api/tables/{ident}/join", {"player": 1, "key": key}, 409)
+        me.ask(f"/api/served/{ident}/join", {"player": 1, "key": key}, 409)
 
 
 @pytest.mark.parametrize(("game", "shared"), [(KUHN, True), (COIN, True), (TURNS, False)])
@@ -329,16 +329,16 @@ def test_a_finished_game_is_kept_as_a_record_and_as_a_film(server, tmp_path):
     me, game = server.browser(), ttt_envs.load("tic_tac_dice", rounds="single")
     ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
     for what in ("record", "film"):
-        me.ask(f"/api/tables/{ident}/{what}", status=409)
+        me.ask(f"/api/served/{ident}/{what}", status=409)
     now = me.play_on(ident, np.random.default_rng(0))
-    answer = me.client.get(f"/api/tables/{ident}/record")
+    answer = me.client.get(f"/api/served/{ident}/record")
     assert re.fullmatch(r'attachment; filename="tic_tac_dice-[\w-]{8}\.jsonl"', answer.headers["content-disposition"])
     (tmp_path / "game.jsonl").write_bytes(answer.content)
     (played,) = replaying.replay(records.read(tmp_path / "game.jsonl"))
     assert played.game == game
     assert [float(each) for each in played.states[-1]["rewards"]] == now["result"]["rewards"]
     assert played.record.agents == ("a person", "random")
-    answer = me.client.get(f"/api/tables/{ident}/film")
+    answer = me.client.get(f"/api/served/{ident}/film")
     assert answer.headers["content-type"] == "image/gif"
     with image.open(io.BytesIO(answer.content)) as film:
         assert film.n_frames == now["ply"] + 1
@@ -349,8 +349,8 @@ def test_a_long_game_has_no_film_but_a_record(server, monkeypatch):
     ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
     me.play_on(ident, np.random.default_rng(0))
     monkeypatch.setattr(hall, "MOST_FILMED", 3)
-    assert "save its record" in me.ask(f"/api/tables/{ident}/film", status=409)["error"]
-    assert me.client.get(f"/api/tables/{ident}/record").status_code == 200
+    assert "save its record" in me.ask(f"/api/served/{ident}/film", status=409)["error"]
+    assert me.client.get(f"/api/served/{ident}/record").status_code == 200
 
 
 # --- options and agents ---
@@ -482,7 +482,7 @@ def test_a_game_of_other_rules_is_not_gone_on_with(tmp_path):
         ident = me.begin(TURNS, "me", "random")
         server.hall.store._db.execute("UPDATE games SET actions = '[[80, -1]]', library = '0.0.1'")
     with Server(path) as server:
-        assert "begun with ttt-envs 0.0.1" in server.browser().ask(f"/api/tables/{ident}", status=410)["error"]
+        assert "begun with ttt-envs 0.0.1" in server.browser().ask(f"/api/served/{ident}", status=410)["error"]
 
 
 def test_agents_of_a_file_of_games_are_run_only_if_they_are_named(tmp_path, toys):
@@ -497,7 +497,7 @@ def test_agents_of_a_file_of_games_are_run_only_if_they_are_named(tmp_path, toys
     for agent in (mine, f"oracle:fallback={mine}", "human", "nobody"):
         with Server(path) as server:
             server.hall.store._db.execute("UPDATE seats SET agent = ? WHERE agent IS NOT NULL", (agent,))
-            said = server.browser().ask(f"/api/tables/{ident}", status=403)["error"]
+            said = server.browser().ask(f"/api/served/{ident}", status=403)["error"]
             assert "is none that this server runs: it goes on with the game if it is started with --agents" in said
     assert not marker.exists()
     for agent, more in ((mine, (mine,)), ("mixed:greedy,random=0.5", ())):

@@ -205,9 +205,9 @@ def test_an_errand_compiles_what_the_server_needs(server, monkeypatch):
     monkeypatch.setattr(server.hall.workers._compiling, "run", only_messengers(server.hall.workers._compiling))
     me = server.browser()
     ident = me.begin("tic_tac_dice", "me", "greedy", options={"rounds": "single"})
-    me.ask(f"/api/tables/{ident}/thoughts/{me.wait(ident)['ply']}")
+    me.ask(f"/api/served/{ident}/thoughts/{me.wait(ident)['ply']}")
     me.play_on(ident, np.random.default_rng(0))
-    me.ask(f"/api/tables/{ident}/review")
+    me.ask(f"/api/served/{ident}/review")
     assert len(sent) == len(set(sent))
 
 
@@ -233,15 +233,15 @@ def test_games_that_nobody_looks_at_leave_memory_and_go_on_later(server, monkeyp
         me.client.portal.call(server.hall.give_back)
 
     give_back()
-    assert set(server.hall._rooms) == {ident, stuck}  # they were just looked at
+    assert set(server.hall._served) == {ident, stuck}  # they were just looked at
     assert server.hall.shelf._idle["random"]
-    server.hall._rooms[ident].followers.add(asyncio.Event())
+    server.hall._served[ident].followers.add(asyncio.Event())
     monkeypatch.setattr(hall, "_UNUSED", 0.0)
     give_back()
-    assert set(server.hall._rooms) == {ident}
-    server.hall._rooms[ident].followers.clear()
+    assert set(server.hall._served) == {ident}
+    server.hall._served[ident].followers.clear()
     give_back()
-    assert not server.hall._rooms
+    assert not server.hall._served
     assert not server.hall.shelf._idle["random"]
     assert me.look(ident) | {"version": 0} == before | {"version": 0}
 
@@ -279,10 +279,10 @@ def test_a_game_with_one_layout_too_many_is_neither_begun_nor_gone_on_with(serve
 
     monkeypatch.setattr(server.hall.layouts, "take", full)
     assert me.look(ident)["ply"] == 0  # it is in memory
-    server.hall._rooms.clear()
-    assert me.ask(f"/api/tables/{ident}", status=503)["error"] == "full"
+    server.hall._served.clear()
+    assert me.ask(f"/api/served/{ident}", status=503)["error"] == "full"
     me.begin(COIN, "me", "random", status=503)
-    assert not server.hall._rooms
+    assert not server.hall._served
 
 
 @pytest.mark.parametrize(

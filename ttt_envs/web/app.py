@@ -26,7 +26,7 @@ from ttt_envs.registry import GAMES, load
 from ttt_envs.web import shown
 from ttt_envs.web.catalog import fields_of, game_of, lessons_of, levels_of, picture_of
 from ttt_envs.web.guard import ASKER, AT_ONCE, PER_SECOND, Guard, Rates
-from ttt_envs.web.hall import MOST_PLIES, Hall, Room
+from ttt_envs.web.hall import MOST_PLIES, Hall, ServedGame
 from ttt_envs.web.presence import Presence
 from ttt_envs.web.recorded import Records, frame
 from ttt_envs.web.refusals import Refused, body_of, digits, query, text, texts, whole
@@ -75,19 +75,19 @@ class App:
             Route("/api/games", self.games),
             Route("/api/games/{game}/lessons", self.lessons),
             Route("/api/setup", self.setup, methods=["POST"]),
-            Route("/api/tables", self.open, methods=["POST"]),
-            Route("/api/tables/{id}", self.table),
-            Route("/api/tables/{id}/events", self.events),
-            Route("/api/tables/{id}/positions/{ply}", self.position),
-            Route("/api/tables/{id}/thoughts/{ply}", self.thoughts),
-            Route("/api/tables/{id}/review", self.review),
-            Route("/api/tables/{id}/record", self.record),
-            Route("/api/tables/{id}/film", self.film),
-            Route("/api/tables/{id}/join", self.join, methods=["POST"]),
-            Route("/api/tables/{id}/move", self.move, methods=["POST"]),
-            Route("/api/tables/{id}/take_back", self.take_back, methods=["POST"]),
-            Route("/api/tables/{id}/step", self.step, methods=["POST"]),
-            Route("/api/tables/{id}/again", self.again, methods=["POST"]),
+            Route("/api/served", self.open, methods=["POST"]),
+            Route("/api/served/{id}", self.served),
+            Route("/api/served/{id}/events", self.events),
+            Route("/api/served/{id}/positions/{ply}", self.position),
+            Route("/api/served/{id}/thoughts/{ply}", self.thoughts),
+            Route("/api/served/{id}/review", self.review),
+            Route("/api/served/{id}/record", self.record),
+            Route("/api/served/{id}/film", self.film),
+            Route("/api/served/{id}/join", self.join, methods=["POST"]),
+            Route("/api/served/{id}/move", self.move, methods=["POST"]),
+            Route("/api/served/{id}/take_back", self.take_back, methods=["POST"]),
+            Route("/api/served/{id}/step", self.step, methods=["POST"]),
+            Route("/api/served/{id}/again", self.again, methods=["POST"]),
             Route("/api/records", self.record_files),
             Route("/api/records/games", self.record_games),
             Route("/api/records/frame", self.record_frame),
@@ -191,8 +191,8 @@ class App:
         taken = [_seat(each, browser) for each in seats]
         self._count_new_game()
         game = await self.hall.workers.run(game_of, game_id, options)
-        room = await self.hall.open(game, taken, browser)
-        return JSONResponse({"id": room.saved.id}, 201)
+        served = await self.hall.open(game, taken, browser)
+        return JSONResponse({"id": served.stored.id}, 201)
 
     def _count_new_game(self) -> None:
         if self.new_games.seconds_to_wait(ASKER.get()):
@@ -200,36 +200,38 @@ class App:
 
     # --- playing ---
 
-    async def table(self, request: Request) -> Response:
+    async def served(self, request: Request) -> Response:
         """A game as the browser may see it."""
-        room, browser, player = await self._room(request)
-        found = shown.room_for(self.hall, room, browser, player)
-        faces = room.game.faces
+        served, browser, player = await self._served(request)
+        found = shown.game_for(self.hall, served, browser, player)
+        faces = served.game.faces
         about = {
             "rules": faces.rules_text,
-            "options": shown.options_text(room.game),
+            "options": shown.options_text(served.game),
             "pitch": faces.pitch,
-            "names": dict(zip(room.game.action_names, faces.spoken_action_names, strict=False)),  # where there are any
+            "names": dict(
+                zip(served.game.action_names, faces.spoken_action_names, strict=False)
+            ),  # where there are any
         }
         return JSONResponse({**found, "about": about})
 
     async def events(self, request: Request) -> Response:
         """The same as server-sent events, now and after each change."""
-        room, browser, player = await self._room(request)
+        served, browser, player = await self._served(request)
         address, changed = ASKER.get(), asyncio.Event()
-        if self.following[address] >= _FOLLOWED or len(room.followers) >= _FOLLOWERS:
+        if self.following[address] >= _FOLLOWED or len(served.followers) >= _FOLLOWERS:
             raise Refused(503, "too many browsers follow this game, or too many games are followed from your address")
 
         async def stream() -> AsyncIterator[str]:
             # Not before: a browser that has gone meanwhile would be counted for ever.
             self.following[address] += 1
-            room.followers.add(changed)
+            served.followers.add(changed)
             try:
                 yield "retry: 1000\n\n"
                 while not self.hall.closing:
-                    await self.hall.settle(room)
+                    await self.hall.settle(served)
                     changed.clear()
-                    found = shown.room_for(self.hall, room, browser, player)
+                    found = shown.game_for(self.hall, served, browser, player)
                     yield f"data: {json.dumps(found, allow_nan=False)}\n\n"
                     while not changed.is_set():
                         try:
@@ -237,7 +239,7 @@ class App:
                         except TimeoutError:
                             yield ": still here\n\n"
             finally:
-                room.followers.discard(changed)
+                served.followers.discard(changed)
                 self.following[address] -= 1
                 self.following += Counter()  # forgets who follows nothing
 
@@ -245,109 +247,109 @@ class App:
 
     async def position(self, request: Request) -> Response:
         """An earlier position, as the browser may see it."""
-        room, browser, player = await self._room(request)
-        ply = digits(request.path_params["ply"], "ply", room.live.ply)
-        return JSONResponse(shown.past(room, ply, room.viewer(browser, player)))
+        served, browser, player = await self._served(request)
+        ply = digits(request.path_params["ply"], "ply", served.live.ply)
+        return JSONResponse(shown.past(served, ply, served.viewer(browser, player)))
 
     async def thoughts(self, request: Request) -> Response:
         """The thoughts of the oracle, a search or an agent on the actions in a position."""
-        room, browser, player = await self._room(request)
-        ply = digits(request.path_params["ply"], "ply", room.live.ply)
-        if not shown.may_think(room, browser):
+        served, browser, player = await self._served(request)
+        ply = digits(request.path_params["ply"], "ply", served.live.ply)
+        if not shown.may_think(served, browser):
             raise Refused(403, "while people play each other, nobody is told what the oracle thinks")
-        state = room.live.states[ply][0]
-        thinkers = shown.thinkers(room, browser, player, ply)
-        found = [shown.named(room.game, each) for each in await self.hall.thoughts(room, thinkers, ply)]
+        state = served.live.states[ply][0]
+        thinkers = shown.thinkers(served, browser, player, ply)
+        found = [shown.named(served.game, each) for each in await self.hall.thoughts(served, thinkers, ply)]
         names = [name for each in found for kind in ("values", "probabilities", "best") for name in each[kind]]
         return JSONResponse(
             {
                 "ply": ply,
                 "thoughts": found,
                 "limits": GRADES,
-                **shown.places(room.game, state, room.viewer(browser, player), names),
+                **shown.places(served.game, state, served.viewer(browser, player), names),
             }
         )
 
     async def review(self, request: Request) -> Response:
         """The judgements of the decisions of a finished game."""
-        room = await self._finished(request)
-        return JSONResponse(shown.judged(room.game, await self.hall.review(room)))
+        served = await self._finished(request)
+        return JSONResponse(shown.judged(served.game, await self.hall.review(served)))
 
     async def record(self, request: Request) -> Response:
         """A finished game as a file of records."""
-        room = await self._finished(request)
-        return _file(room, await self.hall.record(room), "jsonl", "application/jsonl")
+        served = await self._finished(request)
+        return _file(served, await self.hall.record(served), "jsonl", "application/jsonl")
 
     async def film(self, request: Request) -> Response:
         """A finished game as an animated picture."""
-        room = await self._finished(request)
-        return _file(room, await self.hall.film(room), "gif", "image/gif")
+        served = await self._finished(request)
+        return _file(served, await self.hall.film(served), "gif", "image/gif")
 
     async def join(self, request: Request) -> Response:
         """Take a free seat, by the key of its invitation."""
-        room, browser, _ = await self._room(request)
+        served, browser, _ = await self._served(request)
         given = await body_of(request, "player", "key")
-        self.hall.join(room, whole(given["player"], "player", 15), text(given["key"], "key"), browser)
+        self.hall.join(served, whole(given["player"], "player", 15), text(given["key"], "key"), browser)
         return JSONResponse({})
 
     async def move(self, request: Request) -> Response:
         """Choose an action, by its name."""
-        room, browser, _ = await self._room(request)
+        served, browser, _ = await self._served(request)
         given = await body_of(request, "player", "ply", "action")
         player, ply = whole(given["player"], "player", 15), whole(given["ply"], "ply", MOST_PLIES)
         name = text(given["action"], "action")
-        if player not in room.held_by(browser):
+        if player not in served.held_by(browser):
             raise Refused(403, "this seat is not yours")
-        if ply != room.live.ply:
+        if ply != served.live.ply:
             raise Refused(409, "the game has gone on meanwhile")
-        if name not in room.game.action_names:
-            raise Refused(400, f"there is no action {name[:60]!r}: wanted {room.game.faces.action_format}")
-        self.hall.choose(room, player, room.game.action_names.index(name))
-        return JSONResponse({"version": room.version})
+        if name not in served.game.action_names:
+            raise Refused(400, f"there is no action {name[:60]!r}: wanted {served.game.faces.action_format}")
+        self.hall.choose(served, player, served.game.action_names.index(name))
+        return JSONResponse({"version": served.version})
 
     async def take_back(self, request: Request) -> Response:
-        """Take back the last move of a browser that plays alone, see `Room.may_take_back`."""
-        room, browser, _ = await self._room(request)
+        """Take back the last move of a browser that plays alone, see `ServedGame.may_take_back`."""
+        served, browser, _ = await self._served(request)
         await body_of(request)
-        held = room.held_by(browser)
+        held = served.held_by(browser)
         if not held:
             raise Refused(403, "you hold no seat of this game")
-        if not room.may_take_back(browser):
-            reason = "while people play each other" + (", and dice are rolled" if room.alone(browser) else "")
+        if not served.may_take_back(browser):
+            reason = "while people play each other" + (", and dice are rolled" if served.alone(browser) else "")
             raise Refused(403, f"{reason}, no move is taken back")
-        self.hall.take_back(room, held)
-        return JSONResponse({"version": room.version})
+        self.hall.take_back(served, held)
+        return JSONResponse({"version": served.version})
 
     async def step(self, request: Request) -> Response:
         """Let the agents of a game without people play one ply."""
-        room, browser, _ = await self._room(request)
+        served, browser, _ = await self._served(request)
         await body_of(request)
-        if room.people or not room.alone(browser):
+        if served.people or not served.alone(browser):
             raise Refused(403, "this game is not yours to go on with")
-        await self.hall.step(room)
-        return JSONResponse({"version": room.version})
+        await self.hall.step(served)
+        return JSONResponse({"version": served.version})
 
     async def again(self, request: Request) -> Response:
         """Begin a new game like this one."""
-        room, browser, _ = await self._room(request)
+        served, browser, _ = await self._served(request)
         await body_of(request)
-        if not room.held_by(browser) and room.saved.creator != browser:
+        if not served.held_by(browser) and served.stored.creator != browser:
             raise Refused(403, "you hold no seat of this game")
         self._count_new_game()
-        new = await self.hall.again(room, browser)
-        return JSONResponse({"id": new.saved.id}, 201)
+        new = await self.hall.again(served, browser)
+        return JSONResponse({"id": new.stored.id}, 201)
 
-    async def _finished(self, request: Request) -> Room:
+    async def _finished(self, request: Request) -> ServedGame:
         """The game of an address; raises Refused while it goes on, as it would tell what is hidden."""
-        room, _, _ = await self._room(request)
-        if not room.live.over:
+        served, _, _ = await self._served(request)
+        if not served.live.over:
             raise Refused(409, "the game is not over")
-        return room
+        return served
 
-    async def _room(self, request: Request) -> tuple[Room, str, int | None]:
+    async def _served(self, request: Request) -> tuple[ServedGame, str, int | None]:
         """The game of an address, the browser's digest ("" without a cookie), and the seat that is asked for."""
-        room = await self.hall.find(request.path_params["id"])
-        return room, self._browser_of(request), query(request, "player", 15)
+        served = await self.hall.find(request.path_params["id"])
+        return served, self._browser_of(request), query(request, "player", 15)
 
     # --- records ---
 
@@ -367,9 +369,9 @@ class App:
         return JSONResponse(frame(opened, query(request, "frame", 10**6) or 0))
 
 
-def _file(room: Room, content: str | bytes, ending: str, kind: str) -> Response:
+def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> Response:
     """A file for a browser to keep."""
-    name = f"{room.game.id}-{room.saved.id[:8]}.{ending}"
+    name = f"{served.game.id}-{served.stored.id[:8]}.{ending}"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=kind, headers=headers)
 

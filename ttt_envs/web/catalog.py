@@ -86,8 +86,8 @@ def _field(game: Game, option: Parameter) -> Field:
     return Field(kind="text", **known)
 
 
-def game_of(game_id: str, options: Mapping[str, str], saved: bool = False) -> Game:
-    """The game with options given as texts, those of the store if it was `saved`; Refused for what is unknown or wrong.
+def game_of(game_id: str, options: Mapping[str, str], stored: bool = False) -> Game:
+    """The game with options given as texts, the stored ones if it was `stored`; Refused for what is unknown or wrong.
 
     Only registered games are loaded: another text could name any function of any module.
     """
@@ -95,7 +95,7 @@ def game_of(game_id: str, options: Mapping[str, str], saved: bool = False) -> Ga
         raise Refused(404, f"there is no game {game_id[:60]!r}; known: {', '.join(GAMES)}")
     try:
         given = parse_options(game_id, [f"{name}={value}" for name, value in options.items()])
-        return game_of_file(game_id, given) if saved else load(game_id, **given)
+        return game_of_file(game_id, given) if stored else load(game_id, **given)
     except (TypeError, ValueError) as error:
         raise Refused(400, str(error)) from None
 

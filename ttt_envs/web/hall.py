@@ -32,7 +32,7 @@ from ttt_envs.web.errands import Errand
 from ttt_envs.web.layouts import Layouts
 from ttt_envs.web.refusals import Refused
 from ttt_envs.web.shelf import Shelf
-from ttt_envs.web.store import Saved, Seat, Store
+from ttt_envs.web.store import Seat, Store, StoredGame
 from ttt_envs.web.workers import Workers
 
 _LOG = logging.getLogger("ttt_envs.web")
@@ -60,11 +60,11 @@ _UNUSED = 60.0
 
 
 @dataclass(eq=False)
-class Room:
+class ServedGame:
     """A game with the browsers that play and follow it.
 
     Attributes:
-        saved: what is kept of it.
+        stored: what is kept of it.
         live: the game itself.
         version: grows with all that changes, also over restarts of the server: it begins with the time.
         trouble: why an agent cannot go on; "" if nothing is wrong.
@@ -74,7 +74,7 @@ class Room:
         touched: time of the last request, by `time.monotonic`.
     """
 
-    saved: Saved
+    stored: StoredGame
     live: LiveGame
     version: int = field(default_factory=lambda: time.time_ns() // 1000)
     trouble: str = ""
@@ -107,16 +107,16 @@ class Room:
     @property
     def people(self) -> list[int]:
         """The players who are people."""
-        return [player for player, seat in enumerate(self.saved.seats) if seat.agent is None]
+        return [player for player, seat in enumerate(self.stored.seats) if seat.agent is None]
 
     def held_by(self, browser: str) -> list[int]:
         """The players whose seats a browser holds."""
-        return [player for player in self.people if self.saved.seats[player].owner == browser]
+        return [player for player in self.people if self.stored.seats[player].owner == browser]
 
     def alone(self, browser: str) -> bool:
         """True if this browser holds the seats of all people, or set up a game without people."""
         if not self.people:
-            return self.saved.creator == browser
+            return self.stored.creator == browser
         return len(self.held_by(browser)) == len(self.people)
 
     def may_take_back(self, browser: str) -> bool:
@@ -159,14 +159,14 @@ class Hall:
         self.shelf = Shelf()
         self.workers = Workers()
         self.layouts = Layouts()
-        self._rooms: OrderedDict[str, Room] = OrderedDict()
+        self._served: OrderedDict[str, ServedGame] = OrderedDict()
         self._ready: WeakSet[Game] = WeakSet()
         self.closing = False
 
     # --- games ---
 
-    async def open(self, game: Game, seats: list[Seat], browser: str) -> Room:
-        """Begin a game. Raises Refused for seats that do not fit, and where there is no room for another game."""
+    async def open(self, game: Game, seats: list[Seat], browser: str) -> ServedGame:
+        """Begin a game. Raises Refused for seats that do not fit, and where there is no space for another game."""
         if len(seats) != game.num_players:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
         if (size := game.state_dtype.itemsize * min(game.max_plies, MOST_PLIES)) > _LARGEST:
@@ -178,7 +178,7 @@ class Hall:
         self.layouts.take(game)
         if not self.store.make_room(MOST_GAMES, IDLE):
             raise Refused(503, "the server holds as many games as it can; try again later")
-        saved = Saved(
+        stored = StoredGame(
             id=secrets.token_urlsafe(16),
             game=game.id,
             options={name: as_text(value) for name, value in game.options.items()},
@@ -187,21 +187,21 @@ class Hall:
             creator=browser,
             seats=seats,
         )
-        room = Room(saved, await self._live(game, saved))
-        self.store.add(saved)
-        self._keep(room)
-        self._drive(room)
-        return room
+        served = ServedGame(stored, await self._live(game, stored))
+        self.store.add(stored)
+        self._keep(served)
+        self._drive(served)
+        return served
 
-    async def find(self, ident: str) -> Room:
+    async def find(self, ident: str) -> ServedGame:
         """The game of that id; raises Refused if there is none, or if this version cannot go on with it."""
-        room = self._rooms.get(ident)
-        if room is None:
-            saved = self.store.find(ident)
-            if saved is None:
+        served = self._served.get(ident)
+        if served is None:
+            stored = self.store.find(ident)
+            if stored is None:
                 raise Refused(404, "there is no such game: it was deleted, or the address is wrong")
-            game = await self.workers.run(game_of, saved.game, saved.options, True)
-            for seat in saved.seats:
+            game = await self.workers.run(game_of, stored.game, stored.options, True)
+            for seat in stored.seats:
                 if seat.agent is not None and not await self.workers.run(self.agents.runs, game, seat.agent):
                     raise Refused(
                         403,
@@ -210,38 +210,38 @@ class Hall:
                     )
             self.layouts.take(game)
             try:
-                live = await self._live(game, saved)
+                live = await self._live(game, stored)
             except ValueError as error:
                 _LOG.warning("game %s cannot be gone on with: %s", ident, error)
                 raise Refused(
-                    410, f"this game was begun with ttt-envs {saved.library}, which had other rules"
+                    410, f"this game was begun with ttt-envs {stored.library}, which had other rules"
                 ) from None
-            room = self._rooms.get(ident) or Room(saved, live)  # another request may have been quicker
-        self._keep(room)
-        self._drive(room)
-        return room
+            served = self._served.get(ident) or ServedGame(stored, live)  # another request may have been quicker
+        self._keep(served)
+        self._drive(served)
+        return served
 
-    async def _live(self, game: Game, saved: Saved) -> LiveGame:
+    async def _live(self, game: Game, stored: StoredGame) -> LiveGame:
         """The game with what was played in it. The first time its kernels are compiled, which takes long."""
 
         def prepare() -> LiveGame:
             if game not in self._ready:
                 errands.begin(game)
-            return LiveGame(game, first_episode_seed(saved.seed), saved.actions, saved.waiting)
+            return LiveGame(game, first_episode_seed(stored.seed), stored.actions, stored.waiting)
 
-        live = await self.workers.run(prepare, errand=_errand("begin", saved))
+        live = await self.workers.run(prepare, errand=_errand("begin", stored))
         self._ready.add(game)
         return live
 
-    def _keep(self, room: Room) -> None:
+    def _keep(self, served: ServedGame) -> None:
         """Hold a game in memory; one that nobody follows leaves it if there are many."""
-        room.touched = time.monotonic()
-        self._rooms[room.saved.id] = room
-        self._rooms.move_to_end(room.saved.id)
-        if len(self._rooms) > _LOADED:
-            unused = (i for i, each in self._rooms.items() if not (each.in_use or each._driver))
-            if (first := next(unused, None)) not in (None, room.saved.id):
-                del self._rooms[first]
+        served.touched = time.monotonic()
+        self._served[served.stored.id] = served
+        self._served.move_to_end(served.stored.id)
+        if len(self._served) > _LOADED:
+            unused = (i for i, each in self._served.items() if not (each.in_use or each._driver))
+            if (first := next(unused, None)) not in (None, served.stored.id):
+                del self._served[first]
 
     async def tidy(self) -> None:
         """Give back what nobody uses, from time to time, for ever."""
@@ -255,216 +255,216 @@ class Hall:
         Such a game goes on when somebody looks at it again, as after a restart.
         """
         before = time.monotonic() - _UNUSED
-        for ident, room in list(self._rooms.items()):
-            if not room.in_use and room.touched <= before:
-                if room._driver is not None:
-                    room._driver.cancel()
-                del self._rooms[ident]
+        for ident, served in list(self._served.items()):
+            if not served.in_use and served.touched <= before:
+                if served._driver is not None:
+                    served._driver.cancel()
+                del self._served[ident]
         self.shelf.close(_UNUSED)
 
     # --- moves ---
 
-    def choose(self, room: Room, player: int, action: int) -> None:
+    def choose(self, served: ServedGame, player: int, action: int) -> None:
         """Choose an action for a person; raises Refused for one that is not legal now."""
-        if room.live.ply >= MOST_PLIES:
+        if served.live.ply >= MOST_PLIES:
             raise Refused(409, f"a game has {MOST_PLIES:,} plies at most here")
         try:
-            room.live.choose(player, action)
+            served.live.choose(player, action)
         except IllegalAction as error:
             raise Refused(409, str(error)) from None
-        self._moved(room)
+        self._moved(served)
 
-    def take_back(self, room: Room, players: Sequence[int]) -> None:
+    def take_back(self, served: ServedGame, players: Sequence[int]) -> None:
         """Return to before the last decision of one of `players`; raises Refused if there was none."""
-        ply = room.live.last_decision(players)
+        ply = served.live.last_decision(players)
         if ply is None:
             raise Refused(409, "there is no move of yours to take back")
-        room.live.take_back(ply)
-        room.trouble = ""
-        self._moved(room)
+        served.live.take_back(ply)
+        served.trouble = ""
+        self._moved(served)
 
-    async def step(self, room: Room) -> None:
+    async def step(self, served: ServedGame) -> None:
         """Let the agents of a game without people play one ply."""
-        if room._busy or room.live.over or room.live.ply >= MOST_PLIES:
+        if served._busy or served.live.over or served.live.ply >= MOST_PLIES:
             return
-        room._busy = True
-        room.trouble = ""
+        served._busy = True
+        served.trouble = ""
         try:
-            ply = room.live.ply
-            while room.live.ply == ply and not room.trouble:
-                await self._ask_agent(room, room.live.asked()[0])
+            ply = served.live.ply
+            while served.live.ply == ply and not served.trouble:
+                await self._ask_agent(served, served.live.asked()[0])
         finally:
-            room._busy = False
+            served._busy = False
 
-    def _moved(self, room: Room) -> None:
-        room.saved.actions, room.saved.waiting = room.live.actions, room.live.waiting
-        room.saved.over = room.live.over
-        room._review = None
-        del room.asides[room.live.ply :]
-        for ply in [ply for ply in room._thoughts if ply >= room.live.ply]:
-            del room._thoughts[ply]
-        self.store.keep_moves(room.saved)
-        room.changed()
-        self._drive(room)
+    def _moved(self, served: ServedGame) -> None:
+        served.stored.actions, served.stored.waiting = served.live.actions, served.live.waiting
+        served.stored.over = served.live.over
+        served._review = None
+        del served.asides[served.live.ply :]
+        for ply in [ply for ply in served._thoughts if ply >= served.live.ply]:
+            del served._thoughts[ply]
+        self.store.keep_moves(served.stored)
+        served.changed()
+        self._drive(served)
 
-    def _agents_asked(self, room: Room) -> list[int]:
+    def _agents_asked(self, served: ServedGame) -> list[int]:
         """The agents who have to choose now, in a game with people."""
-        if room.trouble or not room.people or self.closing or room.live.ply >= MOST_PLIES:
+        if served.trouble or not served.people or self.closing or served.live.ply >= MOST_PLIES:
             return []
-        return [player for player in room.live.asked() if room.saved.seats[player].agent is not None]
+        return [player for player in served.live.asked() if served.stored.seats[player].agent is not None]
 
-    def _drive(self, room: Room) -> None:
+    def _drive(self, served: ServedGame) -> None:
         """Let the agents go on in the background, if it is their turn."""
-        if room._driver is None and self._agents_asked(room):
-            room._driver = asyncio.create_task(self._drive_on(room))
+        if served._driver is None and self._agents_asked(served):
+            served._driver = asyncio.create_task(self._drive_on(served))
 
-    async def _drive_on(self, room: Room) -> None:
+    async def _drive_on(self, served: ServedGame) -> None:
         try:
-            while asked := self._agents_asked(room):
-                await self._ask_agent(room, asked[0])
+            while asked := self._agents_asked(served):
+                await self._ask_agent(served, asked[0])
         except Refused:  # too much else to do: tried again when somebody looks
             pass
         finally:
-            room._driver = None
+            served._driver = None
 
-    async def _ask_agent(self, room: Room, player: int) -> None:
+    async def _ask_agent(self, served: ServedGame, player: int) -> None:
         """Ask the agent of a player, and let it choose, unless a move was taken back meanwhile."""
-        agent, state = room.saved.seats[player].agent, room.live.state
+        agent, state = served.stored.seats[player].agent, served.live.state
         assert agent is not None
         try:
-            work = partial(self.shelf.decide, agent, room.live.view(player))
-            errand = _errand("decide", room.saved, [player])
-            action = await self.workers.think((room.game.id, agent), work, errand)
+            work = partial(self.shelf.decide, agent, served.live.view(player))
+            errand = _errand("decide", served.stored, [player])
+            action = await self.workers.think((served.game.id, agent), work, errand)
         except Refused:
             raise
         except Exception:
-            _LOG.exception("agent %s failed in game %s", agent, room.saved.id)
-            room.trouble = f"the agent {agent} failed as player {player}; the server's log says why"
-            room.changed()
+            _LOG.exception("agent %s failed in game %s", agent, served.stored.id)
+            served.trouble = f"the agent {agent} failed as player {player}; the server's log says why"
+            served.changed()
             return
-        if room.live.state is state and player in room.live.asked():
-            room.live.choose(player, action)
-            self._moved(room)
+        if served.live.state is state and player in served.live.asked():
+            served.live.choose(player, action)
+            self._moved(served)
 
     # --- seats ---
 
-    def key_of(self, room: Room, player: int) -> str:
+    def key_of(self, served: ServedGame, player: int) -> str:
         """The key that an invitation to a seat holds. Nobody can make it without the server's file."""
-        return self.proof(room.saved.id, str(player))
+        return self.proof(served.stored.id, str(player))
 
     def proof(self, *words: str) -> str:
         """128 bits that only the server's file gives for these words, as 32 hexadecimal digits."""
         return hmac.new(self.store.secret, " ".join(words).encode(), hashlib.sha256).hexdigest()[:32]
 
-    def join(self, room: Room, player: int, key: str, browser: str) -> None:
+    def join(self, served: ServedGame, player: int, key: str, browser: str) -> None:
         """Give a free seat to the browser that has its key; raises Refused otherwise."""
-        seat = room.saved.seats[player] if player < len(room.saved.seats) else None
+        seat = served.stored.seats[player] if player < len(served.stored.seats) else None
         if (
             seat is None
             or seat.agent is not None
-            or not hmac.compare_digest(self.key_of(room, player).encode(), key.encode())
+            or not hmac.compare_digest(self.key_of(served, player).encode(), key.encode())
         ):
             raise Refused(403, "this invitation is not valid")
         if seat.owner == browser:
             return
         if seat.owner is not None:
             raise Refused(409, "somebody else has taken this seat already")
-        if room.secret and room.held_by(browser):
+        if served.secret and served.held_by(browser):
             raise Refused(
                 409, "you hold a seat of this game already, and must not see the other's: open the link elsewhere"
             )
         seat.owner = browser
-        self.store.keep_owner(room.saved.id, player, browser)
-        room.changed()
+        self.store.keep_owner(served.stored.id, player, browser)
+        served.changed()
 
-    async def again(self, room: Room, browser: str) -> Room:
+    async def again(self, served: ServedGame, browser: str) -> ServedGame:
         """Begin a new game like this one, with the same people in their seats; the same one whoever asks first."""
-        async with room._beginning:  # both players may ask at once
-            if room.saved.successor is not None and (found := self.store.find(room.saved.successor)) is not None:
+        async with served._beginning:  # both players may ask at once
+            if served.stored.successor is not None and (found := self.store.find(served.stored.successor)) is not None:
                 return await self.find(found.id)
-            seats = [Seat(seat.agent, seat.owner) for seat in room.saved.seats]
-            new = await self.open(room.game, seats, browser)
-            room.saved.successor = new.saved.id
-            self.store.keep_moves(room.saved)
-            room.changed()
+            seats = [Seat(seat.agent, seat.owner) for seat in served.stored.seats]
+            new = await self.open(served.game, seats, browser)
+            served.stored.successor = new.stored.id
+            self.store.keep_moves(served.stored)
+            served.changed()
             return new
 
     # --- thoughts ---
 
-    async def thoughts(self, room: Room, players: Sequence[int], ply: int) -> list[Thoughts]:
+    async def thoughts(self, served: ServedGame, players: Sequence[int], ply: int) -> list[Thoughts]:
         """The thoughts on the decisions of these players in the position after `ply` plies."""
-        state = room.live.states[ply]
-        views = [room.live.view(player, ply) for player in players]
-        seats = [room.saved.seats[player].agent for player in players]
+        state = served.live.states[ply]
+        views = [served.live.view(player, ply) for player in players]
+        seats = [served.stored.seats[player].agent for player in players]
         work = partial(errands.thoughts, views, seats, self.shelf.take)
-        errand = _errand("think", room.saved, players, ply)
+        errand = _errand("think", served.stored, players, ply)
 
-        async with room._thinking:  # one game keeps one thread busy, however many ask
-            kept = room._thoughts.get(ply, [])
+        async with served._thinking:  # one game keeps one thread busy, however many ask
+            kept = served._thoughts.get(ply, [])
             if [each.player for each in kept] == list(players):
                 return kept
-            found = await self.workers.think(("thoughts", room.game.id), work, errand)
-            if ply <= room.live.ply and room.live.states[ply] is state:  # no move was taken back meanwhile
-                room._thoughts[ply] = found
+            found = await self.workers.think(("thoughts", served.game.id), work, errand)
+            if ply <= served.live.ply and served.live.states[ply] is state:  # no move was taken back meanwhile
+                served._thoughts[ply] = found
             return found
 
-    async def review(self, room: Room) -> list[Judgement]:
+    async def review(self, served: ServedGame) -> list[Judgement]:
         """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
-        async with room._thinking:
-            if room._review is not None:
-                return room._review
-            state, players = room.live.state, room.people or range(room.game.num_players)
-            work = partial(review, errands.decisions(room.live, players), take=self.shelf.take)
-            errand = _errand("review", room.saved, players)
-            found = await self.workers.think(("review", room.game.id), work, errand)
-            if room.live.state is state:
-                room._review = found
+        async with served._thinking:
+            if served._review is not None:
+                return served._review
+            state, players = served.live.state, served.people or range(served.game.num_players)
+            work = partial(review, errands.decisions(served.live, players), take=self.shelf.take)
+            errand = _errand("review", served.stored, players)
+            found = await self.workers.think(("review", served.game.id), work, errand)
+            if served.live.state is state:
+                served._review = found
             return found
 
     # --- to keep ---
 
-    async def record(self, room: Room) -> str:
+    async def record(self, served: ServedGame) -> str:
         """A finished game as a line of JSON, which `ttt replay` and all others who read records take."""
-        agents = ["a person" if seat.agent is None else seat.agent for seat in room.saved.seats]
-        return (await self.workers.run(records.of_live, room.live, agents)).json() + "\n"
+        agents = ["a person" if seat.agent is None else seat.agent for seat in served.stored.seats]
+        return (await self.workers.run(records.of_live, served.live, agents)).json() + "\n"
 
-    async def film(self, room: Room) -> bytes:
+    async def film(self, served: ServedGame) -> bytes:
         """A finished game as an animated GIF; raises Refused for a long one, and without the extra `render`."""
-        live = room.live
+        live = served.live
         if live.ply > MOST_FILMED:
             reason = f"a film has {MOST_FILMED} plies at most here, and this game has {live.ply:,}"
             raise Refused(409, f"{reason}: save its record, which `ttt film --record FILE` draws")
         states, actions = np.concatenate(live.states), np.array(live.actions, np.int64)
         try:
-            return await self.workers.think(("film", room.game.id), partial(film, room.game, states, actions))
+            return await self.workers.think(("film", served.game.id), partial(film, served.game, states, actions))
         except ImportError as error:
             raise Refused(501, str(error)) from None
 
     # --- followers ---
 
-    async def settle(self, room: Room) -> None:
+    async def settle(self, served: ServedGame) -> None:
         """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
-        if room._driver is not None:
-            await asyncio.wait({room._driver}, timeout=_MOMENT)
+        if served._driver is not None:
+            await asyncio.wait({served._driver}, timeout=_MOMENT)
 
     def close(self) -> None:
         """End what follows and what thinks; the file stays open until `store.close`."""
         self.closing = True
-        for room in self._rooms.values():
-            room.changed()
+        for served in self._served.values():
+            served.changed()
         self.workers.close()
 
 
-def _errand(work: str, saved: Saved, players: Sequence[int] = (), ply: int = 0) -> Errand:
+def _errand(work: str, stored: StoredGame, players: Sequence[int] = (), ply: int = 0) -> Errand:
     """The errand for a game as it is now."""
     return Errand(
         work,
-        saved.game,
-        saved.options,
-        first_episode_seed(saved.seed),
-        list(saved.actions),
-        dict(saved.waiting or {}),
+        stored.game,
+        stored.options,
+        first_episode_seed(stored.seed),
+        list(stored.actions),
+        dict(stored.waiting or {}),
         list(players),
-        [saved.seats[player].agent for player in players],
+        [stored.seats[player].agent for player in players],
         ply,
     )

@@ -12,7 +12,7 @@ from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.thoughts import GRADES, Judgement, Thoughts, grade_of
 from ttt_envs.registry import options_of
 from ttt_envs.web.catalog import title_of
-from ttt_envs.web.hall import Hall, Room
+from ttt_envs.web.hall import Hall, ServedGame
 
 
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
@@ -72,36 +72,36 @@ def options_text(game: Game) -> str:
     return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
 
 
-def _present(room: Room, viewer: int | None) -> dict[str, Any]:
+def _present(served: ServedGame, viewer: int | None) -> dict[str, Any]:
     """`position` of the present, drawn once for all who see it with the same eyes."""
-    state, found = room.pictures.get(viewer, (None, {}))
-    if state is not room.live.state:
-        found = position(room.game, room.live.state[0], viewer)
-        room.pictures[viewer] = room.live.state, found
+    state, found = served.pictures.get(viewer, (None, {}))
+    if state is not served.live.state:
+        found = position(served.game, served.live.state[0], viewer)
+        served.pictures[viewer] = served.live.state, found
     return found
 
 
-def _asides(room: Room) -> list[str]:
+def _asides(served: ServedGame) -> list[str]:
     """What the log says beside each ply, worked out once."""
-    room.asides.extend(room.live.aside(ply) for ply in range(len(room.asides) + 1, room.live.ply + 1))
-    return room.asides
+    served.asides.extend(served.live.aside(ply) for ply in range(len(served.asides) + 1, served.live.ply + 1))
+    return served.asides
 
 
-def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[str, Any]:
+def game_for(hall: Hall, served: ServedGame, browser: str, player: int | None) -> dict[str, Any]:
     """A game as seen by a browser, which holds some of its seats or none; `player` is the seat that it asks for."""
-    live, game, saved = room.live, room.game, room.saved
-    viewer, held = room.viewer(browser, player), room.held_by(browser)
+    live, game, stored = served.live, served.game, served.stored
+    viewer, held = served.viewer(browser, player), served.held_by(browser)
     state = live.state[0]
-    asked, acting, alone = live.asked(), live.acting(), room.alone(browser)
+    asked, acting, alone = live.asked(), live.acting(), served.alone(browser)
     you = viewer if viewer in held else (held[0] if held else None)
     legal = live.legal(you) if you is not None else []
     waiting = live.waiting.get(you) if you is not None else None
-    seen = _present(room, viewer)
+    seen = _present(served, viewer)
     if held and not legal:
         seen = {**seen, "svg": unlit(seen["svg"])}
     return {
-        "id": saved.id,
-        "version": room.version,
+        "id": stored.id,
+        "version": served.version,
         "game": {"id": game.id, "title": game.title},
         "ply": live.ply,
         "over": live.over,
@@ -117,63 +117,63 @@ def room_for(hall: Hall, room: Room, browser: str, player: int | None) -> dict[s
                 "asked": k in asked,
                 "chosen": k in acting and k not in asked,
             }
-            for k, seat in enumerate(saved.seats)
+            for k, seat in enumerate(stored.seats)
         ],
         "you": you,
         "chosen": None if waiting is None else game.action_names[waiting],
         "moves": moves(game, live.actions),
-        "asides": _asides(room),
+        "asides": _asides(served),
         "rounds": live.rounds,
         "result": result(game, state) if live.over else None,
-        "trouble": room.trouble,
-        "watching": not room.people,
-        "shared": room.secret and len(held) > 1,
+        "trouble": served.trouble,
+        "watching": not served.people,
+        "shared": served.secret and len(held) > 1,
         "may": {
-            "step": not room.people and alone and not live.over,
-            "take_back": room.may_take_back(browser) and live.last_decision(held) is not None,
-            "think": may_think(room, browser),
-            "again": bool(held) or saved.creator == browser,
+            "step": not served.people and alone and not live.over,
+            "take_back": served.may_take_back(browser) and live.last_decision(held) is not None,
+            "think": may_think(served, browser),
+            "again": bool(held) or stored.creator == browser,
         },
         "invitations": {
-            k: hall.key_of(room, k)
-            for k, seat in enumerate(saved.seats)
-            if saved.creator == browser and seat.agent is None and seat.owner is None
+            k: hall.key_of(served, k)
+            for k, seat in enumerate(stored.seats)
+            if stored.creator == browser and seat.agent is None and seat.owner is None
         },
-        "successor": saved.successor,
+        "successor": stored.successor,
     }
 
 
-def may_think(room: Room, browser: str) -> bool:
+def may_think(served: ServedGame, browser: str) -> bool:
     """True if a browser may ask for thoughts: not while people play each other, and not if it only looks on."""
-    return room.live.over or not room.people or room.alone(browser)
+    return served.live.over or not served.people or served.alone(browser)
 
 
-def thinkers(room: Room, browser: str, player: int | None, ply: int) -> list[int]:
+def thinkers(served: ServedGame, browser: str, player: int | None, ply: int) -> list[int]:
     """The players whose decision in the position after `ply` plies a browser may be told the thoughts of.
 
     In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
     """
-    acting = room.live.acting(ply)
-    if room.live.over or not room.people:
+    acting = served.live.acting(ply)
+    if served.live.over or not served.people:
         return acting
-    viewer = room.viewer(browser, player)
-    if room.game.hidden_information or ply == room.live.ply:
+    viewer = served.viewer(browser, player)
+    if served.game.hidden_information or ply == served.live.ply:
         return [each for each in acting if each == viewer]
     return acting
 
 
-def past(room: Room, ply: int, viewer: int | None) -> dict[str, Any]:
+def past(served: ServedGame, ply: int, viewer: int | None) -> dict[str, Any]:
     """The position after `ply` plies, and before it, if that ply ended a round, the board of that round.
 
     Nothing is yellow in it, as nothing can be chosen.
     """
-    ended, seen = room.live.ended_round(ply), position(room.game, room.live.states[ply][0], viewer)
+    ended, seen = served.live.ended_round(ply), position(served.game, served.live.states[ply][0], viewer)
     return {
         "ply": ply,
         **(seen | {"svg": unlit(seen["svg"])}),
         "ended_round": None
         if ended is None
-        else {**position(room.game, ended[0], viewer), "how": ending(room.game, ended[0])},
+        else {**position(served.game, ended[0], viewer), "how": ending(served.game, ended[0])},
     }
 
 

@@ -53,7 +53,7 @@ class Seat:
 
 
 @dataclass
-class Saved:
+class StoredGame:
     """A game as it is kept; see the comments of the file's tables."""
 
     id: str
@@ -113,37 +113,37 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
-    def add(self, saved: Saved) -> None:
+    def add(self, stored: StoredGame) -> None:
         """Keep a new game."""
         with self._writing():
             self._db.execute(
                 "INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    saved.id,
-                    saved.game,
-                    json.dumps(dict(saved.options)),
-                    str(saved.seed),
-                    saved.library,
-                    saved.creator,
-                    *_moves(saved),
+                    stored.id,
+                    stored.game,
+                    json.dumps(dict(stored.options)),
+                    str(stored.seed),
+                    stored.library,
+                    stored.creator,
+                    *_moves(stored),
                     time.time(),
                 ),
             )
-            rows = [(saved.id, player, seat.agent, seat.owner) for player, seat in enumerate(saved.seats)]
+            rows = [(stored.id, player, seat.agent, seat.owner) for player, seat in enumerate(stored.seats)]
             self._db.executemany("INSERT INTO seats VALUES (?, ?, ?, ?)", rows)
 
-    def keep_moves(self, saved: Saved) -> None:
+    def keep_moves(self, stored: StoredGame) -> None:
         """Keep what was played, and what waits."""
         self._db.execute(
             "UPDATE games SET actions = ?, waiting = ?, over = ?, successor = ?, touched = ? WHERE id = ?",
-            (*_moves(saved), time.time(), saved.id),
+            (*_moves(stored), time.time(), stored.id),
         )
 
     def keep_owner(self, game: str, player: int, owner: str) -> None:
         """Keep who holds a seat."""
         self._db.execute("UPDATE seats SET owner = ? WHERE id = ? AND player = ?", (owner, game, player))
 
-    def find(self, game: str) -> Saved | None:
+    def find(self, game: str) -> StoredGame | None:
         """The game of that id, if there is one."""
         row = self._db.execute(
             "SELECT id, game, options, seed, library, creator, actions, waiting, over, successor FROM games "
@@ -154,7 +154,7 @@ class Store:
             return None
         ident, name, options, seed, library, creator, actions, waiting, over, successor = row
         seats = self._db.execute("SELECT agent, owner FROM seats WHERE id = ? ORDER BY player", (game,)).fetchall()
-        return Saved(
+        return StoredGame(
             id=ident,
             game=name,
             options=json.loads(options),
@@ -193,6 +193,6 @@ class Store:
         self._db.close()
 
 
-def _moves(saved: Saved) -> tuple[str, str, bool, str | None]:
+def _moves(stored: StoredGame) -> tuple[str, str, bool, str | None]:
     """The columns that change from move to move."""
-    return json.dumps(saved.actions), json.dumps(saved.waiting or {}), saved.over, saved.successor
+    return json.dumps(stored.actions), json.dumps(stored.waiting or {}), stored.over, stored.successor

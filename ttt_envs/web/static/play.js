@@ -10,7 +10,7 @@ const ROUND_STAYS = 4000;
 
 export async function gamePage(main, id, player, key) {
   if (key) {
-    await ask(`/api/tables/${id}/join`, { player: Number(player), key });
+    await ask(`/api/served/${id}/join`, { player: Number(player), key });
     location.replace(`#/g/${id}/${player}`);
     return null;
   }
@@ -22,7 +22,7 @@ export async function gamePage(main, id, player, key) {
 class GamePage {
   constructor(main, id, player) {
     this.main = main;
-    this.path = `/api/tables/${id}`;
+    this.path = `/api/served/${id}`;
     this.query = player === undefined ? "" : `?player=${player}`;
     this.now = null;
     this.shownPly = null; // null: the present

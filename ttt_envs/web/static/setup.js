@@ -30,7 +30,7 @@ export async function homePage(main) {
     const waiting = setTimeout(() => status.replaceChildren(PATIENCE), 300);
     try {
       const seats = Array.from({ length: game.players }, (_, player) => (player ? { kind: "agent", agent: against.agent } : { kind: "me" }));
-      const made = await ask("/api/tables", { game: game.id, options: {}, seats });
+      const made = await ask("/api/served", { game: game.id, options: {}, seats });
       location.hash = `#/g/${made.id}`;
     } finally {
       clearTimeout(waiting);
@@ -144,7 +144,7 @@ async function start(place, setup, button) {
   button.disabled = true;
   const waiting = setTimeout(() => place.querySelector("[role=status]").replaceChildren(PATIENCE), 600);
   try {
-    const made = await ask("/api/tables", { game: setup.id, options: optionsOf(place), seats: seatsOf(place) });
+    const made = await ask("/api/served", { game: setup.id, options: optionsOf(place), seats: seatsOf(place) });
     location.hash = `#/g/${made.id}`;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
