@@ -104,6 +104,14 @@ def test_macos_and_windows_run_the_tests_of_environments():
     assert command.split("worksteal ")[1] == variable("RANGE_TESTS")
 
 
+def test_tests_run_with_the_extras_of_comparisons_and_once_without():
+    tests = workflow("tests")["jobs"]["tests"]
+    matrix = tests["strategy"]["matrix"]
+    assert "make test EXTRAS=${{ matrix.extras }}" in [step.get("run") for step in tests["steps"]]
+    assert [extras in (ROOT / ".ci" / "run").read_text() for extras in matrix["extras"]] == [True]
+    assert [(entry["extras"], entry["tried"]) for entry in matrix["include"]].count(("dev", False)) == 1
+
+
 @pytest.mark.parametrize(
     ("tag", "changelog", "owner", "passes"),
     [

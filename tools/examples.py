@@ -31,7 +31,7 @@ FOLDER = ROOT / "examples"
 ENVIRONMENTS = ROOT / ".cache" / "examples"
 OURS = "ttt-envs"
 
-#: What is tested of frameworks; each test is skipped where its framework is not.
+#: The tests of frameworks; each test is skipped where its framework is not.
 TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "judged", "open_spiel", "openenv"))
 
 #: The argument of a short run: every example makes at least one update.

@@ -298,7 +298,7 @@ _MEANING = {
     "exploitability": "what a best response wins against it in a game",
     "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
-#: What the overview calls a measure.
+#: The overview's names of measures.
 _SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax")
 _NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 

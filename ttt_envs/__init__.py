@@ -410,4 +410,4 @@ def make_text(
     )
 
 
-register_built_in()
+register_built_in(aec=make_aec, parallel=make_parallel)

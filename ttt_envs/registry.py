@@ -13,6 +13,7 @@ import gymnasium
 import pettingzoo
 
 from ttt_envs.core.options import Parameter, options_then, parameters, parse_value, unknown, within
+from ttt_envs.games import MAKERS, environments
 from ttt_envs.storage.outside import brief
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
@@ -289,8 +290,7 @@ class _EnvironmentModule(ModuleType):
 
     def __init__(self, name: str, game_id: str) -> None:
         super().__init__(name)
-        # By name, as the makers that it calls stand above this module.
-        self.env, self.raw_env, self.parallel_env = import_module("ttt_envs.games").environments(game_id)
+        self.env, self.raw_env, self.parallel_env = environments(game_id)
         self._game_id = game_id
 
     @property
@@ -408,8 +408,9 @@ def _register_environments(game_id: str) -> None:
     )
 
 
-def register_built_in() -> None:
-    """Enter all games of `GAMES` into these registries. `import ttt_envs` does it."""
+def register_built_in(**makers: Callable[..., Any]) -> None:
+    """Enter all games of `GAMES` into these registries. `import ttt_envs` does it, and hands in `games.MAKERS`."""
+    MAKERS.update(makers)
     for game_id in GAMES:
         _register_environments(game_id)
 

@@ -9,8 +9,8 @@ from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, stream_seeds
 
-#: What each player will get: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the
-#: players to move, -> float (n, num_players).
+#: Values of positions: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the players
+#: to move, -> what each player will get, float (n, num_players).
 Worth = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -23,7 +23,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS
 
-#: What player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
+#: The value of what player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
 
 # Values that are kept, to value no position twice: many lead to the same ones.

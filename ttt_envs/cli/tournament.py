@@ -44,7 +44,7 @@ class Tournament(MeasuringAgents):
     measured: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="[FOLDER ...]", help_behavior_hint="")] = ()
     """Results of regret, exploitability or a ladder, of the same game, whose figures the report shows, too."""
     pairs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PAIRS ...]", help_behavior_hint="")] = ()
-    """Who plays whom, instead of all: a number such as 8, of opponents that an agent is drawn against; swiss or
+    """Pairs to play instead of all: a number such as 8, of opponents that an agent is drawn against; swiss or
     swiss:6, for rounds between agents of about equal score; or pairs by the agents' numbers, such as 0-1 0-2."""
 
     function = "ttt_envs.evaluation.tournaments.tournament:tournament"

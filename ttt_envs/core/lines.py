@@ -53,10 +53,13 @@ _LARGEST = 8
 def _starts() -> np.ndarray:
     """int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a set."""
     starts = np.zeros((_LARGEST + 1, _LARGEST + 1, 4), np.int64)
-    for size in range(2, _LARGEST + 1):
+    for size in range(3, _LARGEST + 1):
         for length in range(2, size + 1):
-            for first, second, *_ in lines(size, size, length).tolist():
-                starts[size, length, (1, size - 1, size, size + 1).index(second - first)] |= 1 << first
+            few = size - length + 1  # columns, or rows, from which one can go so far
+            left = (1 << few) - 1
+            rows = [sum(1 << row * size for row in range(count)) for count in (size, few)]
+            right, whole = left << length - 1, (1 << size) - 1
+            starts[size, length] = left * rows[0], right * rows[1], whole * rows[1], left * rows[1]
     return starts
 
 

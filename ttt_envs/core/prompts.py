@@ -15,7 +15,7 @@ from ttt_envs.core.game import Game, closest
 from ttt_envs.core.view import View
 from ttt_envs.storage.outside import brief
 
-#: What follows where a player's answers name no legal action: they lose, or a legal action is drawn.
+#: The consequence where a player's answers name no legal action: they lose, or a legal action is drawn.
 ILLEGAL_ANSWERS = ("lose", "random")
 
 # Forms of an answer: what the last sentence of a prompt asks for.

@@ -29,7 +29,7 @@ from ttt_envs.wrappers.text import TextGame
 
 __all__ = ["JudgedGame", "Move"]
 
-#: What a player's reward was made of: exact regrets only, or some estimates, or the game's result.
+#: The sources of a player's reward: exact regrets only, or some estimates, or the game's result.
 JUDGES = ("oracle", "estimate", "result")
 
 

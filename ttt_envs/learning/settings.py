@@ -83,7 +83,7 @@ class Settings:
     MAY_CHANGE: ClassVar[tuple[str, ...]] = (
         *("steps", "out", "resume", "seeds", "quiet", "eval_every", "exploitability_every", "wandb"),
     )
-    #: What the method counts as a step.
+    #: The unit of the method's steps.
     UNIT: ClassVar[str] = "decisions"
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]

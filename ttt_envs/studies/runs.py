@@ -33,7 +33,7 @@ from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.storage.runs import CONFIG, read_config
 
-#: What the horizontal axis can be.
+#: The horizontal axes to choose from.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
 #: Settings that say how a run was measured: runs of one game are compared only where they agree.

@@ -14,7 +14,7 @@ import numpy as np
 from ttt_envs.core.options import unknown
 from ttt_envs.registry import declared
 
-#: What is measured -> settings of a learner that measures it. Exploitability is exact; regret is a mean over games;
+#: Measure -> settings of a learner that measures it. Exploitability is exact; regret is a mean over games;
 #: "layouts" is the same on a few layouts that are solved one by one; "mistakes" is a share of solved positions; and
 #: "proved wins lost" is the share of games that a player who wins under best play does not win, against an agent that
 #: plays best where the win is proved. It wins the other half of the games, which are not looked at.

@@ -43,7 +43,7 @@ class Board:
 
     #: Actions of an agent beside the game's, such as waiting.
     _MORE_ACTIONS: ClassVar[int] = 0
-    #: What a subclass adds to `metadata`.
+    #: Entries that a subclass adds to `metadata`.
     _FACTS: ClassVar[dict[str, Any]] = {}
 
     def __init__(
@@ -143,7 +143,7 @@ class Board:
         return out
 
     def _paid(self, before: np.ndarray | None) -> np.ndarray:
-        """What the step that was just played pays each player, float32 (players,); `before` is from `Pay.before`."""
+        """The pay of each player for the latest step, float32 (players,); `before` is from `Pay.before`."""
         if not self._pay.by_step:
             return np.asarray(self._states["rewards"][0])
         n = self.game.num_players
@@ -169,7 +169,7 @@ class Board:
         return read_only(self._states)
 
     def action_masks(self, agent: str) -> NDArray[np.bool_]:
-        """What `agent` may choose now: bool, one entry an action of its space."""
+        """The actions that `agent` may choose now: bool, one entry an action of its space."""
         self._check_live("action_masks")
         return self._mask_of(self._player(agent))
 

@@ -124,7 +124,7 @@ class Opponents:
         return self._partner is not None or None not in self._pools
 
     def told(self, keys: np.ndarray) -> np.ndarray:
-        """What `info["opponent"]` says of keys int64 (k, players): the one of each game, (k,), or all, `by_player`."""
+        """`info["opponent"]` for keys int64 (k, players): the one of each game, (k,), or all, `by_player`."""
         return keys.copy() if self.by_player else np.asarray(keys.max(axis=1))
 
     def forget(self, in_use: np.ndarray) -> None:

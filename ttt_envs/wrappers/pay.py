@@ -1,4 +1,4 @@
-"""What a step of an environment pays: the game's own rewards or a function's, and what the rounds of a match pay."""
+"""Rewards of an environment's steps: those of the game or of a function, and those of the rounds of a match."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ class Pay:
     def rewards(
         self, rows: np.ndarray, states: np.ndarray, before: np.ndarray | None, players: np.ndarray
     ) -> np.ndarray:
-        """What a step has paid one player a game, float32 (k,).
+        """The pay of one player a game for a step, float32 (k,).
 
         Args:
             rows: numbers of games, int64 (k,).
@@ -76,7 +76,7 @@ class Pay:
         return paid
 
     def rounds(self, rows: np.ndarray, states: np.ndarray, players: np.ndarray) -> np.ndarray:
-        """What the rounds of a match have paid one player a game since they were last told, float32 (k,)."""
+        """The pay of one player a game for the rounds of a match since it was last told, float32 (k,)."""
         total = self.rounds_so_far(states)[np.arange(len(rows)), players]
         new = total - self._rounds_paid[rows, players]
         self._rounds_paid[rows, players] = total
@@ -97,7 +97,7 @@ class Pay:
         return np.asarray(new)
 
     def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
-        """What the function says, float32 (k,); TypeError or ValueError for what are no numbers."""
+        """The numbers that the function gives, float32 (k,); TypeError or ValueError if they are none."""
         assert self.function is not None
         answer = np.asarray(self.function(read_only(before), read_only(after), players.copy()))
         if answer.dtype.kind not in "fiub":

@@ -217,7 +217,7 @@ class TextGame:
 
     @property
     def prompt(self) -> str:
-        """What `player` is asked, after an answer that could not be used with the reason; empty after the end."""
+        """The question to `player`, after an answer that could not be used with the reason; empty after the end."""
         self._check_live()
         if not self._pending:
             return ""
@@ -232,7 +232,7 @@ class TextGame:
 
     @property
     def rewards(self) -> dict[int, float]:
-        """What each player has been paid so far: in most games 0 before the end. RuntimeError before `reset`."""
+        """The pay of each player so far: in most games 0 before the end. RuntimeError before `reset`."""
         self._check_live()
         return dict(enumerate(self._total.tolist()))
 
@@ -309,8 +309,10 @@ class TextGame:
 
     @property
     def facts(self) -> dict[int, dict[str, Any]]:
-        """What TextArena tells of each player's game: "role", "turn_count" and "invalid_move", whether the player has
-        lost by an answer that could not be used; and the counts "illegal_answers" and "random_moves".
+        """Facts of each player's game, as TextArena tells them.
+
+        These are "role", "turn_count" and "invalid_move", whether the player has lost by an answer that could not be
+        used; and the counts "illegal_answers" and "random_moves".
 
         Raises RuntimeError before `reset`.
         """

@@ -33,7 +33,7 @@ FORMAT, VERSION = "ttt-envs game", 1
 #: The file of the recorded games in the folder of a tournament.
 RECORDS = "games.jsonl"
 
-#: What is played in one ply: the name of an action; or one a player, None for those who do not act.
+#: The play of one ply: the name of an action; or one a player, None for those who do not act.
 Ply = str | tuple[str | None, ...]
 
 # Bytes of a line: a record of the longest game has less than a hundredth of it.

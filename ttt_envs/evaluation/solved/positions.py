@@ -46,7 +46,7 @@ from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
 
-#: What an action must lose to be a mistake, in units of reward.
+#: The least that a mistake loses, in units of reward.
 LEAST = 0.05
 
 # Positions are drawn at most so many times before there are enough that count.

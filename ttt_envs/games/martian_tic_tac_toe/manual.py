@@ -9,7 +9,7 @@ _TIMES = {2: "second", 3: "third"}
 #: How to read the positions as text.
 LEGEND = "In a position as text R, B, Y and G are the colours, and R2 is red's medium pyramid."
 
-#: What it is about, for people who choose a game.
+#: A summary, for people who choose a game.
 PITCH = "Put pyramids of three sizes: swap your own, capture smaller ones. Three of one size in a row win."
 
 

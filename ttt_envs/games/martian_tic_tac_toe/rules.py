@@ -173,7 +173,7 @@ def sizes_allowed(state, player, cell):
 
 @kernel
 def rule_of(state):
-    """Which rule of _ALLOWED_ON tells what the player to move may replace."""
+    """The rule of _ALLOWED_ON that says what the player to move may replace."""
     return _FIRST_TURN if is_first_turn(state) else np.int64(state["same_size_swap"])
 
 

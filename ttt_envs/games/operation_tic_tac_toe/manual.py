@@ -5,7 +5,7 @@ from typing import Any
 from ttt_envs.games.operation_tic_tac_toe import text
 from ttt_envs.games.operation_tic_tac_toe.rules import OFFERS, ROUNDS_OF_OFFERS
 
-#: What each specialist does, in the order of `rules`.
+#: The effect of each specialist, in the order of `rules`.
 SPECIALISTS = (
     "Sniper, into an empty room: may remove one enemy spy in the same row or column, at any distance ('remove B').",
     "Ninja, into an empty room: may remove one enemy spy in an adjacent room, also diagonally ('remove B').",
@@ -26,7 +26,7 @@ SPECIALISTS = (
 #: How to read the positions as text.
 LEGEND = "In a position as text x is a spy of X, o a spy of O, and X:mole the mole of X."
 
-#: What it is about, for people who choose a game.
+#: A summary, for people who choose a game.
 PITCH = "One player places a piece in secret while the other predicts the room: a piece that is expected is lost."
 
 

@@ -23,7 +23,7 @@ from ttt_envs.core.words import mark_equal, where_equal, write_set
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)
 
-#: What can be placed. A piece on the board is EMPTY or 1 + KINDS * player + kind.
+#: The pieces that can be placed. A piece on the board is EMPTY or 1 + KINDS * player + kind.
 KIND_NAMES = ("spy", "sniper", "ninja", "assassin", "courier", "mole", "pusher", "grappler", "hacker")
 KINDS = len(KIND_NAMES)
 SPY, SNIPER, NINJA, ASSASSIN, COURIER, MOLE, PUSHER, GRAPPLER, HACKER = range(KINDS)

@@ -39,7 +39,7 @@ SPECIALIST_NAMES = KIND_NAMES[1:]
 #: See `Faces.text_styles`.
 STYLES = ((r"\b[Xx]\b", "bold red"), (r"\b[Oo]\b", "bold cyan"))
 
-#: What a player holds in a single round: nothing, one specialist or two.
+#: The specialists of a player in a single round: nothing, one specialist or two.
 Hand = str | tuple[str, str] | None
 
 

@@ -3,7 +3,7 @@
 #: How to read the positions as text.
 LEGEND = "In a position as text the line 'boards' shows who owns each small board."
 
-#: What it is about, for people who choose a game.
+#: A summary, for people who choose a game.
 PITCH = "Nine boards in one: the cell you take decides the board in which your opponent must play next."
 
 

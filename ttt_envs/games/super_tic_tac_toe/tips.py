@@ -1,4 +1,4 @@
-"""What the boards on the picture of Super Tic-Tac-Toe are."""
+"""Explanations of the boards on the picture of Super Tic-Tac-Toe."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from ttt_envs.games.super_tic_tac_toe.text import EMPTY, MARKS, cells_of, owners
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Whose each small board is, and which moves lead to it; see `Faces.tips`."""
+    """The owner of each small board, and the moves that lead to it; see `Faces.tips`."""
     found = []
     cells, owners = cells_of(state), owners_of(state)
     for board in range(9):

@@ -5,7 +5,7 @@ from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DEC
 #: How to read the positions as text.
 LEGEND = "In a position as text 5X is a card of rank 5 with a marker of X, and * marks the cards that the dice allow."
 
-#: What it is about, for people who choose a game.
+#: A summary, for people who choose a game.
 PITCH = "Roll two dice and claim a card with one of them or their sum. Three in a row win a round, five points a match."
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from ttt_envs.games.tic_tac_match.rules import MOST_EXCHANGES
 from ttt_envs.games.tic_tac_match.text import COLOURS
 
-#: What it is about, for people who choose a game.
+#: A summary, for people who choose a game.
 PITCH = "Play cards from a hidden hand for three of your symbol in one colour, until a Flip turns your symbol over."
 
 

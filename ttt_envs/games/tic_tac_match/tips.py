@@ -15,7 +15,7 @@ _SPECIALS = (
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """What each card does, on the board and in the hands that the viewer sees, and the ID cards; see `Faces.tips`."""
+    """Explanations of the cards on the board and in hands that the viewer sees, and of ID cards; see `Faces.tips`."""
     flip = int(flip_of(state))
     names = kind_names(flip // 2)
     shown = []

@@ -457,7 +457,7 @@ def disagreeing(states, setting, analysis):
 
 @kernel
 def known_of(pieces, phase, setting, analysis):
-    """What is known of a board without a line, in which player_0's pieces are the hero's."""
+    """The knowledge of a board without a line, in which player_0's pieces are the hero's."""
     least = np.int64(2**62)
     for turn in range(8):
         number = np.int64(0)

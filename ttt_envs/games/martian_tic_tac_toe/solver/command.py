@@ -104,7 +104,7 @@ class Coalition:
         return "\n".join([*forced(setting, analysis), checked])
 
 
-#: What `ttt solve` can run for this game.
+#: The commands of `ttt solve` for this game.
 COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable, "coalition": Coalition}
 
 

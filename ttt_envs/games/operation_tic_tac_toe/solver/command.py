@@ -32,5 +32,5 @@ class RoundValues:
         return f"wrote {path}: {path.stat().st_size:,} bytes"
 
 
-#: What `ttt solve` can run for this game.
+#: The commands of `ttt solve` for this game.
 COMMANDS: Mapping[str, type[SolveCommand]] = {"round-values": RoundValues}

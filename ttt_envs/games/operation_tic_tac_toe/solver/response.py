@@ -264,7 +264,7 @@ class Responder:
         self.hands = _hands_given(game.prototype[0]["given"])
         standings = {standing for pair in self.hands for standing in pair}
         self.book = make_book(tuple(sorted(standings)), mirrored=equivariant)
-        #: What the player gets: float64 (2, positions), [placer, position as player 0 sees it].
+        #: The value for the player: float64 (2, positions), [placer, position as player 0 sees it].
         self.values = np.full((2, self.book.positions), np.nan)
         self.asked = 0
         self._turn = make_turn(1)

@@ -127,5 +127,5 @@ def _check_seed(seed: int) -> None:
         raise ValueError(f"--seed must be at least 0, not {seed}")
 
 
-#: What `ttt solve` can run for these games.
+#: The commands of `ttt solve` for these games.
 COMMANDS: Mapping[str, type[SolveCommand]] = {"layout": Layout, "match-values": MatchValues}

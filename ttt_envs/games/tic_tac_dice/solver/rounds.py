@@ -19,7 +19,7 @@ from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DEC
 #: How a round may end, in the order of a payoff array: a row of player 0, more markers, as many, fewer, a row of 1.
 RESULTS = (ROW_POINTS, COUNT_POINTS, 0, -COUNT_POINTS, -ROW_POINTS)
 
-#: What they pay player 0 in a single round: float64 (5,).
+#: Their pay for player 0 in a single round: float64 (5,).
 ROUND_PAYOFFS = np.array(RESULTS) / ROW_POINTS
 
 #: The worth of the best of no claims.
