@@ -99,12 +99,12 @@ def train(game: Game, splits: dict[str, Split], config: Config, seed: int, mixed
     kind = "policy" if mixed else "q"
     features, actions = game.observation_size, game.num_actions
     info = NetworkInfo(game.id, dict(game.options), kind, features, actions, tuple(config.hidden), len(data.masks))
-    net = TorchNetwork(info)
+    network = TorchNetwork(info)
     steps = config.epochs * -(-len(data.masks) // config.batch)
-    optimizer = torch.optim.Adam(net.parameters(), config.learning_rate)
+    optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps))
     images = [(np.arange(features), np.arange(actions)), *((each.features, each.actions) for each in game.symmetries)]
-    best, least = net.tensors(), np.inf
+    best, least = network.tensors(), np.inf
     for _ in range(config.epochs):
         order = generator.permutation(len(data.masks))
         for first in range(0, len(order), config.batch):
@@ -114,7 +114,7 @@ def train(game: Game, splits: dict[str, Split], config: Config, seed: int, mixed
                 torch.from_numpy(np.ascontiguousarray(each[rows][:, by]))
                 for each, by in zip(data, (by_feature, by_action, by_action, by_action), strict=True)
             )
-            given = net(seen)[kind]
+            given = network(seen)[kind]
             if mixed:
                 logits = torch.where(masks, given, -1e9)
                 loss = -(policies * torch.log_softmax(logits, dim=1)).sum(dim=1).mean()
@@ -125,20 +125,20 @@ def train(game: Game, splits: dict[str, Split], config: Config, seed: int, mixed
             loss.backward()
             optimizer.step()
             schedule.step()
-        now = lost(answers(net, splits["validation"]), splits["validation"])
+        now = lost(answers(network, splits["validation"]), splits["validation"])
         if now < least:
-            best, least = net.tensors(), now
+            best, least = network.tensors(), now
     return Network(info, best)
 
 
-def answers(net: TorchNetwork | Network, split: Split) -> np.ndarray:
+def answers(network: TorchNetwork | Network, split: Split) -> np.ndarray:
     """The policy of a network, float64 (n, actions): its best actions by value, or its probabilities."""
-    kind = net.info.kind
-    if isinstance(net, TorchNetwork):
+    kind = network.info.kind
+    if isinstance(network, TorchNetwork):
         with torch.no_grad():
-            given = net(torch.from_numpy(split.observations))[kind].numpy()
+            given = network(torch.from_numpy(split.observations))[kind].numpy()
     else:
-        given = net(split.observations)[kind]
+        given = network(split.observations)[kind]
     return softmax_rows(given, split.masks, float(kind == "policy"))
 
 

@@ -58,10 +58,10 @@ def make_game(args: Args) -> ttt_envs.Game:
     return game
 
 
-def q_values(net: nn.Module, observations: np.ndarray) -> np.ndarray:
+def q_values(network: nn.Module, observations: np.ndarray) -> np.ndarray:
     """float32 (n, actions) for observations int8 (n, features)."""
     with torch.inference_mode():
-        return np.asarray(net(torch.from_numpy(observations.astype(np.float32))).numpy())
+        return np.asarray(network(torch.from_numpy(observations.astype(np.float32))).numpy())
 
 
 class Backup:
@@ -72,7 +72,7 @@ class Backup:
         self.side = np.array([player in game.teams[1] for player in range(game.num_players)])
         self.actions, self.gamma = game.num_actions, gamma
 
-    def values(self, net: nn.Module, batch: ttt_envs.Batch, view: ttt_envs.View) -> np.ndarray:
+    def values(self, network: nn.Module, batch: ttt_envs.Batch, view: ttt_envs.View) -> np.ndarray:
         """float32 (n, actions), NaN for illegal actions; `view`: what the players to move in `batch` see."""
         self.copies.set_states(np.repeat(batch.states, self.actions))
         pairs = np.flatnonzero(view.masks)  # numbers of copies: position * actions + action
@@ -82,7 +82,7 @@ class Backup:
         q[pairs] = self.copies.rewards[pairs, movers]
         going = ~self.copies.done[pairs]
         after = self.copies.view(rows=pairs[going])
-        best = np.where(after.masks, q_values(net, after.observations), -np.inf).max(axis=1)
+        best = np.where(after.masks, q_values(network, after.observations), -np.inf).max(axis=1)
         same_side = self.side[after.players] == self.side[movers[going]]
         q[pairs[going]] = self.gamma * np.where(same_side, best, -best)
         return q.reshape(view.masks.shape)
@@ -95,12 +95,12 @@ def train(args: Args) -> nn.Module:
     torch.set_num_threads(1)  # small networks get slower with more
     generator = np.random.default_rng(args.seed)
     n, size, actions = args.num_envs, game.observation_size, game.num_actions
-    net = nn.Sequential(
+    network = nn.Sequential(
         nn.Linear(size, args.hidden), nn.ReLU(), nn.Linear(args.hidden, args.hidden), nn.ReLU(),
         nn.Linear(args.hidden, actions),
     )  # fmt: skip
-    average = deepcopy(net)
-    optimizer = torch.optim.Adam(net.parameters(), lr=args.learning_rate)
+    average = deepcopy(network)
+    optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
 
     batch, backup = ttt_envs.Batch(game, n, seed=args.seed, auto_reset=True), Backup(game, n, args.gamma)
     seen = np.zeros((args.buffer, size), np.int8)
@@ -127,15 +127,15 @@ def train(args: Args) -> nn.Module:
             features, permuted = permutations[generator.integers(len(permutations))]
             target = torch.from_numpy(targets[rows][:, permuted])
             legal = ~target.isnan()
-            outputs = net(torch.from_numpy(seen[rows][:, features]).float())
+            outputs = network(torch.from_numpy(seen[rows][:, features]).float())
             loss = nn.functional.mse_loss(outputs[legal], target[legal])
             optimizer.param_groups[0]["lr"] = args.learning_rate * max(1 - number / rounds, 0.01)
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+            nn.utils.clip_grad_norm_(network.parameters(), 5.0)
             optimizer.step()
             with torch.no_grad():
-                for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
+                for mean, latest in zip(average.parameters(), network.parameters(), strict=True):
                     mean.lerp_(latest, args.average)
         if number % 100 == 99 or number == rounds - 1:
             speed = steps / (time.perf_counter() - began)
@@ -149,12 +149,12 @@ def main(words: list[str] | None = None) -> None:
     for each in fields(Args):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=each.type, default=each.default)
     args = Args(**vars(parser.parse_args(words)))
-    net = train(args)
+    network = train(args)
     if args.regret_games:
         from ttt_envs.agents.torch_policy import PolicyAgent
         from ttt_envs.evaluation.best_play import measure
 
-        agent = PolicyAgent(net, temperature=0)  # the best action
+        agent = PolicyAgent(network, temperature=0)  # the best action
         measured = measure(make_game(args), agent, games=args.regret_games, seed=args.seed)
         low, high = measured.per_game_interval
         print(f"regret a game: {measured.per_game:.3f} ({low:.3f} to {high:.3f})")

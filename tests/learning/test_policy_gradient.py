@@ -99,7 +99,7 @@ def test_an_update_is_that_of_maskable_ppo(tmp_path):
     ours = Plain(policy_gradient.Config(**shared, minibatches=1, clip=0.2, steps=100), game)
     found = ppo.network_of(theirs, ppo.Config(**shared), game)[1]
     weights = {name: each.copy() for name, each in found.items()}
-    ours.net.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()})
+    ours.network.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()})
     weights = {name: each.copy() for name, each in weights.items()}
 
     rng = np.random.default_rng(0)
@@ -130,7 +130,7 @@ def test_an_update_is_that_of_maskable_ppo(tmp_path):
     changed = ppo.network_of(theirs, ppo.Config(**shared), game)[1]
     moved = max(np.abs(changed[name] - weights[name]).max() for name in weights)
     assert moved > 1e-3
-    for name, each in ours.net.tensors().items():
+    for name, each in ours.network.tensors().items():
         assert each == pytest.approx(changed[name], abs=2e-5), name
 
 
@@ -240,7 +240,7 @@ def test_the_magnet_follows(tmp_path):
     method = mmd.MMD(mmd.Config(**{**TINY, "out": tmp_path, "magnet_rate": 0.5}), game)
     before = method.magnet.tensors()["heads.policy.bias"]
     method.learn(WholeGames(game, 64, seed=0).play(method.act), 0.0)
-    now = method.net.tensors()["heads.policy.bias"]
+    now = method.network.tensors()["heads.policy.bias"]
     assert method.magnet.tensors()["heads.policy.bias"] == pytest.approx((before + now) / 2, abs=1e-7)
     assert np.abs(now - before).max() > 0
 
@@ -254,8 +254,8 @@ def test_the_auxiliary_phase_teaches_values_and_keeps_the_policy(tmp_path):
 
     def state():
         with torch.no_grad():
-            policy = method.net(observations)["policy"].softmax(dim=1)
-            head = method.head(method.net.through(method.net.bodies["policy"], observations))[:, 0]
+            policy = method.network(observations)["policy"].softmax(dim=1)
+            head = method.head(method.network.through(method.network.bodies["policy"], observations))[:, 0]
         return policy, float((head - method.sample_of(found).returns).square().mean())
 
     method.rounds = [method.sample_of(found)]

@@ -23,14 +23,14 @@ class PolicyAgent(Agent):
 
     def __init__(
         self,
-        net: "torch.nn.Module",
+        network: "torch.nn.Module",
         encoding: str = "flat",
         temperature: float = 1.0,
         symmetric: bool = False,
         *,
         history: int = 0,
     ) -> None:
-        """`net`: float32 (n, inputs) -> logits (n, num_actions); it may go on learning.
+        """`network`: float32 (n, inputs) -> logits (n, num_actions); it may go on learning.
 
         One more logit a position is that of `wait`, from training on the parallel environment; it does not count. One
         with a method `initial_state` carries a state, see `adapters.from_torch`.
@@ -39,19 +39,19 @@ class PolicyAgent(Agent):
         logits are the mean over the game's symmetries; it costs that many times more, and evens out what
         was learned on one side of the board only. `history`: of the observations, see `Game.layout`.
 
-        Raises TypeError if `net` is no torch module; ValueError for an unknown encoding, a wrong history, a negative
-        temperature, or symmetries of observations with a history or of a net with a state.
+        Raises TypeError if `network` is no torch module; ValueError for an unknown encoding, a wrong history, a
+        negative temperature, or symmetries of observations with a history or of a network with a state.
         """
         require("train", "torch")
         import torch
 
-        if not isinstance(net, torch.nn.Module):
-            raise TypeError(f"a network must be a torch module, not {net!r} of type {type(net).__name__}")
-        self.net = net
+        if not isinstance(network, torch.nn.Module):
+            raise TypeError(f"a network must be a torch module, not {network!r} of type {type(network).__name__}")
+        self.network = network
         within(0.0, 1e6, temperature=temperature)
         self.encoding: str = choice("encoding", encoding, ENCODINGS)
         self.history = check_history(history)
-        self._carried = Carried() if callable(getattr(net, "initial_state", None)) else None
+        self._carried = Carried() if callable(getattr(network, "initial_state", None)) else None
         if symmetric and (history or self._carried is not None):
             raise ValueError("symmetric=True is for a network without a state, and with history=0")
         self.temperature = temperature
@@ -67,7 +67,7 @@ class PolicyAgent(Agent):
         if self._carried is None:
             result = self._forward(game, observations)
         else:
-            begin = _arrays(self.net.initial_state(len(view)))  # type: ignore[operator]
+            begin = _arrays(self.network.initial_state(len(view)))  # type: ignore[operator]
             before = self._carried.before(self.name, view, begin)
             result = self._forward(game, observations, before)
             self._carried.keep(view, before, self._after)
@@ -93,16 +93,16 @@ class PolicyAgent(Agent):
         if self.encoding == "planes":
             planes = game.to_planes(observations)
             observations = planes.reshape(len(planes), int(np.prod(planes.shape[1:])))
-        weights = next(self.net.parameters(), None)
+        weights = next(self.network.parameters(), None)
         inputs = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
         with torch.inference_mode():
             try:
                 inputs = inputs if weights is None else inputs.to(weights.device)
                 if states is None:
-                    logits = self.net(inputs)
+                    logits = self.network(inputs)
                 else:
                     given = tuple(torch.from_numpy(each).to(inputs.device) for each in states)
-                    logits, after = self.net(inputs, given if len(given) > 1 else given[0])
+                    logits, after = self.network(inputs, given if len(given) > 1 else given[0])
                     self._after = _arrays(after)
             except RuntimeError as error:
                 raise ValueError(
@@ -119,7 +119,7 @@ class PolicyAgent(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network fits the game's observations and actions."""
         super().check(game)
-        states = None if self._carried is None else _arrays(self.net.initial_state(1))  # type: ignore[operator]
+        states = None if self._carried is None else _arrays(self.network.initial_state(1))  # type: ignore[operator]
         self._forward(game, np.zeros((1, game.encoded_size(self.history)), np.int8), states)
 
     def policy(self, view: View) -> np.ndarray:

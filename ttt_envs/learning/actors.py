@@ -66,14 +66,14 @@ class SelfPlayActor(Protocol):
     def info(self) -> NetworkInfo:
         """The network that it plays with."""
 
-    def play(self, net: TorchNetwork, done: float) -> Rows:
+    def play(self, network: TorchNetwork, done: float) -> Rows:
         """Play a round with the network; `done`: share of the training that is over. Returns rows to learn from."""
 
 
 class Crew(Protocol):
     """The actors of a run."""
 
-    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
+    def round(self, network: TorchNetwork, done: float) -> list[Rows]:
         """The rows of a round, actor after actor, and the beginning of the next one with this network."""
 
 
@@ -83,9 +83,9 @@ class InTurn:
     def __init__(self, actor: SelfPlayActor) -> None:
         self._actor = actor
 
-    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
+    def round(self, network: TorchNetwork, done: float) -> list[Rows]:
         """The rows of a round with this very network."""
-        return [self._actor.play(net, done)]
+        return [self._actor.play(network, done)]
 
 
 class Threads:
@@ -95,16 +95,16 @@ class Threads:
         self._actors, self._pool = actors, pool
         self._round: list[Future[Rows]] = []
 
-    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
+    def round(self, network: TorchNetwork, done: float) -> list[Rows]:
         """As `Crew.round`."""
         if not self._round:
-            self._begin(net, done)
+            self._begin(network, done)
         rows = [each.result() for each in self._round]
-        self._begin(net, done)
+        self._begin(network, done)
         return rows
 
-    def _begin(self, net: TorchNetwork, done: float) -> None:
-        weights = net.tensors()
+    def _begin(self, network: TorchNetwork, done: float) -> None:
+        weights = network.tensors()
         self._round = [self._pool.submit(_play, actor, weights, done) for actor in self._actors]
 
 
@@ -124,13 +124,13 @@ class OnRay:
         self._given = precision, sources()
         self._round: list[Any] = []
 
-    def round(self, net: TorchNetwork, done: float) -> list[Rows]:
+    def round(self, network: TorchNetwork, done: float) -> list[Rows]:
         """As `Crew.round`; raises OSError for actors that are lost again and again."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         if not self._round:
-            self._begin(net, done)
+            self._begin(network, done)
         try:
             results = ray.get(self._round)
         except RayTaskError as error:
@@ -138,13 +138,13 @@ class OnRay:
         except RayError as error:
             raise OSError(f"actors are lost: {str(error).strip().splitlines()[0]}") from error
         self._actors = [actor for actor, _ in results]
-        self._begin(net, done)
+        self._begin(network, done)
         return [rows for _, rows in results]
 
-    def _begin(self, net: TorchNetwork, done: float) -> None:
+    def _begin(self, network: TorchNetwork, done: float) -> None:
         import ray
 
-        weights = ray.put(net.tensors())
+        weights = ray.put(network.tensors())
         self._round = [self._task.remote(actor, weights, done, *self._given) for actor in self._actors]
 
 
@@ -175,9 +175,9 @@ def shares(config: WithActors, start: int, generator: np.random.Generator) -> li
 
 def _play(actor: SelfPlayActor, weights: Weights, done: float) -> Rows:
     with torch.device("meta"):  # no weights are drawn: that would use up the learner's random numbers
-        net = TorchNetwork(actor.info)
-    net.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()}, assign=True)
-    return actor.play(net, done)
+        network = TorchNetwork(actor.info)
+    network.load_state_dict({name: torch.from_numpy(each) for name, each in weights.items()}, assign=True)
+    return actor.play(network, done)
 
 
 def _task(

@@ -182,7 +182,7 @@ class Searcher:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_search": None}  # only memory that is used again
 
-    def play(self, net: TorchNetwork, done: float) -> Rows:
+    def play(self, network: TorchNetwork, done: float) -> Rows:
         """Search in a position of each game, and play on."""
         games, generator = self.games, self.generator
         config, game, n = games.config, games.game, games.batch.n
@@ -193,7 +193,7 @@ class Searcher:
 
         def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with torch.inference_mode():
-                outputs = net(torch.from_numpy(observations).float())
+                outputs = network(torch.from_numpy(observations).float())
                 return outputs["policy"].numpy(), for_all_players(game, outputs["value"].numpy(), players)
 
         draws = generator.integers(0, 2**64, n, np.uint64)
@@ -248,12 +248,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     sizes = game.observation_size, game.num_actions, config.hidden
     info = NetworkInfo(game.id, dict(game.options), "policy+value", *sizes, 0)
     info = replace(info, residual=config.residual, squash=True, values=values_of(game))
-    net, average = TorchNetwork(info), TorchNetwork(info)
-    average.load_state_dict(net.state_dict())
+    network, average = TorchNetwork(info), TorchNetwork(info)
+    average.load_state_dict(network.state_dict())
     optimizers: Optimizers = {
-        "optimizer": torch.optim.AdamW(net.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+        "optimizer": torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     }
-    parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}
+    parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
@@ -281,24 +281,24 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         rows = buffer.sample(config.batch, generator)
         features, actions = permutations[generator.integers(len(permutations))]
         target = torch.from_numpy(rows["policies"][:, actions]).float()
-        outputs = net(torch.from_numpy(rows["observations"][:, features]).float())
+        outputs = network(torch.from_numpy(rows["observations"][:, features]).float())
         loss = policy_loss(outputs["policy"], target)
         loss += functional.mse_loss(outputs["value"], torch.from_numpy(rows["values"]))
         rate = config.learning_rate * max(1 - done, 0.01)
-        latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
+        latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
 
-    def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+    def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
         return replace(info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
-        return Guided(Network(*network(steps)), config.eval_simulations, considered=config.considered)
+        return Guided(Network(*kept(steps)), config.eval_simulations, considered=config.considered)
 
     with actors.crew_of(players, config) as crew:
         learner = Learner(
             one_round=one_round,
-            write=lambda path, steps: save_network(path, *network(steps)),
+            write=lambda path, steps: save_network(path, *kept(steps)),
             agent=agent,
             parts=parts,
             plays_as=f"guided:{config.out}",

@@ -129,17 +129,17 @@ class Replay:
         return *chosen, returns, discounts, self.observations[last, games], self.masks[last, games]
 
 
-def q_values(net: TorchNetwork, observations: np.ndarray) -> np.ndarray:
+def q_values(network: TorchNetwork, observations: np.ndarray) -> np.ndarray:
     """float32 (n, num_actions)."""
     with torch.inference_mode():
-        return np.asarray(net(torch.from_numpy(observations.astype(np.float32)))["q"].numpy())
+        return np.asarray(network(torch.from_numpy(observations.astype(np.float32)))["q"].numpy())
 
 
 class EpsilonGreedy(Agent):
     """The learner as it plays now: its best action, or with probability `exploration` a random one."""
 
-    def __init__(self, net: TorchNetwork, exploration: float = 0.0) -> None:
-        self.net, self.exploration = net, exploration
+    def __init__(self, network: TorchNetwork, exploration: float = 0.0) -> None:
+        self.network, self.exploration = network, exploration
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions)."""
@@ -147,15 +147,15 @@ class EpsilonGreedy(Agent):
 
     def probabilities(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """As `policy`, of observations int8 (n, size) and masks bool (n, num_actions)."""
-        best = uniform(best_of(q_values(self.net, observations), masks))
+        best = uniform(best_of(q_values(self.network, observations), masks))
         return (1 - self.exploration) * best + self.exploration * uniform(masks)
 
 
-def targets(net: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.ndarray], double: bool) -> torch.Tensor:
+def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.ndarray], double: bool) -> torch.Tensor:
     """Target values of the sampled decisions, float32 (n,); `sampled`: the last four arrays of `Replay.sample`."""
     returns, discounts, observations, masks = sampled
     values = q_values(target, observations)
-    choosing = np.where(masks, q_values(net, observations) if double else values, -np.inf)
+    choosing = np.where(masks, q_values(network, observations) if double else values, -np.inf)
     best = values[np.arange(len(values)), choosing.argmax(axis=1)]
     return torch.from_numpy(returns + discounts * best)
 
@@ -177,10 +177,10 @@ class SeatLearner:
     def __init__(self, current: EpsilonGreedy, config: Config) -> None:
         """`config`: the settings that learning depends on; those of the run's course are the caller's."""
         self.current, self.config = current, config
-        self.target = TorchNetwork(current.net.info)
-        self.target.load_state_dict(current.net.state_dict())
-        self.optimizers = adam(current.net, config.learning_rate)
-        self.parts: checkpoint.Parts = {"net": current.net, "target": self.target, **self.optimizers}
+        self.target = TorchNetwork(current.network.info)
+        self.target.load_state_dict(current.network.state_dict())
+        self.optimizers = adam(current.network, config.learning_rate)
+        self.parts: checkpoint.Parts = {"net": current.network, "target": self.target, **self.optimizers}
         self.numbers: dict[str, float] = {}
 
     def enter(self, games: PlayerGames, generator: np.random.Generator) -> None:
@@ -207,14 +207,14 @@ class SeatLearner:
 
     def _learn(self, rate: float) -> None:
         """One gradient step."""
-        config, net = self.config, self.current.net
+        config, network = self.config, self.current.network
         observations, actions, *following = self.replay.sample(
             config.batch, config.n_step, config.gamma, self.generator
         )
-        values = net(torch.from_numpy(observations.astype(np.float32)))["q"]
+        values = network(torch.from_numpy(observations.astype(np.float32)))["q"]
         values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
-        loss = functional.smooth_l1_loss(values, targets(net, self.target, following, config.double))
-        numbers = gradient_step(loss, net, self.target, self.optimizers, rate=rate, share=config.target_share)
+        loss = functional.smooth_l1_loss(values, targets(network, self.target, following, config.double))
+        numbers = gradient_step(loss, network, self.target, self.optimizers, rate=rate, share=config.target_share)
         self.numbers.update(numbers, **{"train/exploration": self.current.exploration})
 
 
@@ -252,7 +252,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The online network, as `Network` and `save_network` take it."""
-        return replace(info, steps=steps), current.net.tensors()
+        return replace(info, steps=steps), current.network.tensors()
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""

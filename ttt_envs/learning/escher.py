@@ -102,7 +102,8 @@ class Escher:
             "values": TorchNetwork(of_values),
         }
         self.optimizers = {
-            name: torch.optim.Adam(net.parameters(), lr=config.learning_rate) for name, net in self.networks.items()
+            name: torch.optim.Adam(network.parameters(), lr=config.learning_rate)
+            for name, network in self.networks.items()
         }
         self.slow_values = TorchNetwork(of_values)
         self.slow_values.load_state_dict(self.networks["values"].state_dict())
@@ -228,27 +229,27 @@ class Escher:
                 slow.lerp_(latest, self.config.target_share)
 
     def _descend(self, name: str, loss: torch.Tensor, rate: float) -> None:
-        net, optimizer = self.networks[name], self.optimizers[name]
+        network, optimizer = self.networks[name], self.optimizers[name]
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
         self.numbers.update({f"train/{name}_loss": float(loss.detach()), "train/learning_rate": rate})
 
 
-def _even(net: TorchNetwork) -> TorchNetwork:
+def _even(network: TorchNetwork) -> TorchNetwork:
     """The network with zeros in its head, so that its policy is uniform."""
-    for head in net.heads.values():
+    for head in network.heads.values():
         for each in head.parameters():
             torch.nn.init.zeros_(each)
-    return net
+    return network
 
 
-def _outputs(net: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
+def _outputs(network: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
     with torch.inference_mode():
-        return np.asarray(net(torch.from_numpy(observations.astype(np.float32)))[head].numpy())
+        return np.asarray(network(torch.from_numpy(observations.astype(np.float32)))[head].numpy())
 
 
 def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -62,21 +62,27 @@ def permutations_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def gradient_step(
-    loss: torch.Tensor, net: TorchNetwork, average: TorchNetwork, optimizers: Optimizers, *, rate: float, share: float
+    loss: torch.Tensor,
+    network: TorchNetwork,
+    average: TorchNetwork,
+    optimizers: Optimizers,
+    *,
+    rate: float,
+    share: float,
 ) -> dict[str, float]:
-    """Descend from `loss` by `optimizers` at learning rate `rate`, and move `average` towards `net` by `share`.
+    """Descend from `loss` by `optimizers` at learning rate `rate`, and move `average` towards `network` by `share`.
 
     Returns numbers for the log.
     """
-    net.zero_grad(set_to_none=True)
+    network.zero_grad(set_to_none=True)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(net.parameters(), 5.0)
+    torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0)
     for optimizer in optimizers.values():
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.step()
     with torch.no_grad():
-        for mean, latest in zip(average.parameters(), net.parameters(), strict=True):
+        for mean, latest in zip(average.parameters(), network.parameters(), strict=True):
             mean.lerp_(latest, share)
     return {"train/loss": float(loss.detach()), "train/learning_rate": rate}
 

@@ -55,7 +55,7 @@ class MMD(PolicyGradient[Config]):
     def __init__(self, config: Config, game: Game) -> None:
         """The magnet begins as the policy, which is nearly uniform then."""
         super().__init__(config, game)
-        self.magnet = deepcopy(self.net).requires_grad_(False)
+        self.magnet = deepcopy(self.network).requires_grad_(False)
 
     @property
     def parts(self) -> checkpoint.Parts:
@@ -81,7 +81,7 @@ class MMD(PolicyGradient[Config]):
         """Learn, and let the magnet follow."""
         super().learn(rollout, done)
         with torch.no_grad():
-            for own, current in zip(self.magnet.parameters(), self.net.parameters(), strict=True):
+            for own, current in zip(self.magnet.parameters(), self.network.parameters(), strict=True):
                 own.lerp_(current, self.config.magnet_rate)
 
 

@@ -95,7 +95,7 @@ class PolicyGradient(Generic[Settled]):
 
     Attributes:
         config, game: the settings, and the game that is played.
-        net: the networks.
+        network: the networks.
         optimizer: Adam, of all their parameters.
         numbers: numbers by name for the log.
     """
@@ -109,19 +109,19 @@ class PolicyGradient(Generic[Settled]):
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy+value", size, actions, config.hidden, 0)
         self.info = replace(self.info, separate=self.separate, activation=config.activation)
-        self.net = orthogonal(TorchNetwork(self.info))
-        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=config.learning_rate, eps=1e-5)
+        self.network = orthogonal(TorchNetwork(self.info))
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
         self.numbers: dict[str, float] = {}
 
     @property
     def parts(self) -> checkpoint.Parts:
         """The parts that a resumed run needs."""
-        return {"net": self.net, "optimizer": self.optimizer}
+        return {"net": self.network, "optimizer": self.optimizer}
 
     @property
     def playing(self) -> TorchNetwork:
         """The network that is measured and kept."""
-        return self.net
+        return self.network
 
     def begin(self, generator: np.random.Generator) -> None:
         """Make the games; actions are drawn by torch."""
@@ -139,7 +139,7 @@ class PolicyGradient(Generic[Settled]):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As `whole_games.Act`: actions drawn from the policy, which is the same for all."""
         with torch.inference_mode():
-            outputs = self.net(torch.from_numpy(observations.astype(np.float32)))
+            outputs = self.network(torch.from_numpy(observations.astype(np.float32)))
             log_probs = masked(outputs["policy"], torch.from_numpy(masks))
         return drawn(log_probs), log_probs.numpy(), outputs["value"][:, 0].numpy()
 
@@ -163,7 +163,7 @@ class PolicyGradient(Generic[Settled]):
         """As `learn`, from a sample."""
         for part in self.parts_of(len(sample.actions)):
             some = sample.take(part)
-            heads = self.net(some.observations)
+            heads = self.network(some.observations)
             log_probs = masked(heads["policy"], some.masks)
             of_policy = self.policy_loss(log_probs, some, done)
             of_value = (heads["value"][:, 0] - some.returns).square().mean()
@@ -189,9 +189,9 @@ class PolicyGradient(Generic[Settled]):
 
     def descend(self, loss: torch.Tensor, done: float) -> None:
         """A gradient step."""
-        self.net.zero_grad(set_to_none=True)
+        self.network.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.config.gradient_norm)
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.gradient_norm)
         rate = self.config.learning_rate * max(1 - done, 0.01)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
@@ -199,14 +199,14 @@ class PolicyGradient(Generic[Settled]):
         self.numbers["train/learning_rate"] = rate
 
 
-def orthogonal(net: TorchNetwork) -> TorchNetwork:
+def orthogonal(network: TorchNetwork) -> TorchNetwork:
     """The network with orthogonal weights, as Stable-Baselines3 begins: a nearly uniform policy, and biases of 0."""
-    for name, each in net.named_modules():
+    for name, each in network.named_modules():
         if isinstance(each, torch.nn.Linear):
             gain = {"heads.policy": 0.01, "heads.value": 1.0}.get(name, 2**0.5)
             torch.nn.init.orthogonal_(each.weight, gain)
             torch.nn.init.zeros_(each.bias)
-    return net
+    return network
 
 
 def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:

@@ -77,16 +77,16 @@ class PPG(PolicyGradient[Config]):
 
     def _auxiliary_phase(self, done: float) -> None:
         """Passes over the decisions of the latest rounds, in minibatches as large as those of the policy phase."""
-        config, policy = self.config, self.net.bodies["policy"]
+        config, policy = self.config, self.network.bodies["policy"]
         with torch.no_grad():
-            before = [masked(self.net(each.observations)["policy"], each.masks) for each in self.rounds]
+            before = [masked(self.network(each.observations)["policy"], each.masks) for each in self.rounds]
         for _ in range(config.auxiliary_epochs):
             for sample, old in zip(self.rounds, before, strict=True):
                 for part in torch.randperm(len(old)).chunk(config.minibatches):
                     some = sample.take(part)
-                    log_probs = masked(self.net(some.observations)["policy"], some.masks)
-                    values = self.net(some.observations)["value"][:, 0]
-                    auxiliary = self.head(self.net.through(policy, some.observations))[:, 0]
+                    log_probs = masked(self.network(some.observations)["policy"], some.masks)
+                    values = self.network(some.observations)["value"][:, 0]
+                    auxiliary = self.head(self.network.through(policy, some.observations))[:, 0]
                     clone = (old[part].exp() * (old[part] - log_probs)).sum(dim=1).mean()
                     errors = (auxiliary - some.returns).square().mean() + (values - some.returns).square().mean()
                     self.head.zero_grad(set_to_none=True)

@@ -230,8 +230,8 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
 
 def read_snapshot(path: Path) -> PolicyAgent:
     """A snapshot as an opponent."""
-    net = load_torch_network(path)
-    return PolicyAgent(Logits(net), net.info.encoding, history=net.info.history)
+    network = load_torch_network(path)
+    return PolicyAgent(Logits(network), network.info.encoding, history=network.info.history)
 
 
 def train(config: Config) -> Result:

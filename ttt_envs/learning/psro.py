@@ -114,9 +114,9 @@ class Population(torch.nn.Module):
         self.payoffs = torch.zeros((number, number), dtype=torch.float64)
         return super().load_state_dict(state_dict, *args, **named)
 
-    def add(self, net: TorchNetwork) -> None:
+    def add(self, network: TorchNetwork) -> None:
         """Add a copy of a network's policy; its payoffs are 0 at first."""
-        member, tensors = TorchNetwork(self.info), net.state_dict()
+        member, tensors = TorchNetwork(self.info), network.state_dict()
         member.load_state_dict({name: tensors[name] for name in member.state_dict()})
         self.members.append(member.requires_grad_(False))
         payoffs = torch.zeros((len(self), len(self)), dtype=torch.float64)
@@ -230,7 +230,7 @@ class PSRO:
         """
         assigned, learner = self._seated(self.strategies), np.arange(self.config.num_envs) % 2
         assigned[np.arange(len(assigned)), learner] = LEARNER
-        rollout = self.games.play(self.population.act(assigned, self.response.net))
+        rollout = self.games.play(self.population.act(assigned, self.response.network))
         mine = torch.from_numpy(np.flatnonzero(rollout.players == learner[rollout.games]))
         learned = int(self.population.learned)
         self.response.learn_from(self.response.sample_of(rollout).take(mine), min(learned / self.config.response, 1.0))
@@ -247,11 +247,11 @@ class PSRO:
     def _enter(self) -> None:
         """Add the response's policy to the population, fill its payoffs, and solve the meta game."""
         population, config = self.population, self.config
-        population.add(self.response.net)
+        population.add(self.response.network)
         new, seed = len(population) - 1, int(self.generator.integers(2**63))
         pairs = [(new, other) for other in range(new + 1)] + [(other, new) for other in range(new)]
         assigned = np.repeat(np.array(pairs), config.meta_games, axis=0)
-        rollout = WholeGames(self.game, len(assigned), seed).play(population.act(assigned, self.response.net))
+        rollout = WholeGames(self.game, len(assigned), seed).play(population.act(assigned, self.response.network))
         last = (rollout.players == 0) & (rollout.following < 0)
         rewards = np.zeros(len(assigned))
         rewards[rollout.games[last]] = rollout.rewards[last]
@@ -264,7 +264,7 @@ class PSRO:
         self._enter()
         # A new response begins from new weights: one that goes on from the former has made up its mind.
         self.population.learned.zero_()
-        self.response.net.load_state_dict(orthogonal(TorchNetwork(self.response.info)).state_dict())
+        self.response.network.load_state_dict(orthogonal(TorchNetwork(self.response.info)).state_dict())
         for optimizer in (part for part in self.response.parts.values() if isinstance(part, torch.optim.Optimizer)):
             optimizer.state.clear()
         self._imitate(done)
@@ -279,7 +279,7 @@ class PSRO:
         mixing = np.arange(config.num_envs) % 2
         for _ in range(config.imitated):
             assigned = np.where(mixing[:, None] == np.arange(2), self._seated(self.strategies), self._seated(evenly))
-            rollout = self.games.play(self.population.act(assigned, self.response.net))
+            rollout = self.games.play(self.population.act(assigned, self.response.network))
             wanted, _ = self.population.behaviour(rollout, self.strategies)
             mine = np.flatnonzero(rollout.players == mixing[rollout.games])
             observations = torch.from_numpy(rollout.observations[mine].astype(np.float32))

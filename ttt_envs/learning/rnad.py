@@ -62,7 +62,7 @@ class RNaD(PolicyGradient[Config]):
     def __init__(self, config: Config, game: Game) -> None:
         """The first regularisation policy is the untrained one, which is nearly uniform."""
         super().__init__(config, game)
-        self.target, self.regular, self.former = (deepcopy(self.net).requires_grad_(False) for _ in range(3))
+        self.target, self.regular, self.former = (deepcopy(self.network).requires_grad_(False) for _ in range(3))
         self._iteration: int | None = None
 
     @property
@@ -83,7 +83,7 @@ class RNaD(PolicyGradient[Config]):
         with torch.no_grad():
             log_probs = torch.from_numpy(rollout.log_probs)
             # The new regularisation policy takes over from the former one little by little.
-            latest, former = (masked(net(observations)["policy"], masks) for net in (self.regular, self.former))
+            latest, former = (masked(network(observations)["policy"], masks) for network in (self.regular, self.former))
             log_ratio = log_probs - (share * latest + (1 - share) * former)
             values = self.target(observations)["value"][:, 0]
             action_values, returns = self.estimates(rollout, log_ratio.numpy(), values.numpy())
@@ -91,7 +91,7 @@ class RNaD(PolicyGradient[Config]):
             advantages = action_values - (probs * action_values).sum(dim=1, keepdim=True)
             advantages = advantages.clamp(-self.config.largest, self.config.largest) * masks
         for part in torch.randperm(len(rollout)).chunk(self.config.minibatches):
-            heads = self.net(observations[part])
+            heads = self.network(observations[part])
             of_policy = neurd_loss(heads["policy"], masks[part], advantages[part], self.config.beta)
             of_value = (heads["value"][:, 0] - returns[part]).square().mean()
             self.descend(of_policy + self.config.value_weight * of_value, done)
@@ -99,7 +99,7 @@ class RNaD(PolicyGradient[Config]):
             {"train/policy_loss": float(of_policy.detach()), "train/value_loss": float(of_value.detach())}
         )
         with torch.no_grad():
-            for own, current in zip(self.target.parameters(), self.net.parameters(), strict=True):
+            for own, current in zip(self.target.parameters(), self.network.parameters(), strict=True):
                 own.lerp_(current, self.config.target_share)
 
     def estimates(

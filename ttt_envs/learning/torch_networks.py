@@ -57,13 +57,13 @@ class TorchNetwork(torch.nn.Module):
 class Logits(torch.nn.Module):
     """The policy head of a network alone, as `ttt_envs.agents.torch_policy.PolicyAgent` takes it."""
 
-    def __init__(self, net: TorchNetwork) -> None:
+    def __init__(self, network: TorchNetwork) -> None:
         super().__init__()
-        self.net = net
+        self.network = network
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """float32 (n, inputs) -> logits (n, actions)."""
-        logits: torch.Tensor = self.net(observations)["policy"]
+        logits: torch.Tensor = self.network(observations)["policy"]
         return logits
 
 
@@ -73,7 +73,7 @@ def load_torch_network(path: Path) -> TorchNetwork:
     Beside training, torch plays better than NumPy: its threads are limited to one, while those of NumPy's matrix
     products get in each other's way as soon as something else runs.
     """
-    net = TorchNetwork(load_network(path).info)
+    network = TorchNetwork(load_network(path).info)
     _, tensors = read_tensors(path, FORMAT)
-    net.load_state_dict({name: torch.from_numpy(tensors[name]) for name in net.state_dict()})
-    return net
+    network.load_state_dict({name: torch.from_numpy(tensors[name]) for name in network.state_dict()})
+    return network

@@ -133,12 +133,12 @@ class ActionValues:
         actions = np.where(generator.random(n) < self.exploration, at_random, best)
         return {"observations": observations, "values": values.astype(np.float32)}, actions
 
-    def loss(self, net: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
+    def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
         """The loss of a network on rows that are turned by a symmetry."""
         features, actions = permutation
         target = torch.from_numpy(rows["values"][:, actions])
         legal = ~target.isnan()
-        return functional.mse_loss(net(as_input(rows["observations"][:, features]))["q"][legal], target[legal])
+        return functional.mse_loss(network(as_input(rows["observations"][:, features]))["q"][legal], target[legal])
 
 
 class MatrixGames:
@@ -182,10 +182,10 @@ class MatrixGames:
         }
         return rows, actions
 
-    def loss(self, net: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
+    def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
         """As `ActionValues.loss`: the squared error of the value, and the cross-entropy of the policy."""
         features, actions = permutation
-        outputs = net(as_input(rows["observations"][:, features]))
+        outputs = network(as_input(rows["observations"][:, features]))
         target = torch.from_numpy(rows["policies"][:, actions]).float()
         # A finite number, so that a player who does not act has a softmax too; their targets are all 0.
         logits = outputs["policy"].masked_fill(target.isnan(), -1e9)
@@ -207,9 +207,9 @@ class Labeller:
         """As `actors.SelfPlayActor.info`."""
         return self.backup.info
 
-    def play(self, net: TorchNetwork, done: float) -> Rows:
+    def play(self, network: TorchNetwork, done: float) -> Rows:
         """Label a position of each game, and play on."""
-        rows, actions = self.backup.label(net, self.batch, self.generator)
+        rows, actions = self.backup.label(network, self.batch, self.generator)
         self.batch.step(actions)
         return rows
 
@@ -224,10 +224,10 @@ def as_input(observations: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(observations.astype(np.float32))
 
 
-def evaluate(net: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
+def evaluate(network: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
     """One head of a network for observations int8 (n, size)."""
     with torch.inference_mode():
-        return np.asarray(net(as_input(observations))[head].numpy())
+        return np.asarray(network(as_input(observations))[head].numpy())
 
 
 def train(config: Config) -> Result:
@@ -249,10 +249,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     torch.set_float32_matmul_precision(config.precision)
     torch.manual_seed(config.seed)
-    net, average = TorchNetwork(backup.info), TorchNetwork(backup.info)
-    average.load_state_dict(net.state_dict())
-    optimizers = OPTIMIZERS[config.optimizer](net, config.learning_rate)
-    parts: checkpoint.Parts = {"net": net, "average": average, **optimizers}
+    network, average = TorchNetwork(backup.info), TorchNetwork(backup.info)
+    average.load_state_dict(network.state_dict())
+    optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate)
+    parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
@@ -271,23 +271,23 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         rate = config.learning_rate * max(1 - done, 0.01)
         for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
             permutation = permutations[generator.integers(len(permutations))]
-            loss = backup.loss(net, buffer.sample(config.batch, generator), permutation)
-            latest.update(gradient_step(loss, net, average, optimizers, rate=rate, share=config.average))
+            loss = backup.loss(network, buffer.sample(config.batch, generator), permutation)
+            latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
         return config.num_envs
 
-    def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
+    def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The average of the networks, as `Network` and `save_network` take it."""
         return replace(backup.info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
-        trained = Network(*network(steps))
+        trained = Network(*kept(steps))
         return Lookahead(trained, worlds=config.worlds) if config.worlds else NetworkAgent(trained)
 
     with actors.crew_of(players, config, config.precision) as crew:
         learner = Learner(
             one_round=one_round,
-            write=lambda path, steps: save_network(path, *network(steps)),
+            write=lambda path, steps: save_network(path, *kept(steps)),
             agent=agent,
             parts=parts,
             plays_as=f"lookahead:{config.out}",
