@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.words import many, mark_above, mark_equal, where_equal, write_count, write_set
+from ttt_envs.core.words import many, mark_above, mark_equal, where_above, where_equal, write_count, write_set
 
 
 def plainly(mask: np.ndarray, x: int) -> int:
@@ -90,10 +90,10 @@ def test_a_set_is_written_as_its_members() -> None:
 
 @jit.kernel
 def compare(numbers, value, out):  # type: ignore[no-untyped-def]
-    """The three comparisons, which only a kernel can ask for."""
+    """The four comparisons, which only a kernel can ask for."""
     mark_equal(numbers, value, out[0], 2)
     mark_above(numbers, value, out[1], 2)
-    return where_equal(numbers, value)
+    return where_equal(numbers, value), where_above(numbers, value)
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 11, 16, 25, 36, 64])
@@ -104,9 +104,9 @@ def test_many_numbers_are_compared_as_one_after_the_other(size: int) -> None:
             numbers = generator.integers(-3, 3, 2 * size).astype(np.int8)[:: 3 - step][:size]
             value = int(generator.integers(-3, 3))
             out = np.full((2, (size + 4) * step), 7, np.int8)[:, ::step]
-            members = int(compare(numbers, value, out))
-            assert [k for k in range(64) if members >> k & 1] == np.flatnonzero(numbers == value).tolist()
-            for row, wanted in zip(out, (numbers == value, numbers > value), strict=True):
+            sets, taken = compare(numbers, value, out), (numbers == value, numbers > value)
+            for members, row, wanted in zip(map(int, sets), out, taken, strict=True):
+                assert [k for k in range(64) if members >> k & 1] == np.flatnonzero(wanted).tolist()
                 assert row.tolist() == [7, 7, *wanted.astype(int).tolist(), 7, 7]
 
 

@@ -146,13 +146,12 @@ def count(mask):  # type: ignore[no-untyped-def]
 def entry(mask, skip):  # type: ignore[no-untyped-def]
     """Index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
     if many(mask):
-        for at in range(0, mask.shape[0], 64):
+        found, first, left = _ZERO, np.int64(0), np.int64(0)
+        for at in range(0, mask.shape[0], 64):  # no branch on what is random
             members = read_set(mask, at)
-            here = np.int64(set_size(members))
-            if skip < here:
-                return at + nth(members, skip)
-            skip -= here
-        return -1
+            found, first, left = (members, np.int64(at), skip) if skip >= 0 else (found, first, left)
+            skip -= np.int64(set_size(members))
+        return first + nth(found, left) if skip < 0 else np.int64(-1)
     for i in range(mask.shape[0]):
         skip -= mask[i]  # no branch on what is random
         if skip < 0:

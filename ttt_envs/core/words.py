@@ -23,6 +23,9 @@ from ttt_envs.core import jit
 _LITTLE_ENDIAN = sys.byteorder == "little"
 _BIT, _BYTE, _WORD, _INT = map(ir.IntType, (1, 8, 32, 64))
 
+#: So many entries are written in one go by `write_set`, see `up_to`.
+MOST_AT_ONCE = 62
+
 _NO_MEMBERS, _1, _2, _3, _4, _7, _8, _127, _255 = map(np.uint64, (0, 1, 2, 3, 4, 7, 8, 127, 255))
 _PAIRS, _FOURS, _HALVES = (np.uint64(int(pattern * 8, 16)) for pattern in ("55", "33", "0f"))
 
@@ -95,7 +98,7 @@ def _many(typingctx, mask):
 
 
 def _read_part(typingctx, mask, at, size):
-    """The `size` entries from `at` on as a set; 8 or 32, a constant. There must be that many."""
+    """The `size` entries from `at` on as a set; 8, 32 or 64, a constant. There must be that many."""
     count = size.literal_value
 
     def generate(context, builder, signature, args):
@@ -222,6 +225,9 @@ set_size = _intrinsic(_size, lambda x: int(x).bit_count())
 #: (numbers int8 (n,), value): the set of entries, 64 at most, that are equal to the value.
 where_equal = _intrinsic(_where("=="), lambda numbers, value: _as_set(numbers == value))
 
+#: The same for numbers that are greater than the value.
+where_above = _intrinsic(_where(">"), lambda numbers, value: _as_set(numbers > value))
+
 #: (numbers int8 (n,), value, out, at): write from `at` on, into int8 or bool (m,), whether each number is the value.
 mark_equal = _intrinsic(_mark("=="), lambda numbers, value, out, at: _mark_plainly(numbers == value, out, at))
 
@@ -235,19 +241,19 @@ mark_above = _intrinsic(_mark(">"), lambda numbers, value, out, at: _mark_plainl
 def read_set(mask, at):
     """The entries from `at` on, 64 at most, as a set, of a mask bool (n,) that can be read `many` at a time.
 
-    The last part is read with entries before it, which are shifted out.
+    `at` is a multiple of 64. The last part is read with entries before it.
     """
-    end, members, done = min(mask.shape[0], at + 64), _NO_MEMBERS, at
-    while done + 32 <= end:
-        members |= _read(mask, done, 32) << np.uint64(done - at)
-        done += 32
-    if done < end and end >= 32:
-        return members | _read(mask, end - 32, 32) >> np.uint64(32 - end + done) << np.uint64(done - at)
-    while done + 8 <= end:
-        members |= _read(mask, done, 8) << np.uint64(done - at)
-        done += 8
-    if done < end:
-        members |= _read(mask, end - 8, 8) >> np.uint64(8 - end + done) << np.uint64(done - at)
+    size = mask.shape[0]
+    if at + 64 <= size:
+        return _read(mask, at, 64)
+    if size >= 64:
+        return _read(mask, size - 64, 64) >> np.uint64(64 - size + at)
+    if size >= 32:
+        return _read(mask, 0, 32) | _read(mask, size - 32, 32) << np.uint64(size - 32)
+    members = _NO_MEMBERS
+    for each in range(0, size, 8):
+        first = min(each, size - 8)
+        members |= _read(mask, first, 8) << np.uint64(first)
     return members
 
 
@@ -279,8 +285,16 @@ def _above(sums, left):
 @jit.kernel
 @jit.inlined
 @jit.allocates_nothing
+def up_to(number, most):
+    """The set of the numbers from 0 on that are less than `number`, and less than `most`, `MOST_AT_ONCE` at most."""
+    return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
 def write_count(number, most, out, at):
     """Write `most` entries of an int8 or bool array (n,) from `at` on: whether the number is greater than 0, 1, ..."""
-    for first in range(0, most, 62):
-        here: Any = min(max(np.int64(number) - first, 0), 62)
-        write_set((np.int64(1) << here) - 1, min(np.int64(most) - first, 62), out, at + first)
+    for first in range(0, most, MOST_AT_ONCE):
+        here = min(np.int64(most) - first, MOST_AT_ONCE)
+        write_set(up_to(max(np.int64(number) - first, 0), here), here, out, at + first)

@@ -11,7 +11,7 @@ import numpy as np
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.words import mark_equal, write_count, write_set
+from ttt_envs.core.words import MOST_AT_ONCE, mark_equal, up_to, write_count, write_set
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     IN_HAND,
     NOWHERE,
@@ -100,11 +100,15 @@ def observe(state, player, out):
         mark_equal(other, OFFERED, out, _OFFERED + SPECIALISTS)
         write_set(seen_of_match(state, player), _MATCH_END - _PHASE, out, _PHASE)
         at = np.int64(_MATCH_END)
-    write_count(state["idle"], state["max_idle_turns"], out, at)
-    if state["is_match"]:
-        at += np.int64(state["max_idle_turns"])
-        write_count(state["wins"][player], state["rounds_to_win"], out, at)
-        write_count(state["wins"][1 - player], state["rounds_to_win"], out, at + np.int64(state["rounds_to_win"]))
+    idle, to_win = np.int64(state["max_idle_turns"]), np.int64(state["rounds_to_win"]) * state["is_match"]
+    wins, lost = np.int64(state["wins"][player]), np.int64(state["wins"][1 - player])
+    if idle + 2 * to_win <= MOST_AT_ONCE:
+        counts = up_to(state["idle"], idle) | up_to(wins, to_win) << idle | up_to(lost, to_win) << (idle + to_win)
+        write_set(counts, idle + 2 * to_win, out, at)
+    else:
+        write_count(state["idle"], idle, out, at)
+        write_count(wins, to_win, out, at + idle)
+        write_count(lost, to_win, out, at + idle + to_win)
 
 
 @kernel

@@ -8,15 +8,17 @@ import numpy as np
 
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, inlined, kernel
-from ttt_envs.core.words import mark_above, write_set
+from ttt_envs.core.words import mark_above, up_to, write_set
 from ttt_envs.games.tic_tac_match.rules import (
+    ALL_CELLS,
     CELLS,
     GAPS,
-    TOGETHER,
+    HALF,
+    IN_HALF,
+    XS,
     count,
     fitting,
     flip_of,
-    of_kind,
     read_board,
 )
 
@@ -69,18 +71,16 @@ def observe(state, player, out):
 def show_board(state, player, out):
     """The top cards; and those that would complete a line, first for the observer's side, then for the other one."""
     board, own, symbols = read_board(state), state["identity"][player], flip_of(state)
-    for first in range(0, symbols, TOGETHER):
-        kinds, tops, ours, theirs = min(symbols - first, TOGETHER), np.int64(0), np.int64(0), np.int64(0)
-        for k in range(kinds):  # no branch on what is random
-            cells = of_kind(board, first + k)
-            completing = GAPS[cells] & fitting(board, first + k)
-            mine = np.int64((first + k) % 2 == own)
-            tops |= cells << CELLS * k
-            ours |= completing * mine << CELLS * k
-            theirs |= completing * (1 - mine) << CELLS * k
-        write_set(tops, CELLS * kinds, out, CELLS * first)
-        write_set(ours, CELLS * kinds, out, CELLS * (symbols + first))
-        write_set(theirs, CELLS * kinds, out, CELLS * (2 * symbols + first))
+    fits, mine = fitting(board), XS << CELLS * own
+    for half in range(2):
+        at, size = IN_HALF * half, CELLS * min(max(symbols - HALF * half, 0), HALF)
+        completing = np.int64(0)
+        for k in range(HALF):
+            completing |= GAPS[board[half] >> CELLS * k & ALL_CELLS] << CELLS * k
+        completing &= fits[half]
+        write_set(board[half], size, out, at)
+        write_set(completing & mine, size, out, CELLS * symbols + at)
+        write_set(completing & ~mine, size, out, 2 * CELLS * symbols + at)
 
 
 @kernel
@@ -108,9 +108,3 @@ def show_players(state, player, out, at):
     shown |= up_to(state["pending"], 2) << end
     shown |= up_to(state["max_turns"] - state["turn"], COUNTDOWN) << (end + 2)
     write_set(shown, end + 2 + COUNTDOWN, out, at)
-
-
-@kernel
-def up_to(number, most):
-    """The set of the numbers from 0 on that are less than `number`, and less than `most`."""
-    return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1

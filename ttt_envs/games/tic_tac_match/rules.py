@@ -20,18 +20,27 @@ from ttt_envs.core.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import where_equal, write_set
+from ttt_envs.core.words import lowest_bit, where_above, where_equal, write_set
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 MOST_CARDS = 9  # of a kind
-TOGETHER = 7  # so many kinds are written in one go: a bit for each of their cells is no more than a set holds
 
-# Sets of cells are numbers, with bit c for cell c; those of cards of one symbol have bit 9*colour + c.
+# A set of cells is a number, with bit c for cell c. A set of symbol cards on cells is two, with bit 9*kind + c, as
+# actions are numbered: of the first HALF kinds, which are two colours, and of the others.
 ALL_CELLS = 2**CELLS - 1
-EVERY_COLOUR = sum(1 << CELLS * colour for colour in range(SYMBOL_KINDS // 2))  # of cell 0
+HALF = SYMBOL_KINDS // 2
+IN_HALF = CELLS * HALF
+BOTH = 1 | 1 << 2 * CELLS  # bit 0 of either colour
+EACH = BOTH | BOTH << CELLS  # of either colour and symbol
+XS = ALL_CELLS * BOTH
+_HALF_OF_KINDS = 2**HALF - 1
+#: EVERYWHERE[kinds]: a set of kinds of one half, on all cells.
+EVERYWHERE = np.array(
+    [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
+)
 
 #: GAPS[cells]: the cells on which a third card completes a line, if two of its kind or more lie on `cells`.
 _THROUGH = lines_through(3, 3, 3).astype(int)
@@ -104,6 +113,13 @@ def count(cards):
     for kind in range(cards.shape[0]):
         total += cards[kind]
     return total
+
+
+@kernel
+@inlined
+def held(hand):
+    """The kinds of symbol cards in a hand, as a set."""
+    return where_above(hand, 0) & (np.int64(1) << hand.shape[0] - 3) - 1
 
 
 # --- the game ---
@@ -179,7 +195,7 @@ def lay(state, board, player, action):
     if top[cell] != NOTHING:
         state["covered"][top[cell]] += 1
     top[cell] = kind
-    return completes_line(board_with(board, kind, cell), kind, cell)
+    return completes_line(board, kind, cell)
 
 
 @kernel
@@ -268,19 +284,14 @@ def legal_mask(state, player, out):
         return
     hand, flip, players = state["hand"][player], flip_of(state), state["identity"].shape[0]
     board, free = read_board(state), state["pending"] == 0
-    for first in range(0, flip, TOGETHER):
-        kinds, cells = min(flip - first, TOGETHER), np.int64(0)
-        for k in range(kinds):  # no branch on what is random
-            cells |= fitting(board, first + k) * (hand[first + k] > 0) << CELLS * k
-        write_set(cells, CELLS * kinds, out, CELLS * first)
+    cards = playable(state, board, hand)
+    write_set(cards[0], CELLS * min(flip, HALF), out, 0)
+    write_set(cards[1], CELLS * max(flip - HALF, 0), out, IN_HALF)
     at = CELLS * flip
-    out[at] = hand[flip] > 0
+    out[at] = may_flip(state, board, hand)
     for ahead in range(1, players):
         out[at + ahead] = free & (hand[flip + 1] > 0)
     out[at + players] = free and hand[flip + 2] > 0 and can_begin_double(board, hand)
-    if state["pending"] == 2:
-        for action in range(at + 1):
-            out[action] = out[action] and can_go_on(board, hand, action)
 
 
 @kernel
@@ -291,109 +302,169 @@ def is_legal(state, player, action):
 
 
 @kernel
+@allocates_nothing
 def may_play(state, board, player, action):
     """`is_legal` where the board has been read."""
     players, flip = state["identity"].shape[0], flip_of(state)
     if player != state["to_move"] or state["done"] or not 0 <= action <= CELLS * flip + players:
         return False
-    hand, kind, cell, ahead = state["hand"][player], action // CELLS, action % CELLS, action - CELLS * flip
-    if ahead <= 0:
-        fits = ahead == 0 or fitting(board, kind) >> cell & 1 != 0
-        return hand[kind] > 0 and fits and (state["pending"] != 2 or can_go_on(board, hand, action))
+    hand, ahead = state["hand"][player], action - CELLS * flip
+    if ahead < 0:
+        cards = playable(state, board, hand)
+        return (cards[0] >> action if action < IN_HALF else cards[1] >> action - IN_HALF) & 1 != 0
+    if ahead == 0:
+        return may_flip(state, board, hand)
     if ahead < players:
         return state["pending"] == 0 and hand[flip + 1] > 0
     return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(board, hand)
 
 
 @kernel
+@allocates_nothing
+def playable(state, board, hand):
+    """The symbol cards of the hand, each everywhere it may be laid now."""
+    cards = laid(board, held(hand))
+    if state["pending"] != 2:
+        return cards
+    return going_on(board, hand, cards[0], 0), going_on(board, hand, cards[1], HALF)
+
+
+@kernel
+@allocates_nothing
+def may_flip(state, board, hand):
+    """Whether a Flip may be played now."""
+    flip = flip_of(state)
+    return hand[flip] > 0 and (state["pending"] != 2 or hand[flip] > 1 or can_lay(board, held(hand)))
+
+
+@kernel
+@allocates_nothing
 def can_play(state, player):
     """Whether the player has any legal play."""
     board, hand, flip = read_board(state), state["hand"][player], flip_of(state)
     if state["pending"] == 2:
         return can_begin_double(board, hand)
     # A Double Play can be played only if another card could be played by itself.
-    return hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0) or can_lay(board, hand, NOTHING)
+    return hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0) or can_lay(board, held(hand))
 
 
 @kernel
-def can_lay(board, hand, spent):
-    """Whether a symbol card of the hand, one of the kind `spent` left out, may be laid anywhere."""
-    for kind in range(hand.shape[0] - 3):
-        if hand[kind] > (kind == spent) and fitting(board, kind) != 0:
-            return True
-    return False
+@inlined
+@allocates_nothing
+def laid(board, kinds):
+    """The symbol cards of a set of kinds, each everywhere it fits."""
+    fits = fitting(board)
+    return fits[0] & EVERYWHERE[kinds & _HALF_OF_KINDS], fits[1] & EVERYWHERE[kinds >> HALF & _HALF_OF_KINDS]
 
 
 @kernel
+@allocates_nothing
+def can_lay(board, kinds):
+    """Whether a symbol card of a set of kinds fits anywhere."""
+    cards = laid(board, kinds)
+    return cards[0] | cards[1] != 0
+
+
+@kernel
+@allocates_nothing
 def can_begin_double(board, hand):
     """Whether two cards can be played one after the other, or one that ends the game."""
-    flip = hand.shape[0] - 3
-    if hand[flip] > 0 and can_go_on(board, hand, CELLS * flip):
+    flips, cards = hand[hand.shape[0] - 3], laid(board, held(hand))
+    if flips > 0:
+        return flips > 1 or cards[0] | cards[1] != 0
+    cells = of_any_kind(cards)
+    if cells & (cells - 1) != 0 and fitting_cards(hand, cards) > 1:  # two cards fit on two different cells
         return True
-    for kind in range(flip):
-        if hand[kind] > 0:
-            cells = fitting(board, kind)
-            for cell in range(CELLS):
-                if cells >> cell & 1 and can_go_on(board, hand, CELLS * kind + cell):
-                    return True
-    return False
+    return going_on(board, hand, cards[0], 0) | going_on(board, hand, cards[1], HALF) != 0
 
 
 @kernel
-def can_go_on(board, hand, action):
-    """Whether the first card of a Double Play, played so, leaves a legal second one, or ends the game."""
-    kind, cell, flip = action // CELLS, action % CELLS, hand.shape[0] - 3
-    if kind == flip:
-        return hand[flip] > 1 or can_lay(board, hand, NOTHING)
-    return hand[flip] > 0 or can_lay(board_with(board, kind, cell), hand, kind) or completes_line(board, kind, cell)
+@inlined
+def fitting_cards(hand, cards):
+    """The number of symbol cards of the hand that fit anywhere, by `laid`."""
+    total = np.int64(0)
+    for k in range(HALF):  # no branch on what is random
+        total += hand[k] * (cards[0] >> CELLS * k & ALL_CELLS != 0)
+    for k in range(max(hand.shape[0] - 3 - HALF, 0)):
+        total += hand[HALF + k] * (cards[1] >> CELLS * k & ALL_CELLS != 0)
+    return total
+
+
+@kernel
+@allocates_nothing
+def going_on(board, hand, cards, first):
+    """Those of a half's cards which, as the first card of a Double Play, leave a legal second one, or end the game.
+
+    `first` is the first kind of the half.
+    """
+    if hand[hand.shape[0] - 3] > 0:
+        return cards
+    going, left, kinds = np.int64(0), cards, held(hand)
+    while left != 0:
+        k = np.int64(lowest_bit(left))
+        kind, cell, left = first + k // CELLS, k % CELLS, left & (left - 1)
+        second = can_lay(board_with(board, kind, cell), kinds ^ np.int64(hand[kind] == 1) << kind)
+        going |= np.int64(second or completes_line(board, kind, cell)) << k
+    return going
 
 
 # --- the board as sets of cells ---
 
 
 @kernel
+@allocates_nothing
 def read_board(state):
-    """The top cards: the X's and the O's, each as a number with bit 9*colour + cell."""
-    xs, os = np.int64(0), np.int64(0)
-    for colour in range(flip_of(state) // 2):
-        xs |= where_equal(state["top"], 2 * colour) << CELLS * colour
-        os |= where_equal(state["top"], 2 * colour + 1) << CELLS * colour
-    return xs, os
-
-
-@kernel
-def of_symbol(board, symbol):
-    """The X's or the O's of a board."""
-    return board[0] if symbol == 0 else board[1]
+    """The top cards, as a set of symbol cards on cells."""
+    first, others = np.int64(0), np.int64(0)
+    for k in range(min(flip_of(state), HALF)):
+        first |= where_equal(state["top"], k) << CELLS * k
+    for k in range(max(flip_of(state) - HALF, 0)):
+        others |= where_equal(state["top"], HALF + k) << CELLS * k
+    return first, others
 
 
 @kernel
 def of_kind(board, kind):
     """The cells with a symbol card of this kind on top."""
-    return of_symbol(board, kind % 2) >> CELLS * (kind // 2) & ALL_CELLS
+    return (board[0] >> CELLS * kind if kind < HALF else board[1] >> CELLS * (kind - HALF)) & ALL_CELLS
 
 
 @kernel
-def of_all_colours(cards):
-    """The cells with one of these X's, or O's, on top."""
-    return (cards | cards >> CELLS | cards >> 2 * CELLS | cards >> 3 * CELLS) & ALL_CELLS
+@inlined
+def of_either_symbol(cards):
+    """The cells of the X's of a set of symbol cards, and from bit 9 on those of the O's."""
+    both = cards[0] | cards[1]
+    return (both | both >> 2 * CELLS) & (2 ** (2 * CELLS) - 1)
 
 
 @kernel
-def fitting(board, kind):
-    """The cells on which a symbol card may be laid: empty, or just one of colour and symbol is that of the top card."""
-    empty = ~of_all_colours(board[0] | board[1])
-    symbol = of_all_colours(of_symbol(board, kind % 2))
-    colour = (board[0] | board[1]) >> CELLS * (kind // 2)
-    return (empty | (symbol ^ colour)) & ALL_CELLS
+@inlined
+def of_any_kind(cards):
+    """The cells of a set of symbol cards."""
+    symbols = of_either_symbol(cards)
+    return (symbols | symbols >> CELLS) & ALL_CELLS
+
+
+@kernel
+@inlined
+def fitting(board):
+    """Every symbol card, on cells that are empty, or where just one of colour and symbol is that of the top card."""
+    symbol, empty = of_either_symbol(board) * BOTH, EACH * (~of_any_kind(board) & ALL_CELLS)
+    return empty | (symbol ^ of_colours(board[0])), empty | (symbol ^ of_colours(board[1]))
+
+
+@kernel
+@inlined
+def of_colours(cards):
+    """The cards of one half, and beside each the one of the same colour and the other symbol."""
+    return cards | (cards & XS) << CELLS | cards >> CELLS & XS
 
 
 @kernel
 def board_with(board, kind, cell):
     """The board after a symbol card is laid on the cell."""
-    card = np.int64(1) << (CELLS * (kind // 2) + cell)
-    others = ~(EVERY_COLOUR << cell)
-    return board[0] & others | card * (kind % 2 == 0), board[1] & others | card * (kind % 2 == 1)
+    others, card = ~(EACH << cell), np.int64(1) << (CELLS * (kind % HALF) + cell)
+    return board[0] & others | card * (kind < HALF), board[1] & others | card * (kind >= HALF)
 
 
 @kernel
