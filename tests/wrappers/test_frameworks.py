@@ -98,6 +98,31 @@ def test_gymnasiums_vector_wrappers(name):
     assert observations.shape == (3, 190)
 
 
+@pytest.mark.parametrize("forms", ["one", "many"])
+def test_gymnasium_films_games(forms, tmp_path):
+    pytest.importorskip("moviepy", reason="moviepy is not installed: docs/first_game.md says why no extra brings it")
+    pytest.importorskip("resvg_py")
+    arguments = {"opponent": "random", "player": 0, "render_mode": "rgb_array"}
+    if forms == "one":
+        wrapped = gymnasium.wrappers.RecordVideo(ttt_envs.make_single(SUPER, **arguments), str(tmp_path))
+    else:
+        envs = ttt_envs.make_vec(SUPER, 2, autoreset_mode="next_step", **arguments)
+        wrapped = gymnasium.wrappers.vector.RecordVideo(envs, str(tmp_path), video_aspect_ratio=(1, 1))
+    observations, _ = wrapped.reset(seed=0)
+    ended = np.zeros(1, bool)
+    while not ended.any():
+        legal = observations["action_mask"].argmax(axis=-1)
+        observations, _, ended, *_ = wrapped.step(legal if forms == "many" else int(legal))
+        ended = np.atleast_1d(ended)
+    wrapped.close()
+    (film,) = tmp_path.glob("*.mp4")
+    from moviepy import VideoFileClip
+
+    with VideoFileClip(str(film)) as clip:
+        assert clip.n_frames > 5
+        assert clip.get_frame(0).std() > 0, "a picture of the board"
+
+
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
 def test_gymnasium_makes_many_by_name(mode):
     envs = gymnasium.make_vec("ttt_envs/SuperTicTacToe-v0", 3, vectorization_mode=mode, opponent="random", player=0)
@@ -166,6 +191,36 @@ def test_torchrl_makes_gymnasium_environments_by_name():
 
     env = GymEnv("ttt_envs/SuperTicTacToe-v0", opponent="random")
     assert env.rollout(5)["action_mask"].shape[-1] == 81
+
+
+# --- BenchMARL ---
+
+
+def test_benchmarl_s_task_groups_the_sides():
+    benchmarl = pytest.importorskip("ttt_envs.integrations.benchmarl")
+    from torchrl.envs.utils import check_env_specs
+
+    game = ttt_envs.load("tic_tac_match", players=4, hand_size=2, max_turns=16)
+    task = benchmarl.BenchMARLTask(game)
+    env = task.get_env_fun(num_envs=1, continuous_actions=False, seed=0, device="cpu")()
+    check_env_specs(env)
+    assert task.group_map(env) == {f"side_{k}": [f"player_{p}" for p in team] for k, team in enumerate(game.teams)}
+    assert task.max_steps(env) == game.max_plies
+    assert task.supports_discrete_actions() > task.supports_continuous_actions()
+    assert task.state_spec(env) is task.info_spec(env) is None
+    for group, team in task.group_map(env).items():
+        shape = len(team), game.observation_size
+        assert task.observation_spec(env)[group, "observation", "observation"].shape == shape
+        assert task.action_mask_spec(env)[group, "action_mask"].shape == (len(team), game.num_actions + 1)
+        assert task.action_spec(env)[group, "action"].space.n == game.num_actions + 1
+    played = env.rollout(game.max_plies + 1)
+    assert played["next", "done"][-1].all(), "a game comes to its end"
+    returns = {group: played["next", group, "reward"].sum(dim=0).flatten() for group in task.group_map(env)}
+    for group in returns:
+        masks, actions = played[group, "action_mask"], played[group, "action"]
+        assert masks.gather(-1, actions[..., None]).all()
+        assert len(set(returns[group].tolist())) == 1, "a side wins or loses together"
+    assert sum(float(each.sum()) for each in returns.values()) == pytest.approx(0)
 
 
 # --- Tianshou ---

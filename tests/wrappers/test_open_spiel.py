@@ -332,6 +332,18 @@ def test_states_are_hidden_from_agents_where_something_is_secret(game_id):
     assert state.hides_state_from_agents() == serialized(state).hides_state_from_agents() == secrets
 
 
+@pytest.mark.parametrize(("seed", "foretold"), [(-1, False), (1, True)])
+def test_a_serialized_state_foretells_dice_only_if_its_game_names_the_seed(seed, foretold):
+    state = pyspiel.load_game(f"ttt_envs_tic_tac_dice(rng_seed={seed})").new_initial_state()
+    state.apply_action(0)
+    assert not state.node.states["rng"].any(), "a position that agents read has no generator"
+    listed = []
+    for each in (state, serialized(state)):
+        each.apply_action(each.legal_actions()[0])
+        listed.append([chance for _, chance in each.chance_outcomes()])
+    assert (listed[0] == listed[1]) == foretold
+
+
 def test_an_interpreter_with_registered_games_comes_to_its_end():
     code = (
         "import pyspiel; from ttt_envs.integrations import open_spiel; open_spiel.register(); "

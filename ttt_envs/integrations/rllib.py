@@ -34,7 +34,7 @@ class RLlibGame(MultiAgentEnv):
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """`config`: the arguments of `ttt_envs.make_parallel`: `game`, `encoding`, `illegal` and the game's options.
+        """`config`: the arguments of `ttt_envs.make_parallel`, such as `game`, `encoding` and the game's options.
 
         Raises ValueError or TypeError as that does, and for a config without a game.
         """
@@ -43,15 +43,14 @@ class RLlibGame(MultiAgentEnv):
         if "game" not in given:
             raise ValueError(f"env_config needs a 'game', such as {next(iter(registry.GAMES))!r}, not only {given}")
         game, arguments = given.pop("game"), [name for name in signature(ParallelGame).parameters if name != "game"]
-        chosen = {name: given.pop(name) for name in arguments if name in given}
+        chosen = {"dtype": "float32"} | {name: given.pop(name) for name in arguments if name in given}
         if isinstance(game, str):
             registry.check_arguments("RLlibGame", game, given, arguments)
         self.env = ParallelGame(registry.resolve(game, given), **chosen)
-        shape = self.env.observation_spaces["player_0"]["observation"].shape
         actions = self.env.wait
         space = gymnasium.spaces.Dict(
             {
-                "observations": gymnasium.spaces.Box(0, 1, shape, np.float32),
+                "observations": self.env.observation_spaces["player_0"]["observation"],
                 "action_mask": gymnasium.spaces.Box(0, 1, (actions,), np.float32),
             }
         )
@@ -86,7 +85,7 @@ class RLlibGame(MultiAgentEnv):
                 mask[:] = 1
             elif not mask.any():
                 continue
-            shown[name] = {"observations": each["observation"].astype(np.float32), "action_mask": mask}
+            shown[name] = {"observations": each["observation"], "action_mask": mask}
         return shown
 
 

@@ -19,17 +19,17 @@ the same for all of its symmetric images. The positions of `ttt questions` and t
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text, choice, unknown, within
+from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.core.prompts import prompt
 from ttt_envs.core.version import __version__
 from ttt_envs.core.view import View
@@ -38,8 +38,8 @@ from ttt_envs.evaluation.records.dataset import columns_table, features_of, tabl
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.solved.positions import draw_positions, sample_positions
 from ttt_envs.evaluation.solved.questions import question_sets
+from ttt_envs.evaluation.solved.sets import PositionSet, named
 from ttt_envs.evaluation.thoughts import weigh_all
-from ttt_envs.registry import declared, load
 from ttt_envs.storage.files import new_folder, write_whole
 
 if TYPE_CHECKING:
@@ -85,39 +85,26 @@ _ROWS, _ITERATIONS = 4096, 2000
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class SolvedSet:
+@dataclass(frozen=True, kw_only=True)
+class SolvedSet(PositionSet):
     """A set of solved positions.
 
     Attributes:
-        name: its name.
-        game: id of the game.
-        options: the game's options.
         rows: number of positions that are drawn; those that are seen alike count once.
-        seed: fixes them.
-        version: raised when anything of it changes.
         licence: of its text, as Hugging Face names it.
-        title: what it is, as a phrase.
         values: where the values come from, one of `VALUES`.
         by: agents, of which each seat of a game draws one, whose games the positions of "search" are from.
         simulations: of the search for each position.
     """
 
-    name: str
-    game: str
-    options: Mapping[str, Any]
     rows: int
-    seed: int
-    version: int
     licence: str
-    title: str
     values: str = "oracle"
-    by: tuple[str, ...] = ("random",)
+    by: Sequence[str] = ("random",)
     simulations: int = 0
 
-    def load(self) -> Game:
-        """The game with these options."""
-        return load(self.game, **self.options)
+    def __post_init__(self) -> None:
+        choice(f"values of {self.name}", self.values, VALUES)
 
 
 @dataclass(frozen=True)
@@ -144,21 +131,14 @@ class Solved:
         return len(self.states)
 
 
-@cache
 def solved_sets() -> dict[str, SolvedSet]:
     """All sets, by name."""
-    found = {}
-    for game, name, facts in declared("dataset.toml"):
-        found[name] = SolvedSet(name=name, game=game, **{**facts, "by": tuple(facts.get("by", ("random",)))})
-        choice(f"values of {name}", found[name].values, VALUES)
-    return found
+    return SolvedSet.declared("dataset.toml")
 
 
 def set_of(name: str) -> SolvedSet:
     """The set of that name; ValueError if there is none."""
-    if name not in solved_sets():
-        raise ValueError(unknown("set of solved positions", name, list(solved_sets())))
-    return solved_sets()[name]
+    return named("set of solved positions", name, solved_sets())
 
 
 def overview() -> Table:

@@ -14,22 +14,20 @@ drawn, and what a mistake is, says `ttt_envs.evaluation.solved.positions`, and f
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import unknown
 from ttt_envs.core.prompts import prompt
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.solved.endings import draw_endings, draw_information_sets
 from ttt_envs.evaluation.solved.positions import Positions, draw_positions
-from ttt_envs.registry import declared, load
+from ttt_envs.evaluation.solved.sets import PositionSet, named
 from ttt_envs.storage.files import write_whole
 
 #: Version of the lines of a file of questions.
@@ -39,40 +37,24 @@ FORMAT = "ttt-envs questions 1"
 _DIGITS = 6
 
 
-@dataclass(frozen=True)
-class QuestionSet:
+@dataclass(frozen=True, kw_only=True)
+class QuestionSet(PositionSet):
     """A set of questions.
 
     Attributes:
-        name: its name.
-        game: id of the game.
-        options: the game's options.
         positions: number of questions.
         least: an answer that loses more than this against the best action is a mistake, in units of reward.
-        seed: fixes the positions.
-        version: raised when anything of it changes.
         digest: of the positions and the values of the actions.
-        title: what it is, as a phrase.
         remaining: least and greatest number of plies that may still follow, where positions are searched to the end,
             see `draw_endings`.
         iterations: of CFR+, where the game is solved as a whole, see `draw_information_sets`.
     """
 
-    name: str
-    game: str
-    options: Mapping[str, Any]
     positions: int
     least: float
-    seed: int
-    version: int
     digest: str
-    title: str
     remaining: tuple[int, int] | None = None
     iterations: int | None = None
-
-    def load(self) -> Game:
-        """The game with these options."""
-        return load(self.game, **self.options)
 
     def draw(self) -> Positions:
         """The positions; raises ValueError if they are not those of this version any more."""
@@ -131,17 +113,14 @@ class QuestionSet:
         write_whole(path, "\n".join([*lines, ""]))
 
 
-@cache
 def question_sets() -> dict[str, QuestionSet]:
     """All sets, by name."""
-    return {name: QuestionSet(name=name, game=game, **facts) for game, name, facts in declared("questions.toml")}
+    return QuestionSet.declared("questions.toml")
 
 
 def set_of(name: str) -> QuestionSet:
     """The set of that name; ValueError if there is none."""
-    if name not in question_sets():
-        raise ValueError(unknown("set of questions", name, list(question_sets())))
-    return question_sets()[name]
+    return named("set of questions", name, question_sets())
 
 
 def listed() -> list[dict[str, Any]]:
