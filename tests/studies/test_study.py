@@ -2,6 +2,9 @@
 
 import csv
 import json
+import signal
+import subprocess
+import sys
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
@@ -80,6 +83,21 @@ def test_what_a_killed_study_left_is_gone_on_with(tmp_path):
     assert steps[0] == 0
     assert steps[-1] >= 900
     assert sorted(steps) == steps
+
+
+def test_a_killed_study_leaves_no_worker():
+    text = """if True:
+        import os, signal, time
+        from ttt_envs.studies import grid
+        with grid._pool(1, "processes", None) as pool:
+            print(pool.submit(os.getppid).result() == os.getpid(), flush=True)
+            for _ in range(2):
+                pool.submit(time.sleep, 60)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    # It returns once nobody has the pipe open any more: the study, its worker, and what cleans up after both.
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=50, check=False)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "True\n"), ended.stderr
 
 
 def test_what_was_trained_otherwise_is_refused(tmp_path):

@@ -25,13 +25,14 @@ import json
 import math
 import os
 import shutil
+import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -348,8 +349,19 @@ def _pool(workers: int, engine: str, address: str | None) -> Iterator[_Pool]:
         return
     if address is not None:
         raise ValueError(f"address={address!r} is that of a Ray cluster: give engine='ray' too")
-    with _OneThread(), ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with _OneThread(), ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"), _end_with_parent) as pool:
         yield pool
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the study's has ended: nobody counts what it would go on to train of the queue."""
+
+    def watch() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _train(run: Run, out: Path) -> bool:
