@@ -37,6 +37,7 @@ LONG = {
     "martian_tic_tac_toe/ppo_5x5_3p",
     "big_tic_tac_dice/values",
     "tic_tac_super_dice/values",
+    "tic_tac_match/values_4p",
 }
 
 

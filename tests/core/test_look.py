@@ -21,7 +21,7 @@ from ttt_envs.testing.positions import random_joint
 
 COIN = toy_coin.make(players=3)  # in one phase some act at once and others do not
 GAMES = {"coin": COIN} | {name: ttt_envs.load(name, **options[0]) for name, options in OPTIONS.items()}
-QUICK = ("coin", "super_tic_tac_toe", "operation_tic_tac_toe")
+QUICK = ("coin", "super_tic_tac_toe")
 NAMES = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in GAMES
 ]  # compiling takes long

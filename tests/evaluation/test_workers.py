@@ -185,7 +185,9 @@ def test_a_script_without_a_guard_is_told(tmp_path):
 # --- ends ---
 
 
-@pytest.mark.parametrize("words", [(), ("--workers", "2")], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "words", [pytest.param((), id="one"), pytest.param(("--workers", "2"), id="two", marks=pytest.mark.slow)]
+)
 def test_a_killed_tournament_goes_on_where_it_was(words, tmp_path, monkeypatch, capsys):
     agent, out = deadly(tmp_path / "d"), tmp_path / "x"
     lineup = ["random", "greedy", agent]

@@ -1,113 +1,25 @@
 """AlphaZero: what it learns from, what it writes, resuming."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from small_training import LEARNERS
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
 from ttt_envs.agents.search.gumbel_trees import SearchResult
-from ttt_envs.learning import loop
 from ttt_envs.learning.alphazero import Config, SelfPlayGames, lambda_returns, policy_loss, train
-from ttt_envs.learning.loop import Buffer
 
-TINY: dict[str, Any] = {
-    "game": "super_tic_tac_toe",
-    "num_envs": 8,
-    "steps": 1024,
-    "simulations": 3,
-    "warm_up": 64,
-    "batch": 32,
-    "buffer": 2000,
-    "hidden": (16,),
-    "eval_every": 512,
-    "eval_games": 4,
-    "eval_agents": ("random",),
-    "eval_simulations": 2,
-    "save_every": 256,
-    "quiet": True,
-}
+TINY = LEARNERS["alphazero"]
 
 THREE: dict[str, Any] = {
     "game": "martian_tic_tac_toe",
     "options": {"size": 5, "players": 3, "max_plies": 60},
 }
-
-
-def outputs(path) -> np.ndarray:
-    found = load_network(path)(np.eye(190, dtype=np.int8))
-    return np.concatenate([found["policy"], found["value"]], axis=1)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "x"
-    result = train(Config(**TINY, out=path))
-    assert result.finished
-    assert result.steps == 1024
-    return path
-
-
-def test_run_folder(folder):
-    files = {
-        "config.json",
-        "curve.csv",
-        "curve.png",
-        "log.jsonl",
-        "tensorboard",
-        "network.safetensors",
-        "resume.safetensors",
-    }
-    assert {path.name for path in folder.iterdir()} == files
-    info = load_network(folder).info
-    assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "policy+value", (16,), 1024)
-    assert (info.squash, info.residual, info.values) == (True, True, 1)
-    assert json.loads((folder / "config.json").read_text())["settings"]["warm_up"] == 64
-    for spec in (f"network:{folder}", f"lookahead:{folder}", f"guided:{folder},simulations=2"):
-        batch = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 4, seed=0)
-        batch.step(agents.load(spec).act(batch.view()))
-
-
-def test_the_same_seed_learns_the_same(folder, tmp_path):
-    train(Config(**TINY, out=tmp_path / "y"))
-    assert np.array_equal(outputs(folder), outputs(tmp_path / "y"))
-    train(Config(**{**TINY, "seed": 1}, out=tmp_path / "z"))
-    assert not np.array_equal(outputs(folder), outputs(tmp_path / "z"))
-
-
-def test_a_run_is_resumed(tmp_path):
-    first = train(Config(**{**TINY, "steps": 512}, out=tmp_path / "x"))
-    before = outputs(tmp_path / "x")
-    with pytest.raises(FileExistsError, match="--resume"):
-        train(Config(**TINY, out=tmp_path / "x"))
-    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
-    assert (first.steps, second.steps) == (512, 1024)
-    assert {row.steps for row in second.rows["score"]} == {0, 512, 1024}
-    assert 0 < np.abs(outputs(tmp_path / "x") - before).max() < 0.5, "it goes on from what was learned"
-
-
-def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
-    rounds, add = [], Buffer.add
-
-    def added(self, *given):
-        rounds.append(1)
-        add(self, *given)
-
-    def interrupted(self):
-        if len(rounds) == 12:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Buffer, "add", added)
-    monkeypatch.setattr(loop.Interrupts, "check", interrupted)
-    result = train(Config(**TINY, out=tmp_path / "x"))
-    assert not result.finished
-    assert result.steps == 12 * 8
-    assert load_network(tmp_path / "x").info.steps == result.steps
 
 
 @pytest.mark.parametrize(

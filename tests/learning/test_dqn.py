@@ -1,74 +1,18 @@
 """Masked double DQN: what it learns from, what it writes, resuming."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from small_training import LEARNERS
 
 import ttt_envs
-from ttt_envs import agents
-from ttt_envs.agents.networks import NetworkInfo, load_network
+from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.learning import dqn
 from ttt_envs.learning.dqn import Config, EpsilonGreedy, Replay, targets, train
-from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.torch_networks import TorchNetwork
 
 GAME = "super_tic_tac_toe"
-TINY: dict[str, Any] = {
-    "game": GAME,
-    "num_envs": 16,
-    "steps": 512,
-    "buffer": 400,
-    "warm_up": 64,
-    "batch": 32,
-    "hidden": (16,),
-    "eval_every": 256,
-    "eval_games": 4,
-    "snapshot_every": 256,
-    "save_every": 128,
-    "quiet": True,
-}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "x"
-    result = train(Config(**TINY, out=path))
-    assert (result.finished, result.steps) == (True, 512)
-    return path
-
-
-def test_run_folder(folder):
-    files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "network.safetensors", "resume.safetensors"}
-    assert {path.name for path in folder.iterdir()} == {*files, "snapshots", "tensorboard"}
-    assert sorted(int(path.stem) for path in (folder / "snapshots").iterdir()) == [0, 256, 512]
-    info = load_network(folder).info
-    assert (info.game, info.kind, info.hidden, info.steps) == (GAME, "q", (16,), 512)
-    for spec in (f"network:{folder}", f"network:{folder},average=true", f"lookahead:{folder}"):
-        batch = ttt_envs.Batch(ttt_envs.load(GAME), 4, seed=0)
-        batch.step(agents.load(spec).act(batch.view()))
-    assert {"train/loss", "train/learning_rate", "train/exploration"} < set(read_log(folder / "log.jsonl")[1])
-
-
-def weights_of(folder):
-    return load_network(folder)(np.eye(190, dtype=np.int8))["q"]
-
-
-def test_the_same_seed_learns_the_same(folder, tmp_path):
-    train(Config(**TINY, out=tmp_path / "y"))
-    train(Config(**TINY, seed=1, out=tmp_path / "z"))
-    assert np.array_equal(weights_of(folder), weights_of(tmp_path / "y"))
-    assert not np.array_equal(weights_of(folder), weights_of(tmp_path / "z"))
-
-
-def test_a_run_is_resumed(tmp_path):
-    train(Config(**{**TINY, "steps": 256}, out=tmp_path / "x"))
-    before = weights_of(tmp_path / "x")
-    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
-    assert second.steps == 512
-    assert [row.steps for row in second.rows["score"]] == [0, 0, 256, 256, 512, 512]
-    assert 0 < np.abs(weights_of(tmp_path / "x") - before).max() < 0.5, "it goes on from what was learned"
+TINY = LEARNERS["dqn"]
 
 
 @pytest.mark.parametrize(

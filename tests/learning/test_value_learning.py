@@ -1,75 +1,23 @@
 """Value learning: what it learns from, what it writes, resuming."""
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from small_training import LEARNERS
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
-from ttt_envs.learning import loop
 from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
-from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.loop import Buffer
 from ttt_envs.learning.probes import Exploitability
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.value_learning import Config, MatrixGames, train
 from ttt_envs.storage.tensors import read_tensors
 
-TINY: dict[str, Any] = {
-    "game": "super_tic_tac_toe",
-    "num_envs": 16,
-    "steps": 512,
-    "warm_up": 64,
-    "batch": 32,
-    "hidden": (16,),
-    "eval_every": 256,
-    "eval_games": 4,
-    "save_every": 128,
-    "quiet": True,
-}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "x"
-    result = train(Config(**TINY, out=path))
-    assert result.finished
-    assert result.steps == 512
-    return path
-
-
-def test_run_folder(folder):
-    files = {"config.json", "curve.csv", "curve.png", "log.jsonl", "network.safetensors", "resume.safetensors"}
-    assert {path.name for path in folder.iterdir()} == {*files, "tensorboard"}
-    assert {"train/loss", "time/steps_per_second"} < set(read_log(folder / "log.jsonl")[1])
-    info = load_network(folder).info
-    assert (info.game, info.kind, info.hidden, info.steps) == ("super_tic_tac_toe", "q", (16,), 512)
-    assert json.loads((folder / "config.json").read_text())["settings"]["warm_up"] == 64
-    for spec in (f"network:{folder}", f"lookahead:{folder}"):
-        batch = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 4, seed=0)
-        batch.step(agents.load(spec).act(batch.view()))
-
-
-def test_the_same_seed_learns_the_same(folder, tmp_path):
-    train(Config(**TINY, out=tmp_path / "y"))
-    one, two = (load_network(path)(np.eye(190, dtype=np.int8))["q"] for path in (folder, tmp_path / "y"))
-    assert np.array_equal(one, two)
-
-
-def test_a_run_is_resumed(tmp_path):
-    first = train(Config(**{**TINY, "steps": 256}, out=tmp_path / "x"))
-    before = load_network(tmp_path / "x")(np.eye(190, dtype=np.int8))["q"]
-    with pytest.raises(FileExistsError, match="--resume"):
-        train(Config(**TINY, out=tmp_path / "x"))
-    second = train(Config(**TINY, out=tmp_path / "x", resume=True))
-    assert (first.steps, second.steps) == (256, 512)
-    assert {row.steps for row in second.rows["score"]} == {0, 256, 512}
-    after = load_network(tmp_path / "x")(np.eye(190, dtype=np.int8))["q"]
-    assert 0 < np.abs(after - before).max() < 0.5, "it goes on from what was learned"
+TINY = LEARNERS["value_learning"]
 
 
 @pytest.mark.parametrize(("optimizer", "flat"), [("muon", True), ("adam", False)])
@@ -84,25 +32,6 @@ def test_the_steps_of_optimizers(optimizer, flat, tmp_path):
     for layer in ("net.body.0.weight", "net.body.1.weight"):
         scales = np.linalg.svd(kept[1][layer] - kept[0][layer], compute_uv=False)
         assert (scales[4] > 0.6 * scales[0]) == flat, scales
-
-
-def test_an_interrupt_loses_nothing(tmp_path, monkeypatch):
-    rounds, add = [], Buffer.add
-
-    def added(self, *given):
-        rounds.append(1)
-        add(self, *given)
-
-    def interrupted(self):
-        if len(rounds) == 12:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Buffer, "add", added)
-    monkeypatch.setattr(loop.Interrupts, "check", interrupted)
-    result = train(Config(**{**TINY, "eval_every": 512}, out=tmp_path / "x"))
-    assert not result.finished
-    assert result.steps == 12 * 16
-    assert load_network(tmp_path / "x").info.steps == result.steps
 
 
 @pytest.mark.parametrize(
@@ -136,12 +65,13 @@ def test_it_learns_who_wins_at_once(tmp_path):
         game="tic_tac_dice",
         options={"rounds": "single"},
         num_envs=128,
-        steps=40_000,
+        steps=20_000,
         warm_up=1000,
-        batch=512,
+        batch=256,
         updates=2,
+        learning_rate=3e-3,
         hidden=(64,),
-        eval_every=40_000,
+        eval_every=20_000,
         eval_games=2,
         average=0.05,
         quiet=True,
@@ -155,7 +85,8 @@ def test_it_learns_who_wins_at_once(tmp_path):
     view = batch.view(rows=np.flatnonzero(~batch.done))
     exact = game.oracle().action_values(view.sample_worlds(), view.players)
     found = network(view.observations)["q"]
-    assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.6
+    # Measured with two seeds: 0.69 and 0.66.
+    assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.5
 
 
 # --- choices at once ---

@@ -10,6 +10,24 @@ from ttt_envs.learning.ppo import Config
 GAME = "super_tic_tac_toe"
 TINY: dict[str, Any] = {"game": GAME, "num_envs": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4}
 
+#: Of other methods, likewise.
+LEARNERS: dict[str, dict[str, Any]] = {
+    "alphazero": {
+        "num_envs": 8,
+        "steps": 1024,
+        "simulations": 3,
+        "buffer": 2000,
+        "eval_every": 512,
+        "eval_agents": ("random",),
+        "eval_simulations": 2,
+        "save_every": 256,
+    },
+    "dqn": {"num_envs": 16, "steps": 512, "buffer": 400, "eval_every": 256, "snapshot_every": 256, "save_every": 128},
+    "value_learning": {"num_envs": 16, "steps": 512, "eval_every": 256, "save_every": 128},
+}
+for _settings in LEARNERS.values():
+    _settings |= {"game": GAME, "warm_up": 64, "batch": 32, "hidden": (16,), "eval_games": 4, "quiet": True}
+
 #: A game with an oracle, with a measurement of regret.
 DICE: dict[str, Any] = {"game": "tic_tac_dice", "options": {"rounds": "single"}, "regret_games": 20}
 

@@ -120,7 +120,7 @@ class MachineCode:
         if self._results.check_cachable(result):
             data = dumps(self._results.reduce(result))
             try:
-                write_whole(self._path(signature, result.codegen), _DIGEST(data).digest() + data)
+                write_whole(self._path(signature, result.codegen), _DIGEST(data).digest() + data, wait=False)
             except OSError as error:  # its text names the file, and would make a warning for each
                 fault = os.strerror(error.errno) if error.errno else type(error).__name__
                 warn_once(f"kernels are compiled in each process, as none can be kept in {self._folder}: {fault}")

@@ -31,17 +31,18 @@ class InUse(OSError):
     """Raised for a folder or a file that another process is writing."""
 
 
-def write_whole(path: Path, data: bytes | str) -> None:
+def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
     """Write `data` (text as UTF-8) to `path`, so that a reader finds the old file or the new one, never a part.
 
-    Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
+    With `wait=False` it is not on the disk yet: for what can be made anew, and whose reader notices damage after a loss
+    of power. Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
     """
-    with writing_whole(path) as file:
+    with writing_whole(path, wait) as file:
         file.write(data.encode() if isinstance(data, str) else data)
 
 
 @contextmanager
-def writing_whole(path: Path) -> Iterator[BinaryIO]:
+def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
     """A context with an open file that becomes `path` at its end, whole; after any error the old file stands.
 
     It is for data too long to be held at once. Raises OSError as `write_whole`.
@@ -56,7 +57,8 @@ def writing_whole(path: Path) -> Iterator[BinaryIO]:
             yield file
             inside = False
             file.flush()
-            os.fsync(file.fileno())
+            if wait:
+                os.fsync(file.fileno())
         part.replace(path)
     except BaseException as error:
         with suppress(OSError):
