@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs import agents
@@ -123,7 +124,15 @@ def plays(spec: str, game: ttt_envs.Game) -> bool:
     return True
 
 
-@pytest.mark.parametrize("spec", [spec for spec in baselines() if plays(spec, MATCH)])
+@pytest.mark.parametrize(
+    "spec",
+    # A search for choices at once in a game without any is compiled for this alone.
+    [
+        pytest.param(spec, marks=[pytest.mark.slow] if spec.startswith("smmcts") else [])
+        for spec in baselines()
+        if plays(spec, MATCH)
+    ],
+)
 def test_every_baseline_plays_a_match_as_its_form_for_rounds_does(spec):
     view = view_of_match()
     assert np.array_equal(agents.load(spec).policy(view), Rounds(spec).policy(view))
@@ -145,7 +154,7 @@ def test_every_baseline_plays_rounds_of_choices_at_once_so_and_looks_at_the_matc
 
 def test_the_baselines_without_chance_do_so_too():
     """No match of the library is one for alphabeta: here a game is taken for a match of which it is the only round."""
-    alone, asked = ttt_envs.load("martian_tic_tac_toe"), []
+    alone, asked = ttt_envs.load("martian_tic_tac_toe", **OPTIONS["martian_tic_tac_toe"][0]), []
 
     def current_round(states):
         asked.append(len(states))
