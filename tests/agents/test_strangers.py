@@ -183,14 +183,15 @@ def test_a_text_that_is_no_stranger_uses_the_library_alone(hostile):
     texts += [f"mixed:{one},random=0.1,{two}" for one, two in itertools.product(HARMLESS[:3], texts[:11])]
     refused = list(dict.fromkeys(["", *nested(texts, 1), *nested([texts[0], texts[5]], 3)]))
     taken = list(dict.fromkeys([*nested(HARMLESS, 1), *nested(["mcts:simulations=2"], 2)]))
-    own = [str(shipped.folder()), str(tmp := hostile / "cache"), *filter(None, [os.environ.get("NUMBA_CACHE_DIR")])]
+    # Where solved games and machine code are kept: what other tests have made is used.
+    own = [str(shipped.folder()), *filter(None, map(os.environ.get, ("TTT_ENVS_CACHE", "NUMBA_CACHE_DIR")))]
     done = subprocess.run(
         [sys.executable, "-c", AUDITED],
         input=json.dumps({"texts": [*refused, *taken], "own": own, "play": [*HARMLESS, "mixed:oracle,random=0.3"]}),
         capture_output=True,
         text=True,
         cwd=hostile,
-        env={**os.environ, "PYTHONPATH": f"{Path(agents.__file__).parents[2]}:{hostile}", "TTT_ENVS_CACHE": str(tmp)},
+        env={**os.environ, "PYTHONPATH": f"{Path(agents.__file__).parents[2]}:{hostile}"},
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
