@@ -154,17 +154,18 @@ class Photographer:
         self.go(f"new/{self.config.setup}", f"[data-game={self.config.setup}]")
         self.page.locator("summary", has_text="Options").click()
         self.draw("setup")
-        self.go("records", "main h1")
-        self.page.locator("main a").first.wait_for()
+        self.go("records", ".file-card img")
         self.draw("records")
+        self.go(f"records/{self.config.over}.jsonl/1", ".review .chart")
+        self.draw("recorded")
 
 
 def recorded(folder: Path, game_id: str) -> None:
-    """Two recorded games, for the page that shows such."""
-    folder.mkdir()
+    """A file of two recorded games, for the pages that show such."""
+    folder.mkdir(exist_ok=True)
     game, names, seeds = ttt_envs.load(game_id), ["random", "greedy"], game_seeds(0, 2)
     games = play_games(game, [agents.load(name) for name in names], seats=(0, 1), seeds=seeds, keep=range(2))
-    records.write(folder / "games.jsonl", records.of_games(game, games, names, (0, 1), seeds))
+    records.write(folder / f"{game_id}.jsonl", records.of_games(game, games, names, (0, 1), seeds))
 
 
 def main() -> None:
@@ -175,7 +176,8 @@ def main() -> None:
     config.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
-        recorded(folder / "records", config.over)
+        for game in dict.fromkeys((config.over, config.setup)):
+            recorded(folder / "records", game)
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         data = folder / "games.sqlite"
         served = Served(data, "--records", str(folder / "records"))

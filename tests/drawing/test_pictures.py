@@ -14,7 +14,7 @@ from option_sets import OPTIONS
 import ttt_envs
 from ttt_envs.core.game import Game
 from ttt_envs.drawing import lettering
-from ttt_envs.drawing.frame import HEAD, HEADLINE, WIDTH, without_head
+from ttt_envs.drawing.frame import FOOT, HEAD, HEADLINE, WIDTH, without_words
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import png, rasterise
 from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, LIT, STYLE, contrast, themed, unlit
@@ -258,20 +258,22 @@ def test_the_title_says_what_the_frame_shows(game: Game) -> None:
 
 
 @each_game
-def test_a_page_may_say_the_head_in_its_own_words(game: Game) -> None:
+def test_a_page_may_say_what_stands_around_a_picture_in_its_own_words(game: Game) -> None:
     for svg in pictures(game):
-        found, head = without_head(svg)
+        found, head = without_words(svg)
         said = ElementTree.fromstring(svg).findtext(f"{SVG}title", "")
         assert f": {head}" in said
         assert "last:" not in head
         left, top, width, height = map(float, ElementTree.fromstring(found).attrib["viewBox"].split())
         (_, _, _, whole) = map(float, ElementTree.fromstring(svg).attrib["viewBox"].split())
-        assert (left, top, width, top + height) == (0, HEAD, WIDTH, whole)
+        assert (left, top, width, top + height) == (0, HEAD, WIDTH, whole - FOOT)
         assert float(ElementTree.fromstring(found).attrib["height"]) == height
         here = [each for each in texts(svg) if each.top < HEAD]
+        below = [each for each in texts(svg) if each.low > whole - FOOT]
+        assert all(each.text.startswith("last: ") and each.top > whole - FOOT for each in below), "no word is cut"
         assert {each.text for each in here if each.size == HEADLINE} == {head.partition("; ")[0]}
         assert all(each.top < HEAD - 4 for each in here), "no word is cut"
-    assert without_head("<svg/>") == ("<svg/>", "")
+    assert without_words("<svg/>") == ("<svg/>", "")
 
 
 @each_game

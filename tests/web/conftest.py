@@ -1,4 +1,4 @@
-"""What the tests of the web server share; it needs the extra web, which a test without it may lack."""
+"""What the tests of the web server share; it needs the extra web and a browser, which a test without them may lack."""
 
 import pytest
 
@@ -26,3 +26,54 @@ def server(tmp_path, toys):
 
     with Server(tmp_path / "games.sqlite", more=("slow", "broken")) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the file of the server's games, and with a file of two recorded games."""
+    from ttt_envs.evaluation import records
+    from ttt_envs.evaluation.arena.play import game_seeds, play_games
+
+    folder = tmp_path_factory.mktemp("serve")
+    game = registry.load("tic_tac_dice", rounds="single")
+    names, seeds = ["random", "greedy"], game_seeds(0, 2)
+    games = play_games(game, [agents.load(name) for name in names], seats=(0, 1), seeds=seeds, keep=range(2))
+    (folder / "records").mkdir()
+    records.write(folder / "records" / "games.jsonl", records.of_games(game, games, names, (0, 1), seeds))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder):
+    """A server in a process of its own."""
+    from tools.serving import Served
+
+    server = Served(folder / "games.sqlite", "--records", str(folder / "records"))
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from web_people import CHROMIUM, api
+
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def people(chromium, site):
+    """Lets people come, each with a browser of their own."""
+    from web_people import Person
+
+    found = []
+
+    def come(**settings):
+        found.append(Person(chromium, site, **settings))
+        return found[-1]
+
+    yield come
+    for each in found:
+        each.close()

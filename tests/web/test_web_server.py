@@ -418,10 +418,16 @@ def test_recorded_games_are_listed_and_stepped_through(tmp_path, folder):
     with Server(tmp_path / "games.sqlite", folder) as server:
         me = server.browser()
         name = "deep/games.jsonl.gz"
-        assert me.ask("/api/records") == ["bad.jsonl", name]
+        bad, good = me.ask("/api/records")
+        assert (bad["file"], good["file"]) == ("bad.jsonl", name)
+        assert bad["error"].startswith("bad.jsonl, line 1: this is no record")
+        assert good["games"] == [{"id": "tic_tac_dice", "title": "Tic-Tac-Dice"}]
+        assert good["agents"] == ["random", "greedy, one move ahead"]
+        assert (good["count"], good["more"]) == (3, False)
+        assert good["touched"] == (folder / name).stat().st_mtime
         with suppress(OSError):  # a system may not have such names
             (folder / os.fsdecode(b"\xff.jsonl")).write_text("no Unicode\n")
-        assert me.ask("/api/records") == ["bad.jsonl", name]
+        assert me.ask("/api/records") == [bad, good]
         listed = me.ask(f"/api/records/games?file={name}")
         assert [each["number"] for each in listed["games"]] == [0, 1, 2]
         assert listed["games"][0]["agents"] == ["random", "greedy, one move ahead"]
@@ -433,11 +439,41 @@ def test_recorded_games_are_listed_and_stepped_through(tmp_path, folder):
         me.ask(f"/api/records/frame?file={name}&game=1&frame={first['frames']}", status=404)
         me.ask(f"/api/records/frame?file={name}&game=3&frame=0", status=404)
         for wrong in ("link.jsonl", "other.txt", "../outside.jsonl", "/etc/passwd", "", str(folder / name), "deep"):
-            for path in ("games", "frame"):
+            for path in ("games", "frame", "review"):
                 me.ask(f"/api/records/{path}?file={wrong}&game=0&frame=0", status=404)
         error = me.ask("/api/records/games?file=bad.jsonl", status=400)["error"]
         assert error.startswith("bad.jsonl, line 1: this is no record")
         me.ask(f"/api/records/games?file={name}&first=-1", status=400)
+
+
+def test_a_recorded_game_is_reviewed(tmp_path, folder):
+    record = list(records.read(folder / "deep" / "games.jsonl.gz"))[2]
+    with Server(tmp_path / "games.sqlite", folder) as server:
+        found = server.browser().ask("/api/records/review?file=deep/games.jsonl.gz&game=2")
+    assert [each["played"] for each in found["decisions"]] == list(record.actions)
+    assert {each["source"] for each in found["decisions"]} == {"oracle"}
+    assert found["frames"] == list(range(len(record.actions) + 1))
+    lost = [sum(each["regret"] for each in found["decisions"] if each["player"] == player) for player in range(2)]
+    assert [found["totals"][str(player)] for player in range(2)] == pytest.approx(lost, abs=1e-3)
+    assert sum(lost) > 0
+
+
+def test_what_a_file_of_records_holds_is_read_anew_when_it_changes(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(recorded, "COUNTED", 2)
+    listed, path = Records(folder), folder / "deep" / "games.jsonl.gz"
+    assert [(each["count"], each["more"]) for each in listed.list()[1:]] == [(2, True)]
+    records.write(path, list(records.read(path))[:1])
+    os.utime(path, (1, 1))
+    assert [(each["count"], each["more"], each["touched"]) for each in listed.list()[1:]] == [(1, False, 1)]
+
+
+def test_an_option_is_explained_beside_a_field_that_shows_its_range():
+    said = {each["name"]: each["meaning"] for game in registry.GAMES for each in fields_of(registry.load(game))}
+    assert said["same_size_swap"] == "a piece may also be swapped for one of its own size."
+    assert said["win_length"] == "markers in a row that win a round."
+    assert said["rounds"].startswith('"match" (rounds until a player has target points)')
+    assert "; empty: never for that reason." in said["repetition_limit"]
+    assert not [each for each in said.values() if re.search("True|False|None|_|`", each)]
 
 
 def test_pages_of_recorded_games(tmp_path, folder, monkeypatch):

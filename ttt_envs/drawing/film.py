@@ -63,10 +63,14 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
     return frames
 
 
-def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = ()) -> str:
-    """The actions of one ply, int (players,), as text, such as "player 0: 4/4"; with other names, if given."""
+def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = (), spoken: bool = False) -> str:
+    """The actions of one ply, int (players,), as text, such as "player 0: 4/4"; with other names, if given.
+
+    `spoken`: the actions as people say them, see `Faces.spoken_action_names`.
+    """
+    names = (game.faces.spoken_action_names if spoken else ()) or game.action_names
     return ", ".join(
-        f"{agents[player] if agents else f'player {player}'}: {game.action_names[action]}"
+        f"{agents[player] if agents else f'player {player}'}: {names[action]}"
         for player, action in enumerate(joint)
         if action >= 0
     )

@@ -37,7 +37,7 @@ DEEP_TINTS = (PANEL, COLOURS["deep_x"][0], COLOURS["deep_o"][0])
 
 _TOKEN = 15  # radius of the headline's token
 
-#: The height of what `without_head` leaves out: games may draw a little above `TOP`.
+#: The height of what `without_words` leaves out above: games may draw a little above `TOP`.
 HEAD = TOP - 8
 
 _OPENING = re.compile(rf'<svg ([^>]*) width="{WIDTH}" height="([\d.]+)" viewBox="0 0 {WIDTH} [\d.]+"><title>([^<]*)')
@@ -102,8 +102,8 @@ def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
     return "".join((*frame, *parts, "</svg>"))
 
 
-def without_head(svg: str) -> tuple[str, str]:
-    """A picture of this frame without its bar, title, headline and note, and the words that it loses by that.
+def without_words(svg: str) -> tuple[str, str]:
+    """A picture of this frame without its bar, title, headline, note and last line, and what headline and note say.
 
     For pages that say these themselves, and have more room for the game's own part. Other drawings stay as they are,
     and lose no words.
@@ -112,7 +112,7 @@ def without_head(svg: str) -> tuple[str, str]:
     if found is None:
         return svg, ""
     about, words = found[1], found[3]
-    height = f"{float(found[2]) - HEAD:g}"
+    height = f"{float(found[2]) - HEAD - FOOT:g}"
     opening = f'<svg {about} width="{WIDTH}" height="{height}" viewBox="0 {HEAD} {WIDTH} {height}"><title>{words}'
     said = unescape(words).partition(": ")[2].partition("; last: ")[0]
     return opening + svg[found.end() :], said

@@ -28,7 +28,7 @@ from ttt_envs.web.catalog import fields_of, game_of, lessons_of, levels_of, pict
 from ttt_envs.web.guard import ASKER, AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, ServedGame
 from ttt_envs.web.presence import Presence
-from ttt_envs.web.recorded import Records, frame
+from ttt_envs.web.recorded import Opened, Records, frame
 from ttt_envs.web.refusals import Refused, body_of, digits, query, text, texts, whole
 from ttt_envs.web.store import Seat
 
@@ -91,6 +91,7 @@ class App:
             Route("/api/records", self.record_files),
             Route("/api/records/games", self.record_games),
             Route("/api/records/frame", self.record_frame),
+            Route("/api/records/review", self.record_review),
         ]
 
     # --- the page ---
@@ -209,9 +210,7 @@ class App:
             "rules": faces.rules_text,
             "options": shown.options_text(served.game),
             "pitch": faces.pitch,
-            "names": dict(
-                zip(served.game.action_names, faces.spoken_action_names, strict=False)
-            ),  # where there are any
+            "names": shown.spoken_names(served.game),
         }
         return JSONResponse({**found, "about": about})
 
@@ -355,7 +354,7 @@ class App:
 
     async def record_files(self, request: Request) -> Response:
         """The files of recorded games."""
-        return JSONResponse(await self.hall.workers.run(self.records.names))
+        return JSONResponse(await self.hall.workers.run(self.records.list))
 
     async def record_games(self, request: Request) -> Response:
         """The games of a file."""
@@ -364,9 +363,27 @@ class App:
 
     async def record_frame(self, request: Request) -> Response:
         """One picture of a recorded game."""
-        name, k = request.query_params.get("file", ""), query(request, "game", 10**8) or 0
-        opened = await self.hall.workers.run(self.records.open, name, k)
+        opened = await self._opened(request)
         return JSONResponse(frame(opened, query(request, "frame", 10**6) or 0))
+
+    async def record_review(self, request: Request) -> Response:
+        """The judgements of the decisions of a recorded game, and the picture after each number of plies."""
+        opened = await self._opened(request)
+        async with opened.reviewing:
+            if opened.review is None:
+                opened.review = await self.hall.review_recorded(opened.played)
+        return JSONResponse(
+            {
+                **shown.judged(opened.played.game, opened.review),
+                "names": shown.spoken_names(opened.played.game),
+                "rewards": opened.played.record.rewards,
+                "frames": [k for k, each in enumerate(opened.frames) if not each.ended_round],
+            }
+        )
+
+    async def _opened(self, request: Request) -> Opened:
+        name, k = request.query_params.get("file", ""), query(request, "game", 10**8) or 0
+        return await self.hall.workers.run(self.records.open, name, k)
 
 
 def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> Response:

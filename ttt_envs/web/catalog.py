@@ -15,7 +15,7 @@ from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
-from ttt_envs.drawing.frame import without_head
+from ttt_envs.drawing.frame import without_words
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.placements.ladder import find
 from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options, shown
@@ -69,7 +69,7 @@ def fields_of(game: Game) -> list[dict[str, Any]]:
 
 def _field(game: Game, option: Parameter) -> Field:
     kinds = set(get_args(option.annotation) or (option.annotation,))
-    known: dict[str, Any] = {"name": option.name, "default": as_text(option.default), "meaning": option.meaning}
+    known: dict[str, Any] = {"name": option.name, "default": as_text(option.default), "meaning": _said(option)}
     if kinds == {bool}:
         return Field(kind="bool", **known)
     # The game itself says what it allows, when it is given what it does not.
@@ -84,6 +84,14 @@ def _field(game: Game, option: Parameter) -> Field:
         except (TypeError, ValueError):
             pass
     return Field(kind="text", **known)
+
+
+def _said(option: Parameter) -> str:
+    """What an option does, to stand beside a field that shows its range and its choices."""
+    range_or_true = r"(True|[\d,]+ to ([\d,]+|`\w+`)): "
+    said = re.sub(rf"^{range_or_true}", "", option.meaning).replace("False: ", "otherwise ")
+    empty = "none: " if option.annotation not in (int, int | None) else "empty: "
+    return said.replace("None: ", empty).replace("None", "none").replace("`", "").replace("_", " ")
 
 
 def game_of(game_id: str, options: Mapping[str, str], stored: bool = False) -> Game:
@@ -168,11 +176,11 @@ def levels_of(game: Game) -> list[Level]:
 
 
 def picture_of(game_id: str) -> bytes | None:
-    """A position in the middle of a registered game as SVG, without its head; None for a game that has no picture."""
+    """A position in the middle of a registered game as SVG, without the words around it; None where there is none."""
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
-    return next((without_head(path.read_text())[0].encode() for path in found if path.is_file()), None)
+    return next((without_words(path.read_text())[0].encode() for path in found if path.is_file()), None)
 
 
 @cache
@@ -181,7 +189,7 @@ def lessons_of(game_id: str) -> bytes:
     found = []
     for lesson in load(game_id).faces.lessons:
         game, states = shown(game_id, lesson)
-        found.append({"said": lesson.said, "svg": without_head(unlit(game.draw(states[0], lesson.viewer)))[0]})
+        found.append({"said": lesson.said, "svg": without_words(unlit(game.draw(states[0], lesson.viewer)))[0]})
     return json.dumps(found).encode()
 
 

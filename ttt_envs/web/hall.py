@@ -25,6 +25,7 @@ from ttt_envs.core.state import SPECTATOR
 from ttt_envs.core.version import __version__
 from ttt_envs.drawing.film import film
 from ttt_envs.evaluation import records
+from ttt_envs.evaluation.records.replaying import Replayed
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review
 from ttt_envs.web import errands
 from ttt_envs.web.catalog import Agents, game_of
@@ -420,6 +421,18 @@ class Hall:
             if served.live.state is state:
                 served._review = found
             return found
+
+    async def review_recorded(self, played: Replayed) -> list[Judgement]:
+        """Judgements of what all decisions of a recorded game have lost."""
+        game, seed, players = played.game, played.record.seed, range(played.game.num_players)
+        actions = played.actions.tolist()
+
+        def work() -> list[Judgement]:
+            return review(errands.decisions(LiveGame(game, seed, actions), players), take=self.shelf.take)
+
+        texts = {name: as_text(value) for name, value in game.options.items()}
+        errand = Errand("review", game.id, texts, seed, actions, players=list(players), agents=[None] * len(players))
+        return await self.workers.think(("review", game.id), work, errand)
 
     # --- to keep ---
 

@@ -1,10 +1,11 @@
-"""Recorded games in a folder that the server's owner has named: a list of its files, their games, and each position.
+"""Recorded games in a folder that the server's owner has named: its files, their games, and each position.
 
 A request names a file by its place in the list, so that no path from the outside reaches the file system.
 """
 
+import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -13,30 +14,36 @@ from typing import Any
 from ttt_envs.drawing.film import Frame, frames_of, move_text
 from ttt_envs.evaluation.records import GameRecord, read
 from ttt_envs.evaluation.records.replaying import Replayed, replay
+from ttt_envs.evaluation.thoughts import Judgement
+from ttt_envs.registry import GAMES, load
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tables import without_building
 from ttt_envs.web.catalog import title_of
 from ttt_envs.web.refusals import Refused
-from ttt_envs.web.shown import position, result
+from ttt_envs.web.shown import result, still
 
-#: Files that are listed, and games of one file in one answer.
-MOST_FILES, PAGE = 500, 100
+#: Files that are listed, games that are counted of each, and games of one file in one answer.
+MOST_FILES, COUNTED, PAGE = 500, 1000, 100
 
 # Replayed games that are kept.
 _KEPT = 16
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Opened:
     """A recorded game, replayed.
 
     Attributes:
         played: the game.
         frames: its pictures: positions, and boards of rounds that ended.
+        review: what its decisions have lost, once somebody has asked.
+        reviewing: held while that is worked out.
     """
 
     played: Replayed
     frames: list[Frame]
+    review: list[Judgement] | None = None
+    reviewing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Records:
@@ -48,6 +55,7 @@ class Records:
         if self.folder is not None and not self.folder.is_dir():
             raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
         self._lock = Lock()
+        self._told: dict[Path, tuple[float, dict[str, Any]]] = {}
         self._opened: OrderedDict[tuple[Path, float, int], Opened] = OrderedDict()
 
     def files(self) -> list[Path]:
@@ -65,9 +73,31 @@ class Records:
         ]
         return named[:MOST_FILES]
 
-    def names(self) -> list[str]:
-        """The names of these files within the folder."""
-        return [str(path.relative_to(self.folder or "")) for path in self.files()]
+    def list(self) -> list[dict[str, Any]]:
+        """These files: name, time of writing, and of their first `COUNTED` games the number, the titles and agents."""
+        found = []
+        for path in self.files():
+            time, told = self._told.get(path, (None, {}))
+            if time != (now := path.stat().st_mtime):
+                told = self._about(path)
+                self._told[path] = now, told
+            found.append({"file": str(path.relative_to(self.folder or "")), "touched": now, **told})
+        return found
+
+    def _about(self, path: Path) -> dict[str, Any]:
+        """What a file holds, or what is wrong with it."""
+        try:
+            games = list(islice(read(path), COUNTED + 1))
+        except (OSError, ValueError) as error:
+            return {"error": self._without_folder(error)}
+        ids = dict.fromkeys(each.game for each in games)
+        agents = dict.fromkeys(agent for each in games for agent in each.agents)
+        return {
+            "games": [{"id": each, "title": _title(each)} for each in ids],
+            "agents": [title_of(each) for each in agents],
+            "count": min(len(games), COUNTED),
+            "more": len(games) > COUNTED,
+        }
 
     def games(self, name: str, first: int) -> dict[str, Any]:
         """`PAGE` games of a file from number `first` on, and whether there are more; raises Refused."""
@@ -120,11 +150,16 @@ def _summary(k: int, record: GameRecord) -> dict[str, Any]:
     return {
         "index": k,
         "number": record.number,
-        "game": record.game,
+        "title": _title(record.game),
         "agents": [title_of(agent) for agent in record.agents],
         "plies": len(record.actions),
-        "winners": list(record.winners),
+        "winners": [title_of(agent) for agent in record.winners],
     }
+
+
+def _title(game: str) -> str:
+    """The title of a game that a file names, which may be no registered one."""
+    return load(game).title if game in GAMES else game
 
 
 def frame(opened: Opened, k: int) -> dict[str, Any]:
@@ -143,7 +178,9 @@ def frame(opened: Opened, k: int) -> dict[str, Any]:
         "agents": seats,
         "number": played.record.number,
         "players": game.player_names,
-        "move": move_text(game, played.actions[shown.ply - 1], game.player_names) if shown.ply else "start",
-        **position(game, shown.state, None),
+        "move": move_text(game, played.actions[shown.ply - 1], game.player_names, spoken=True)
+        if shown.ply
+        else "start",
+        **still(game, shown.state, None),
         "result": result(game, played.states[-1]) if k == len(frames) - 1 else None,
     }

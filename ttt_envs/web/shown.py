@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
-from ttt_envs.drawing.frame import without_head
+from ttt_envs.drawing.frame import without_words
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.thoughts import GRADES, Judgement, Thoughts, grade_of
 from ttt_envs.registry import options_of
@@ -18,12 +18,18 @@ from ttt_envs.web.hall import Hall, ServedGame
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
     """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
 
-    The head of the picture is left out, and what it says is given beside it.
+    The words around the picture are left out, and what its head says is given beside it.
     """
     text = game.format_state(state, viewer)
     tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
-    svg, head = without_head(game.draw(state, viewer))
+    svg, head = without_words(game.draw(state, viewer))
     return {"svg": svg, "head": head, "text": text, "caption": text.splitlines()[0], "tips": tips}
+
+
+def still(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
+    """`position` of one in which nothing can be chosen, so that nothing is yellow."""
+    seen = position(game, state, viewer)
+    return seen | {"svg": unlit(seen["svg"])}
 
 
 def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
@@ -62,6 +68,11 @@ def ending(game: Game, state: Any) -> str:
 def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
     """The actions of each ply by name, with their players."""
     return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
+
+
+def spoken_names(game: Game) -> dict[str, str]:
+    """Actions by their names -> as people say them, where that differs."""
+    return dict(zip(game.action_names, game.faces.spoken_action_names, strict=False))
 
 
 def options_text(game: Game) -> str:
@@ -163,14 +174,11 @@ def thinkers(served: ServedGame, browser: str, player: int | None, ply: int) -> 
 
 
 def past(served: ServedGame, ply: int, viewer: int | None) -> dict[str, Any]:
-    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round.
-
-    Nothing is yellow in it, as nothing can be chosen.
-    """
-    ended, seen = served.live.ended_round(ply), position(served.game, served.live.states[ply][0], viewer)
+    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
+    ended = served.live.ended_round(ply)
     return {
         "ply": ply,
-        **(seen | {"svg": unlit(seen["svg"])}),
+        **still(served.game, served.live.states[ply][0], viewer),
         "ended_round": None
         if ended is None
         else {**position(served.game, ended[0], viewer), "how": ending(served.game, ended[0])},

@@ -85,6 +85,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
             read_state=partial(text.parse_state, prototype=prototype),
             draw=draw,
             action_format="board/cell, each from 0 to 8, row by row from the top left",
+            spoken_action_names=text.SPOKEN_NAMES,
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
             lessons=LESSONS,

@@ -1,6 +1,6 @@
-// How a game went: the expected reward under best play, by ply, with the moves that lost much of it.
+// How a game went: what its moves have lost, and the expected reward under best play by ply.
 
-import { drawn, signed } from "./tools.js";
+import { drawn, el, scale, sentence, signed } from "./tools.js";
 
 const WIDTH = 640;
 const HEIGHT = 160;
@@ -11,7 +11,7 @@ const EDGE = 12;
  * A graph. `lines`: for each line its points {ply, value, grade, said}; `most`: the greatest value of the scale;
  * `look(ply)` is called for a click. Gives the element, and what marks a ply in it.
  */
-export function chart(lines, plies, most, look) {
+function chart(lines, plies, most, look) {
   const x = (ply) => LEFT + (WIDTH - LEFT - EDGE) * (ply / plies);
   const y = (value) => HEIGHT / 2 - (HEIGHT / 2 - EDGE) * (value / most);
   const scale = [most, 0, -most].flatMap((value) => [
@@ -36,4 +36,46 @@ export function chart(lines, plies, most, look) {
     marker.setAttribute("x2", x(ply));
   };
   return [element, mark];
+}
+
+/**
+ * A review as the server sends it, as elements; and what marks a ply in it. `of`: `names` of the players, `who(player)` for
+ * sentences, `spoken(action)`, `you` the player whose view it is or null, `plies`, `rewards`, and `look(ply)` for a click.
+ */
+export function reviewOf(found, of) {
+  const known = found.decisions.filter((each) => each.regret !== null);
+  if (!known.length) {
+    const why = found.decisions.length ? "Nobody knows what was best in this game." : "There was nothing to decide.";
+    return [[el("p", {}, why)], () => {}];
+  }
+  const estimated = known.filter((each) => each.source !== "oracle").length;
+  const judges = [known.length - estimated && `the oracle judged ${estimated ? known.length - estimated : "all"}`,
+    estimated && `a search estimated ${known.length - estimated ? estimated : "all"} (≈)`].filter(Boolean);
+  const lines = Object.entries(found.totals).map(([player, total]) =>
+    el("p", {}, `${sentence(of.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
+  const worst = known.filter((each) => each.grade).sort((a, b) => b.regret - a.regret).slice(0, 3);
+  const [graphed, mark] = graph(found.decisions, of);
+  return [[...lines,
+    worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
+      el("button", { type: "button", class: "plain", onclick: () => of.look(each.ply) }, `${of.spoken(each.played)} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
+    ...graphed,
+    el("p", { class: "note" }, `In units of reward. Of ${known.length} decisions ${judges.join(" and ")}. ${scale(found.limits)}`)], mark];
+}
+
+/** The expected rewards by ply, as elements: of two players as one line, of more a line for each; and what marks a ply. */
+function graph(decisions, of) {
+  const known = decisions.filter((each) => each.value !== null);
+  if (!known.length) return [[], () => {}];
+  const two = of.names.length === 2;
+  const players = two ? [known.some((each) => each.player === of.you) ? of.you : known[0].player] : [...new Set(known.map((each) => each.player))];
+  const lines = players.map((player) => [
+    ...known.filter((each) => two || each.player === player).map((each) => ({
+      ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${of.spoken(each.played)}, ${signed(-each.regret)} ${each.grade}`,
+    })),
+    { ply: of.plies, value: of.rewards[player] },
+  ]);
+  const most = two ? 1 : Math.max(...lines.flat().map((each) => Math.abs(each.value)), 0.1);
+  const [element, mark] = chart(lines, of.plies, most, of.look);
+  const whose = players.map((player) => of.names[player]).join(" and ");
+  return [[element, el("p", { class: "note" }, `The expected reward of ${whose} under best play from each decision on, up to the result. Dots mark inaccuracies, mistakes and blunders; a click leads there.`)], mark];
 }

@@ -1,8 +1,8 @@
 // One game: its board, the seats, what was played, and what may be asked.
 
 import { Board, marksOf } from "./board.js";
-import { chart } from "./chart.js";
-import { ask, complain, el, guarded, keep, patiently, percent, Refusal, rulesOf, say, sentence, signed } from "./tools.js";
+import { reviewOf } from "./chart.js";
+import { ask, complain, el, guarded, keep, patiently, percent, Refusal, rulesOf, say, scale, sentence, signed } from "./tools.js";
 
 // Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
 const POLL = 5000;
@@ -79,6 +79,7 @@ class GamePage {
     this.plyText = el("span", { class: "ply" });
     this.back = step("◀", "one ply back", guarded(() => this.look(this.ply() - 1)));
     this.forth = step("▶", "one ply on", guarded(() => this.look(this.ply() + 1)));
+    this.last = el("p", { class: "last" });
     this.history = el("div", { class: "history" }, this.back, this.slider, this.forth, this.plyText);
 
     this.takeBack = button("Take back", guarded(() => ask(`${this.path}/take_back`, {})));
@@ -110,7 +111,7 @@ class GamePage {
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
       el("section", { class: "left", "aria-label": "Board" },
-        el("div", { class: "head" }, this.status, this.working, this.banner), this.doing, this.connection, this.curtain, this.board.element, this.history, this.board.told),
+        el("div", { class: "head" }, this.status, this.working, this.banner), this.doing, this.connection, this.curtain, this.board.element, this.last, this.history, this.board.told),
       el("section", { class: "right", "aria-label": "Game" },
         el("h2", { class: "title" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
         this.pitch = el("p", { class: "note" }, now.about.pitch),
@@ -208,7 +209,7 @@ class GamePage {
     show(this.logBox, now.ply > 0);
     show(this.doing, !covered && !(present && now.over));
     show(this.curtain, covered);
-    for (const each of [this.board.element, this.board.told, this.history, this.textBox]) show(each, !covered);
+    for (const each of [this.board.element, this.board.told, this.last, this.history, this.textBox]) show(each, !covered);
     if (covered) {
       this.drawCurtain();
       this.thoughtsBox.hidden = true;
@@ -223,6 +224,7 @@ class GamePage {
     this.slider.max = now.ply;
     this.slider.value = this.ply();
     this.slider.setAttribute("aria-valuetext", this.moveText(this.ply()));
+    this.last.textContent = this.lastText(this.ply());
     this.plyText.textContent = `ply ${this.ply()} of ${now.ply}`;
     this.back.disabled = this.ply() === 0;
     this.forth.disabled = this.ply() >= now.ply;
@@ -271,6 +273,14 @@ class GamePage {
   moveText(ply) {
     if (!ply) return "start";
     return this.now.moves[ply - 1].map(([player, name]) => `${this.who(player)}: ${this.spoken(name)}`).join(", ");
+  }
+
+  /** What led to the position after `ply` plies, as a sentence. */
+  lastText(ply) {
+    if (!ply) return "";
+    const chosen = this.now.moves[ply - 1].map(([player, name]) => `${this.who(player)} chose: ${this.spoken(name)}`);
+    const aside = this.now.asides[ply - 1];
+    return sentence(`${chosen.join("; ")}${aside ? ` (${aside})` : ""}`);
   }
 
   drawLog() {
@@ -442,8 +452,7 @@ class GamePage {
     const action = this.now.actions.find((each) => each.name === best);
     if (action?.clicks.length) this.board.point(action.clicks);
     const { source } = found.thoughts[0];
-    const whole = action?.clicks.length > 1 && this.spoken(best) === best ? `${best} (${action.clicks.join(", ")})` : this.spoken(best);
-    this.banner.replaceChildren(source ? `Hint, by ${source === "oracle" ? "the oracle" : "a search"}: ${whole}` : `There is one choice: ${whole}`);
+    this.banner.replaceChildren(`${source ? `Hint, by ${source === "oracle" ? "the oracle" : "a search"}` : "There is one choice"}: ${this.spoken(best)}`);
     this.banner.hidden = false;
     say(this.banner.textContent);
   }
@@ -454,41 +463,14 @@ class GamePage {
     if (found === null) return;
     this.review.hidden = false;
     this.judged = found;
-    const estimated = found.decisions.filter((each) => each.regret !== null && each.source !== "oracle").length;
-    const known = found.decisions.filter((each) => each.regret !== null).length;
-    const lines = Object.entries(found.totals).map(([player, total]) =>
-      el("p", {}, `${sentence(this.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
-    const judges = [known - estimated && `the oracle judged ${estimated ? known - estimated : "all"}`, estimated && `a search estimated ${known - estimated ? estimated : "all"} (≈)`].filter(Boolean);
-    const worst = found.decisions.filter((each) => each.grade).sort((a, b) => b.regret - a.regret).slice(0, 3);
-    const unknown = found.decisions.length ? "Nobody knows what was best in this game." : "You had nothing to decide.";
-    this.review.replaceChildren(el("h2", {}, "What your moves have lost"),
-      ...(known ? lines : [el("p", {}, unknown)]),
-      worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
-        el("button", { type: "button", class: "plain", onclick: guarded(() => this.look(each.ply)) }, `${this.spoken(each.played)} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
-      ...this.graph(found.decisions),
-      known ? el("p", { class: "note" }, `In units of reward. Of ${known} decisions ${judges.join(" and ")}. ${scale(found.limits)}`) : "");
-    this.drawLog();
-  }
-
-  /** The expected rewards by ply, as elements: of two players as one line, of more a line for each. */
-  graph(decisions) {
-    const { now } = this;
-    const known = decisions.filter((each) => each.value !== null);
-    if (!known.length) return [];
-    const two = now.seats.length === 2;
-    const players = two ? [known.some((each) => each.player === now.you) ? now.you : known[0].player] : [...new Set(known.map((each) => each.player))];
-    const lines = players.map((player) => [
-      ...known.filter((each) => two || each.player === player).map((each) => ({
-        ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${this.spoken(each.played)}, ${signed(-each.regret)} ${each.grade}`,
-      })),
-      { ply: now.ply, value: now.result.rewards[player] },
-    ]);
-    const most = two ? 1 : Math.max(...lines.flat().map((each) => Math.abs(each.value)), 0.1);
-    const [element, mark] = chart(lines, now.ply, most, guarded((ply) => this.look(ply)));
+    const [parts, mark] = reviewOf(found, {
+      names: this.now.seats.map((seat) => seat.name), who: (player) => this.who(player), spoken: (name) => this.spoken(name),
+      you: this.now.you, plies: this.now.ply, rewards: this.now.result.rewards, look: guarded((ply) => this.look(ply)),
+    });
     this.markPly = mark;
     mark(this.ply());
-    const whose = players.map((player) => now.seats[player].name).join(" and ");
-    return [element, el("p", { class: "note" }, `The expected reward of ${whose} under best play from each decision on, up to the result. Dots mark inaccuracies, mistakes and blunders; a click leads there.`)];
+    this.review.replaceChildren(el("h2", {}, "What your moves have lost"), ...parts);
+    this.drawLog();
   }
 }
 
@@ -501,11 +483,6 @@ function inWords(head) {
 function copy(text) {
   say("Copied.");
   return navigator.clipboard?.writeText(text);
-}
-
-/** What the names of losses mean. */
-function scale(limits) {
-  return `A loss is measured against best play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
 }
 
 function about(decision) {

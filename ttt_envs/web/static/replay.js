@@ -1,7 +1,11 @@
 // Recorded games: files, the games of a file, and one game position by position.
 
 import { Board } from "./board.js";
-import { ask, el, guarded, rulesOf, say, sentence } from "./tools.js";
+import { reviewOf } from "./chart.js";
+import { ask, el, guarded, moment, patiently, rulesOf, say, sentence } from "./tools.js";
+
+// Agents of a file that are named in the list.
+const MOST_NAMED = 6;
 
 export async function recordsPage(main, file, game) {
   document.title = "Recorded games";
@@ -14,33 +18,48 @@ function address(...parts) {
 }
 
 async function filesPage(main) {
-  const names = await ask("/api/records");
+  const files = await ask("/api/records");
   main.replaceChildren(el("h1", {}, "Recorded games"),
-    names.length ? el("p", { class: "lead" }, "Each file has the games of a tournament. Choose one to see them move by move.") : "",
-    names.length ? el("ul", {}, ...names.map((name) => el("li", {}, el("a", { href: address(name) }, name))))
+    files.length ? el("p", { class: "lead" }, "Each file has the games of a tournament. Choose one to see its games move by move, and what each move has lost.") : "",
+    files.length ? el("ul", { class: "files-list" }, ...files.map(fileCard))
       : el("p", {}, "There are no recorded games. ", el("code", {}, "ttt tournament --record"), " makes some, and ",
         el("code", {}, "ttt serve --records FOLDER"), " shows them."));
+}
+
+/** A file: its game, who played, how many games, and when. */
+function fileCard({ file, games, agents, count, more, touched, error }) {
+  if (error) return el("li", {}, el("span", { class: "file-card" }, el("span", {}, el("b", {}, file), el("span", { class: "note" }, sentence(error)))));
+  const number = more ? `more than ${count.toLocaleString()} games` : count === 1 ? "1 game" : `${count.toLocaleString()} games`;
+  const who = agents.length > MOST_NAMED ? [...agents.slice(0, MOST_NAMED), `${agents.length - MOST_NAMED} more`] : agents;
+  return el("li", {}, el("a", { class: "file-card", href: address(file) },
+    games.length ? el("img", { src: `/pictures/${games[0].id}`, alt: "" }) : "",
+    el("span", {}, el("b", {}, games.map((each) => each.title).join(", ") || "No games"),
+      el("span", {}, who.join(" · ")),
+      el("span", { class: "note" }, `${number}, ${moment(touched)}, ${file}`))));
 }
 
 async function gamesPage(main, file) {
   const body = el("tbody");
   const more = el("button", { type: "button", onclick: guarded(() => add()) }, "More games");
+  const titles = new Set();
   async function add() {
     const found = await ask(`/api/records/games?file=${encodeURIComponent(file)}&first=${body.childElementCount}`);
     more.hidden = !found.more;
+    for (const each of found.games) titles.add(each.title);
     body.append(...found.games.map((each) => el("tr", {},
-      el("td", {}, el("a", { href: address(file, each.index) }, `game ${each.number}`)),
-      el("td", {}, each.agents.join(" – ")), el("td", {}, `${each.plies}`),
-      el("td", {}, each.winners.length ? each.winners.join(" and ") : "draw"))));
+      el("td", {}, el("a", { href: address(file, each.index) }, `Game ${each.number}`)),
+      el("td", {}, each.agents.join(" – ")),
+      el("td", {}, each.winners.length ? each.winners.join(" and ") : "draw"), el("td", {}, `${each.plies}`))));
   }
   await add();
-  main.replaceChildren(el("h1", {}, file), el("p", {}, el("a", { href: "#/records" }, "All files")),
-    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...["game", "agents", "plies", "won by"].map((each) => el("th", { scope: "col" }, each)))), body)),
+  main.replaceChildren(el("h1", {}, [...titles].join(", ") || file), el("p", { class: "note" }, `${file} · `, el("a", { href: "#/records" }, "All files")),
+    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...["game", "who played", "won by", "plies"].map((each) => el("th", { scope: "col" }, each)))), body)),
     el("p", {}, more));
 }
 
 async function replayPage(main, file, game) {
-  const fetchFrame = (k) => ask(`/api/records/frame?file=${encodeURIComponent(file)}&game=${game}&frame=${k}`);
+  const query = `file=${encodeURIComponent(file)}&game=${game}`;
+  const fetchFrame = (k) => ask(`/api/records/frame?${query}&frame=${k}`);
   const first = await fetchFrame(0);
   const board = new Board(() => {});
   const status = el("h1", { class: "status" });
@@ -50,6 +69,9 @@ async function replayPage(main, file, game) {
   const back = el("button", { type: "button", class: "step", "aria-label": "back", onclick: guarded(() => look(shown - 1)) }, "◀");
   const forth = el("button", { type: "button", class: "step", "aria-label": "on", onclick: guarded(() => look(shown + 1)) }, "▶");
   const run = el("button", { type: "button", onclick: guarded(() => play()) }, "Play");
+  const working = el("p", { class: "banner", role: "status", hidden: true });
+  const review = el("div", { class: "review" });
+  let mark = () => {};
   let shown = 0;
   let running = false;
   let left = false;
@@ -68,7 +90,21 @@ async function replayPage(main, file, game) {
     place.textContent = `ply ${found.ply}`;
     back.disabled = k === 0;
     forth.disabled = k === first.frames - 1;
+    mark(found.ply);
     say(status.textContent);
+  }
+
+  /** What the moves have lost, below the agents. */
+  async function judge() {
+    const found = await patiently(`/api/records/review?${query}`, working, "Working out what each move has lost …");
+    if (found === null || left) return;
+    const [parts, markPly] = reviewOf(found, {
+      names: first.players, who: (player) => first.players[player], spoken: (name) => found.names[name] ?? name, you: 0,
+      plies: found.frames.length - 1, rewards: found.rewards, look: guarded((ply) => look(found.frames[ply])),
+    });
+    mark = markPly;
+    review.replaceChildren(el("h2", {}, "What the moves have lost"), ...parts);
+    mark(found.frames.findLastIndex((k) => k <= shown));
   }
 
   async function play() {
@@ -86,11 +122,12 @@ async function replayPage(main, file, game) {
   main.replaceChildren(el("div", { class: "play" },
     el("section", { class: "left", "aria-label": "Board" }, status, board.element, el("div", { class: "history" }, back, slider, forth, place), board.told),
     el("section", { class: "right", "aria-label": "Game" },
-      el("p", { class: "note" }, `${first.game.title}, game ${first.number}`),
-      el("ul", { class: "seats" }, ...first.agents.map((each) => el("li", {}, each))), el("div", { class: "buttons" }, run),
+      el("h2", { class: "title" }, `${first.game.title}, game ${first.number}`),
+      el("ul", { class: "seats" }, ...first.agents.map((each) => el("li", {}, each))), el("div", { class: "buttons" }, run), working, review,
       el("p", {}, el("a", { href: address(file) }, "All games of this file")),
       el("details", {}, el("summary", {}, "The position as text"), text),
       rulesOf(first.game.id, first.game.rules))));
   await look(0);
+  guarded(judge)();
   return () => { left = true; };
 }

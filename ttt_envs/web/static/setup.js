@@ -1,6 +1,6 @@
 // Choosing a game: by its picture, or with its options and who sits where.
 
-import { ask, complain, drawn, el, guarded, Refusal, rulesOf } from "./tools.js";
+import { ask, complain, drawn, el, guarded, moment, Refusal, rulesOf, sentence } from "./tools.js";
 
 // Levels, with what their faces look like: the height of the brows, and the curve of the mouth.
 const LEVELS = { easy: [0, 6], medium: [0, 0], strong: [3, -3], perfect: [5, 3] };
@@ -118,7 +118,7 @@ function ownGames(own) {
   if (!own.length) return [];
   const items = own.map((each) => el("li", {},
     el("a", { href: `#/g/${each.id}` }, each.title), " ",
-    el("small", {}, `${each.over ? "over" : "in progress"}, ${new Date(1000 * each.touched).toLocaleString()}`)));
+    el("small", {}, `${each.over ? "over" : "in progress"}, ${moment(each.touched)}`)));
   return [el("h2", {}, "Your games"), el("ul", { class: "own" }, ...items)];
 }
 
@@ -181,15 +181,17 @@ function optionField(field, options, changed) {
   if (field.kind === "bool") {
     input = el("input", { ...about, type: "checkbox", checked: value === "true" });
   } else if (field.kind === "choice") {
-    input = el("select", about, ...field.choices.map((each) => el("option", { value: each, selected: each === value }, each)));
+    input = el("select", about, ...field.choices.map((each) => el("option", { value: each, selected: each === value }, each.replaceAll("_", " "))));
   } else if (field.kind === "int") {
     input = el("input", { ...about, type: "number", min: field.low, max: field.high, step: 1, value: value === "none" ? "" : value,
-      placeholder: field.optional ? "none" : null });
+      placeholder: field.optional ? "empty" : null });
   } else {
     input = el("input", { ...about, type: "text", value });
   }
   const range = field.kind !== "int" ? "" : field.low === field.high ? ` (${field.low})` : ` (${field.low} to ${field.high})`;
-  return el("label", { class: "field" }, el("span", {}, field.name.replaceAll("_", " ") + range), input, el("small", {}, field.meaning));
+  const name = el("span", {}, field.name.replaceAll("_", " ") + range);
+  const both = field.kind === "bool" ? el("span", { class: "check" }, input, name) : [name, input];
+  return el("label", { class: "field" }, ...[both].flat(), el("small", {}, sentence(field.meaning)));
 }
 
 /** The options that are not as they are by default, as texts. */

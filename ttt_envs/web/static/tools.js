@@ -164,6 +164,16 @@ function prose(text) {
   return parts;
 }
 
+/** A time in seconds since 1970, for people. */
+export function moment(seconds) {
+  return new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** What the names of losses mean. */
+export function scale(limits) {
+  return `A loss is measured against best play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
+}
+
 function emphasised(line) {
   return line.split(/(\*\*[^*]+\*\*|`[^`]+`)/).filter(Boolean).map((part) =>
     part.startsWith("**") ? el("b", {}, part.slice(2, -2)) : part.startsWith("`") ? el("code", {}, part.slice(1, -1)) : part);

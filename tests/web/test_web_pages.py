@@ -1,0 +1,224 @@
+"""Pages of `ttt serve` in Debian's chromium: what they show, explain and keep, on large screens and small ones."""
+
+import random
+import re
+from datetime import datetime
+
+import pytest
+from web_people import KINDS, NEEDED
+
+from ttt_envs.evaluation import records
+
+pytestmark = NEEDED
+
+
+def test_what_is_pointed_at_explains_itself(people):
+    me = people(has_touch=True)
+    me.begin("tic_tac_match", "me", "invited", max_turns="8")
+    me.page.locator(".tip").first.wait_for(state="attached")
+    told = me.page.locator(".told")
+    assert told.inner_text() == ""
+    middle = [me.page.locator(".tip").nth(4).bounding_box()[each] for each in ("x", "y", "width", "height")]
+    me.page.mouse.move(middle[0] + middle[2] / 2, middle[1] + middle[3] / 2)  # the card in the centre
+    assert re.match(r"Cell E, a (red|blue|yellow|green) [XO]: ", told.inner_text())
+    me.page.mouse.move(0, 0)
+    assert told.inner_text() == ""
+    me.page.locator(".tip").nth(4).tap()
+    assert told.inner_text().startswith("Cell E, ")
+    dice = people()
+    dice.begin("tic_tac_dice", "me", "random", rounds="single")
+    dice.page.locator("button.spot").first.hover()
+    assert re.match(r"Card [A-I], rank \d, free\. \d+ of 36 rolls", dice.page.locator(".told").inner_text())
+    dice.page.locator("button.spot").first.click()
+    dice.page.locator(".log .aside", has_text=re.compile(r"^rolled \d and \d")).first.wait_for()
+    assert "In a position as text" not in dice.page.locator("main").text_content()
+    dice.page.locator("summary", has_text="Rules").click()
+    dice.page.locator(".lessons img").nth(3).wait_for()
+    assert dice.page.locator(".lessons img").nth(3).evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
+
+
+def test_the_overlay_shows_the_values_of_the_oracle(people):
+    me = people()
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    me.page.locator("button.spot").first.wait_for()
+    me.page.get_by_label("Show what the oracle or a search thinks").check()
+    me.page.locator(".mark").first.wait_for()
+    spots = me.page.locator("button.spot")
+    marks = [spots.nth(k).locator(".mark").inner_text() for k in range(spots.count())]
+    values = [float(text.replace("−", "-")) for text in marks]
+    assert all(-2 <= value <= 0 for value in values), "losses"
+    # Several may look alike after rounding.
+    best = [k for k in range(spots.count()) if spots.nth(k).locator(".mark.best").count() == 1]
+    assert best
+    assert all(values[k] == max(values) for k in best)
+    best_spot = spots.nth(best[0])
+    assert re.search(r", loss 0\.00$", best_spot.get_attribute("aria-label"))
+    assert "Best play for X, by the oracle" in me.page.locator(".thoughts").inner_text()
+    me.page.get_by_role("button", name="Hint").click()
+    me.page.locator(".banner", has_text="Hint, by the oracle").wait_for()
+    assert me.page.locator(".hinted .mark.best").count() == 1
+    me.page.get_by_label("Show what the oracle or a search thinks").uncheck()
+    assert me.page.locator(".mark").count() == 0
+
+
+def test_a_curtain_hides_the_board_from_the_other_person_at_one_browser(people):
+    me = people()
+    me.begin("operation_tic_tac_toe", "me", "me", mode="round")
+    board, curtain = me.page.locator(".board"), me.page.locator(".curtain")
+    for name in "XO":
+        curtain.get_by_role("button", name=f"I am {name}").wait_for()
+        assert board.is_hidden()
+        assert me.page.locator("button.spot:visible, .names button:visible").count() == 0
+        assert me.page.locator("pre").is_hidden()
+        curtain.get_by_role("button").click()
+        assert curtain.is_hidden()
+        spots = me.page.locator("button.spot:not(.chosen)")
+        spots.first.wait_for()
+        assert me.page.locator(".log li").count() == 0, "nothing of the first choice is told"
+        while curtain.is_hidden():
+            me.page.locator("button.spot:not(.chosen):visible, .curtain:visible").first.wait_for()
+            if curtain.is_hidden():
+                spots.first.click()
+            me.page.wait_for_timeout(100)
+    me.page.locator(".log li").first.wait_for()
+
+
+def test_a_finished_game_is_kept_and_its_address_copied(people, tmp_path):
+    pytest.importorskip("resvg_py")
+    me, rng = people(permissions=["clipboard-read", "clipboard-write"]), random.Random(1)
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    assert me.page.get_by_role("button", name="Save film").is_hidden()
+    while not me.over():
+        me.play_a_move(rng)
+    for kind, ending in (("film", ".gif"), ("record", ".jsonl")):
+        with me.page.expect_download() as download:
+            me.page.get_by_role("button", name=f"Save {kind}").click()
+        download.value.save_as(tmp_path / kind)
+        assert download.value.suggested_filename.endswith(ending)
+    assert (tmp_path / "film").read_bytes()[:6] == b"GIF89a"
+    (record,) = records.read(tmp_path / "record")
+    assert record.agents == ("a person", "random")
+    me.page.get_by_role("button", name="Copy link").click()
+    assert me.page.evaluate("navigator.clipboard.readText()") == me.page.url
+
+
+def test_one_click_plays_against_the_level_chosen(people):
+    me = people()
+    cards = me.page.locator(".card-play")
+    assert cards.count() == 5
+    for k in range(5):
+        assert cards.nth(k).locator("img").evaluate("each => each.complete && each.naturalWidth > 0")
+        assert cards.nth(k).locator("span:not(.shown)").inner_text().endswith(".")
+    assert me.page.get_by_label("medium").is_checked()
+    note = me.page.locator(".card .note").nth(2)
+    assert re.fullmatch(r"greedy, one move ahead, \d+ Elo on its ladder", note.inner_text())
+    me.page.locator(".level", has_text="perfect").click()
+    assert re.fullmatch(r"best play, \d+ Elo on its ladder", note.inner_text())
+    assert "the strongest there is: " in me.page.locator(".card .note").first.inner_text()
+    cards.nth(2).click()
+    me.page.locator("button.spot").first.wait_for()
+    assert "best play" in me.page.locator(".seats").inner_text()
+    me.page.locator(".home").click()
+    assert me.page.get_by_label("perfect").is_checked(), "the level stays"
+
+
+def test_on_a_phone_what_follows_a_game_is_in_reach(people):
+    me, rng = people(viewport={"width": 390, "height": 800}, has_touch=True), random.Random(0)
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    while not me.over():
+        me.play_a_move(rng)
+    for name in ("Copy link", "Save film", "Save record", "New game"):
+        me.page.get_by_role("button", name=name).click(trial=True)  # nothing lies over it
+    box = me.page.get_by_role("button", name="New game").bounding_box()
+    assert box["y"] + box["height"] <= 800, "in reach of a thumb"
+
+
+def test_on_a_phone_fingers_hit_the_cells_and_reach_the_hint(people):
+    me = people(viewport={"width": 400, "height": 800}, has_touch=True)
+    for game in ("super_tic_tac_toe", "tic_tac_dice", "operation_tic_tac_toe"):
+        me.begin(game, "me", "random")
+        me.page.locator("button.spot").first.wait_for()
+        for spot in me.page.locator("button.spot[data-spot^=c], button.spot[data-spot^=r]").all():
+            box = spot.bounding_box()
+            assert min(box["width"], box["height"]) >= 43.9, (game, box)
+            assert box["x"] >= 0, "what is lit is in view"
+            assert box["x"] + box["width"] <= 400
+        hint = me.page.get_by_role("button", name="Hint").bounding_box()
+        assert hint["y"] + hint["height"] <= 800
+        assert hint["height"] >= 44
+
+
+def test_a_board_fits_a_window_that_grows_and_a_hint_moves_nothing_out_of_sight(people):
+    me = people(viewport={"width": 400, "height": 800})
+    me.begin("super_tic_tac_toe", "me", "random")
+    me.page.locator("button.spot").first.wait_for()
+    assert me.page.locator(".board-inner").evaluate("each => each.style.width"), "enlarged for fingers"
+    me.page.set_viewport_size({"width": 1280, "height": 860})
+    me.page.wait_for_function("() => document.querySelector('.board-inner').style.width === ''")
+    me.page.get_by_role("button", name="Hint").click()
+    me.page.locator(".banner:not([hidden])", has_text="Hint").wait_for()
+    slider = me.page.locator(".history").bounding_box()
+    assert slider["y"] + slider["height"] <= 860
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_on_a_phone_nothing_is_wider_than_the_page(people, scheme):
+    me, rng = people(viewport={"width": 360, "height": 740}, color_scheme=scheme, has_touch=True), random.Random(0)
+    width = "document.documentElement.scrollWidth"
+    assert me.page.evaluate(width) == 360
+    for game, options in KINDS.items():
+        me.begin(game, "me", "random", **options)
+        for _ in range(2):
+            me.play_a_move(rng)
+        for each in me.page.locator("details:not([open]) > summary").all():
+            if each.is_visible():
+                each.click()
+        assert me.page.evaluate(width) == 360, game
+    background = me.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background))) > 384) == (scheme == "light")
+
+
+def test_recorded_games_are_opened_and_stepped_through(people):
+    me = people()
+    me.page.get_by_role("link", name="Recorded games").click()
+    card = me.page.get_by_role("link", name="games.jsonl")
+    assert card.inner_text().splitlines()[:2] == ["Tic-Tac-Dice", "random · greedy, one move ahead"]
+    assert re.match(rf"2 games, .*\b{datetime.now().year}\b.*, games.jsonl", card.locator(".note").inner_text())
+    card.click()
+    rows = me.page.locator("tbody tr")
+    rows.nth(1).wait_for()
+    assert [row.inner_text().split("\t")[1] for row in rows.all()] == ["random – greedy, one move ahead"] * 2
+    plies = int(rows.nth(1).locator("td").nth(3).inner_text())
+    me.page.get_by_role("link", name="game 1").click()
+    back, on = me.page.get_by_label("back", exact=True), me.page.get_by_label("on", exact=True)
+    me.page.get_by_text("ply 0", exact=True).wait_for()
+    assert me.headline == "Start."
+    assert back.is_disabled()
+    graph = me.page.locator(".review .chart")
+    graph.wait_for()
+    assert len(re.findall(r"^[XO] lost \d\.\d\d against best play", me.page.locator(".review").inner_text(), re.M)) == 2
+    x, y, width = (graph.bounding_box()[each] for each in ("x", "y", "width"))
+    me.page.mouse.click(x + width * 627 / 640, y + 5)  # where the last ply is
+    me.page.get_by_text(f"ply {plies}", exact=True).wait_for()
+    me.page.get_by_label("position", exact=True).focus()
+    me.page.keyboard.press("Home")
+    me.page.get_by_text("ply 0", exact=True).wait_for()
+    pictures = set()
+    for ply in range(1, plies + 1):
+        pictures.add(me.page.locator(".board img").get_attribute("src"))
+        on.click()
+        me.page.get_by_text(f"ply {ply}", exact=True).wait_for()
+    assert len(pictures) == plies, "each position has its picture"
+    assert re.match("X wins|O wins|Draw", me.headline)
+    assert on.is_disabled()
+    back.click()
+    me.page.get_by_text(f"ply {plies - 1}", exact=True).wait_for()
+    assert re.match(r"[XO]: ", me.headline)
+    me.page.get_by_label("position", exact=True).focus()
+    me.page.keyboard.press("Home")
+    me.page.get_by_text("ply 0", exact=True).wait_for()
+    me.page.get_by_role("button", name="Play").click()
+    me.page.get_by_text("ply 1", exact=True).wait_for()
+    me.page.get_by_role("button", name="Pause").click()
+    me.page.get_by_role("link", name="All games of this file").click()
+    rows.nth(1).wait_for()
