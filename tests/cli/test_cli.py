@@ -56,12 +56,15 @@ def test_the_help_lists_every_verb_and_imports_none():
 
 
 @pytest.mark.parametrize("verb", list(VERBS))
-def test_a_verb_explains_each_field_on_its_own(verb, capsys):
+def test_a_verb_explains_each_field_on_its_own_and_fits_the_terminal(verb, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     found = verb_class(verb)
     with pytest.raises(SystemExit) as end:
         main([verb, "--help"])
     assert end.value.code == 0
-    shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", out).split())
     assert shown.startswith(f"usage: ttt {verb}")
     assert inspect.getdoc(found).splitlines()[0].split(".")[0] in shown
     helps = {}

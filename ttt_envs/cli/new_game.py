@@ -58,8 +58,11 @@ class NewGame:
 class CheckGame(GameArguments):
     """Check a game of your own: its rules, texts, pictures and symmetries against each other, in random games.
 
-    GAME is module:function, such as my_game:make. The checks do not know the rules.
+    The checks do not know the rules.
     """
+
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """Your game as module:function, such as my_game:make; or the id of a registered one."""
 
     def run(self) -> None:
         """Print each check that the game passes; the first one that it fails is an error."""

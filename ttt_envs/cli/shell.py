@@ -2,15 +2,19 @@
 
 import ast
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TextIO, get_type_hints
 
 import tyro
 
+from ttt_envs.cli.layout import width
 from ttt_envs.core.options import unknown
 from ttt_envs.storage.files import reason_of
 from ttt_envs.storage.outside import printable
@@ -32,15 +36,39 @@ def parse(
     word = arguments[0] if arguments else ""
     if word and not word.startswith("-") and word not in commands:
         raise ValueError(f"{program}: {unknown('command', word, list(commands))}")
-    if is_dataclass(commands.get(word)):
-        program = f"{program} {word}"
-        _check_options(program, options_of(commands[word]), arguments[1:])
-        if default is not None:  # a flag that is on already may be given again
-            return tyro.cli(commands[word], prog=program, args=list(arguments[1:]), config=config[:1], default=default)
-        return tyro.cli(commands[word], prog=program, args=list(arguments[1:]), config=config)
-    return tyro.extras.subcommand_cli_from_dict(
-        dict(commands), args=list(arguments), prog=program, description=description, config=config
-    )
+    with folded(arguments):
+        if is_dataclass(commands.get(word)):
+            program, words = f"{program} {word}", list(arguments[1:])
+            _check_options(program, options_of(commands[word]), words)
+            if default is not None:  # a flag that is on already may be given again
+                return tyro.cli(commands[word], prog=program, args=words, config=config[:1], default=default)
+            return tyro.cli(commands[word], prog=program, args=words, config=config)
+        return tyro.extras.subcommand_cli_from_dict(
+            dict(commands), args=list(arguments), prog=program, description=description, config=config
+        )
+
+
+def folded(arguments: Sequence[str]) -> AbstractContextManager[Any]:
+    """A context that folds help, if `arguments` ask for it, between words: tyro leaves descriptions as they are."""
+    return redirect_stdout(_Folded(sys.stdout)) if {"-h", "--help"} & set(arguments) else nullcontext()
+
+
+class _Folded:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write("\n".join(map(_folded, text.split("\n"))))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _folded(line: str) -> str:
+    if len(line) <= width() or "\033" in line or "│" in line:
+        return line
+    hanging = re.match(r"- | +\S.*?  +", line)  # a list item, or a name with what it means beside it
+    return textwrap.fill(line, width(), subsequent_indent=" " * len(hanging[0]) if hanging else "")
 
 
 def options_of(command: Any) -> list[str]:
@@ -100,8 +128,9 @@ def run(function: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ERROR
     except (ValueError, TypeError, NotImplementedError, OSError, ImportError, MemoryError) as error:
-        red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
-        print(f"{red}error: {printable(_text_of(error))}{plain}", file=sys.stderr)
+        said, terminal = f"error: {printable(_text_of(error))}", sys.stderr.isatty()
+        red, plain = ("\033[31m", "\033[0m") if terminal and "NO_COLOR" not in os.environ else ("", "")
+        print(f"{red}{_folded(said) if terminal else said}{plain}", file=sys.stderr)
         return ERROR
     except KeyboardInterrupt as error:
         print(f"interrupted{f': {error}' if str(error) else ''}", file=sys.stderr)

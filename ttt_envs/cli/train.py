@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ttt_envs.cli.shell import DONE, INTERRUPTED, parse, summary_of
+from ttt_envs.cli.shell import DONE, INTERRUPTED, folded, parse, summary_of
 from ttt_envs.learning import METHODS
 from ttt_envs.storage.extras import require
 
@@ -29,7 +29,8 @@ class Train:
         from ttt_envs.learning.settings import command_line
 
         module = import_module(METHODS[method])
-        settings = command_line(module.Config, method, module.__doc__, arguments[1:])
+        with folded(arguments):
+            settings = command_line(module.Config, method, module.__doc__, arguments[1:])
         return Training(method, settings, module.train)
 
 
