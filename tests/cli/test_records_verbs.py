@@ -86,7 +86,7 @@ def test_replay_refuses_what_it_cannot_show(capsys):
 
 
 def test_a_recorded_game_is_drawn_as_a_strip(recorded, capsys):
-    assert cli.main(["film", "--record", "games.jsonl", "--game", "2", "--out", "strip.svg"]) == 0
+    assert cli.main(["film", "games.jsonl", "--game", "2", "--out", "strip.svg"]) == 0
     found = split(Path("strip.svg").read_text())
     inner = [each for each in found.elements if each.startswith("<svg")]
     texts = [each for each in found.elements if each.startswith("<path aria-label=")]

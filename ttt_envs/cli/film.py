@@ -1,6 +1,6 @@
 """`ttt film`: a game as an animated picture or as a strip of its positions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class Film(GameArguments):
     """Draw a game as an animated GIF or an MP4, or as an SVG with its positions side by side.
 
-    Either a recorded game is drawn (--record FILE --game NUMBER), or a new one is played (GAME --agents A B).
+    Either a recorded game is drawn (FILE --game NUMBER), or a new one is played (GAME --agents A B).
     """
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME]", help_behavior_hint="")] = ""
-    """Id of the game to be played; `ttt games` lists them."""
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME | FILE]", help_behavior_hint="")] = ""
+    """Id of the game to be played; or what --record names: a file of records, or a folder."""
     agents: Annotated[
         tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="(default: greedy for all)")
     ] = ()
@@ -46,10 +46,13 @@ class Film(GameArguments):
         """Play or replay the game, and draw it."""
         from ttt_envs.core.options import within
         from ttt_envs.drawing.film import save_film, strip
+        from ttt_envs.evaluation.records.record import RECORDS
         from ttt_envs.storage.extras import require
         from ttt_envs.storage.files import check_writable, write_whole
         from ttt_envs.storage.outside import printable
 
+        if self.record is None and (self.game.endswith((".jsonl", ".jsonl.gz")) or Path(self.game, RECORDS).is_file()):
+            return replace(self, game="", record=Path(self.game)).run()
         kind = self.out.suffix.lower()
         if kind not in (".gif", ".mp4", ".svg"):
             raise ValueError(f"a film is a .gif, an .mp4 or an .svg, not {self.out.name}")
