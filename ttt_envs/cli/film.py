@@ -51,7 +51,8 @@ class Film(GameArguments):
         from ttt_envs.storage.files import check_writable, write_whole
         from ttt_envs.storage.outside import printable
 
-        if self.record is None and (self.game.endswith((".jsonl", ".jsonl.gz")) or Path(self.game, RECORDS).is_file()):
+        folder = bool(self.game) and Path(self.game, RECORDS).is_file()
+        if self.record is None and (folder or self.game.endswith((".jsonl", ".jsonl.gz"))):
             return replace(self, game="", record=Path(self.game)).run()
         kind = self.out.suffix.lower()
         if kind not in (".gif", ".mp4", ".svg"):
