@@ -17,8 +17,11 @@ STYLES = ((r"\bX\b", "bold red"), (r"\bO\b", "bold cyan"))
 ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9))
 
 #: The places of a square, row by row, and the actions with them, see `Faces.spoken_action_names`.
-PLACES = ("top left", "top middle", "top right", "middle left", "centre", "middle right", "bottom left")
-PLACES += ("bottom middle", "bottom right")
+PLACES = (
+    *("top left", "top middle", "top right"),
+    *("middle left", "centre", "middle right"),
+    *("bottom left", "bottom middle", "bottom right"),
+)
 SPOKEN_NAMES = tuple(f"{cell} of the {board} board" for board in PLACES for cell in PLACES)
 
 
