@@ -7,24 +7,31 @@ Both do the same work in turn, each in a process of its own, with the measuring 
 second of processor time; the ratio is the median of those of neighbouring rounds.
 """
 
+import os
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import tyro
 
 HERE = Path(__file__).resolve().parent.parent
 
-Work = Literal["choice", "batch", "look", "rollout", "aec", "single", "greedy", "vector", "sb3", "search"]
-WORKS: tuple[Work, ...] = ("choice", "batch", "look", "rollout", "aec", "single", "greedy", "vector", "sb3", "search")
+# The last one is the first move of an environment with nothing compiled.
+Work = Literal[
+    "choice", "batch", "look", "rollout", "aec", "parallel", "single", "greedy", "vector", "vector_greedy", "sb3",
+    "view", "search", "tournament", "start",
+]  # fmt: skip
+WORKS: tuple[Work, ...] = get_args(Work)
 
 # Says that a process is to answer; see `answer`.
 _ASKED = "--answer"
@@ -155,23 +162,78 @@ class Searching:
         return self.SIMULATIONS
 
 
+class Viewing:
+    """A view of one game, as an environment makes one for an opponent, and its mask."""
+
+    def __init__(self, game: Any) -> None:
+        make, state = import_module("ttt_envs.core.view").View.unchecked, game.new_state(0)
+        player, seeds = np.maximum(state["to_move"], 0).astype(np.int64), np.zeros(1, np.uint64)
+        self._view = lambda: make(game, state, player, seeds, copy=False)
+
+    def __call__(self) -> int:
+        for _ in range(100):
+            self._view().masks  # noqa: B018
+        return 100
+
+
+class Meeting:
+    """A tournament of agents that cost next to nothing; counts games."""
+
+    AGENTS = ("random", "mixed:random")
+    GAMES = 100
+
+    def __init__(self, game: Any) -> None:
+        play = import_module("ttt_envs.evaluation").tournament
+        self._play = lambda: play(game, self.AGENTS, games=self.GAMES, resamples=0, quiet=True)
+
+    def __call__(self) -> int:
+        return sum(len(each.games) for each in self._play().pairings)
+
+
+def start(folder: Path, game_id: str, seconds: float) -> float:
+    """How often a second the first move of an environment could be made, import and compilation included."""
+    code = (
+        f"import ttt_envs; env = ttt_envs.make_aec({game_id!r}); env.reset(seed=0);"
+        "env.step(int(env.last()[4]['action_mask'].argmax())); env.last()"
+    )
+    before, runs = resource.getrusage(resource.RUSAGE_CHILDREN), 0
+    while (spent := _spent(before)) < seconds or not runs:
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": cache}
+            subprocess.run([sys.executable, "-c", code], env=environment, cwd=cache, check=True)
+        runs += 1
+    return runs / spent
+
+
+def _spent(before: Any) -> float:
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return float(now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime)
+
+
 def work(name: Work, game_id: str) -> Callable[[float], float]:
     """A function that does so much work as takes so many seconds of processor time, and tells the rate."""
     environments, core = import_module("tools.environments"), import_module("ttt_envs")
-    counted: dict[str, Any] = {"choice": Choosing, "batch": Playing, "search": Searching}
+    counted: dict[str, Any] = {
+        "choice": Choosing, "batch": Playing, "search": Searching, "view": Viewing, "tournament": Meeting
+    }  # fmt: skip
     if name in ("look", "rollout"):
         can = hasattr(core.Batch, "rollout")
         counted |= {"look": Looking if can else Playing, "rollout": Rolling if can else Playing}
     if name in counted:
         return partial(clocked, counted[name](core.load(game_id)))
+    if name == "start":
+        return partial(start, Path(str(core.__file__)).parent.parent, game_id)
     if name == "aec":
         return partial(environments.play_aec, core.make_aec(game_id))
+    if name == "parallel":
+        return partial(environments.play_parallel, core.make_parallel(game_id))
     if name in ("single", "greedy"):
         gymnasium, known = import_module("gymnasium"), import_module("ttt_envs.registry")
         opponent = "random" if name == "single" else "greedy"
         return partial(environments.play_single, gymnasium.make(known.gymnasium_id(game_id), opponent=opponent))
-    if name == "vector":
-        return partial(environments.play_vector, core.make_vec(game_id, _MANY))
+    if name in ("vector", "vector_greedy"):
+        opponent = "random" if name == "vector" else "greedy"
+        return partial(environments.play_vector, core.make_vec(game_id, _MANY, opponent=opponent))
     return partial(environments.play_sb3, core.make_sb3(game_id, _MANY))
 
 
@@ -236,12 +298,13 @@ def compare(config: Config) -> Iterator[tuple[str, Work, list[float], list[float
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.beside", description=Config.__doc__)
-    print(f"{'game':24} {'work':8} {'other /s':>13} {'here /s':>13} {'ratio':>7}")
+    print(f"{'game':24} {'work':13} {'other /s':>13} {'here /s':>13} {'ratio':>7}")
     try:
-        for game_id, name, before, now in compare(config):
-            ratio = statistics.median(a / b for a, b in zip(now, before, strict=True))
-            medians = (statistics.median(before), statistics.median(now))
-            print(f"{game_id:24} {name:8} {medians[0]:13,.0f} {medians[1]:13,.0f} {ratio:7.2f}", flush=True)
+        for game_id, name, *rates in compare(config):
+            ratio = statistics.median(now / before for before, now in zip(*rates, strict=True))
+            medians = map(statistics.median, rates)
+            before, now = (f"{each:13,.{3 if each < 10 else 0}f}" for each in medians)
+            print(f"{game_id:24} {name:13} {before} {now} {ratio:7.2f}", flush=True)
     except (ValueError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -16,9 +16,11 @@ import pettingzoo
 import ttt_envs
 from tools.timings import Effort, Timing, alternate, rate, skipped
 from ttt_envs.agents import load
-from ttt_envs.core.cursor import State
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.state import SIMULTANEOUS
+
+if TYPE_CHECKING:  # `tools.beside` measures versions that do not have it
+    from ttt_envs.core.cursor import State
 
 TICTACTOE = "tictactoe-v3"
 CARTPOLE = "CartPole-v1"
@@ -52,6 +54,20 @@ def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
     return moves / (time.process_time() - start)
 
 
+def play_parallel(env: Any, seconds: float, seed: int = 0) -> float:
+    """Random play through a parallel environment for so long, by the masks; steps a second, resets included."""
+    rng = np.random.default_rng(seed)
+    env.reset(seed=seed)
+    steps, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
+        observations, _ = env.reset()
+        while env.agents:
+            chosen = {name: choose(seen["action_mask"], rng) for name, seen in observations.items()}
+            observations, *_ = env.step(chosen)
+            steps += 1
+    return steps / (time.process_time() - start)
+
+
 def _mask(observation: Any, info: Any) -> np.ndarray:
     return np.asarray(observation["action_mask"] if "action_mask" in observation else info["action_mask"])
 
@@ -70,7 +86,7 @@ def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
     return moves / (time.process_time() - start)
 
 
-def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
+def playouts_by_cursor(root: "State", seconds: float, seed: int = 0) -> float:
     """Random playouts from a position for so long, as a search in Python makes them; plies a second."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:

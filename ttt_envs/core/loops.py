@@ -127,19 +127,30 @@ def look(state, player, legal, seen):
 
 
 @jit.allocates_nothing
-def move_one(states, actions, legal, seen):
-    """Play in states[0], which goes on, and look as whoever is to move then: a step of an environment in one call.
+def move_one(states, actions, play, legal, seen):
+    """Play in states[0] if `play`, and look at what follows: a step of an environment in one call.
 
-    Gives their number; if the game is over, nothing is looked at, and it is -1. Not for a game in which several may act
-    at once. actions int64 (players,); legal bool (num_actions,); seen int8 (observation size,).
+    With a row a player, all of them look; with one row, for games in which one player acts at a time, it is whoever is
+    to move, and nobody after the end. Gives the set of those who look and have a choice to make, as bits.
+
+    actions int64 (players,); legal bool (rows, num_actions); seen int8 (rows, observation size).
     """
     state = states[0]
-    step(state, actions)
-    if state["done"]:
-        return np.int64(-1)
-    mover = np.int64(state["to_move"])
-    look(state, mover, legal, seen)
-    return mover
+    if play:
+        step(state, actions)
+    acting = np.int64(0)
+    if legal.shape[0] > 1:
+        for player in range(legal.shape[0]):
+            look(state, player, legal[player], seen[player])
+            for action in range(legal.shape[1]):
+                if legal[player, action]:
+                    acting |= np.int64(1) << np.int64(player)
+                    break
+    elif not state["done"]:
+        mover = np.int64(state["to_move"])
+        look(state, mover, legal[0], seen[0])
+        acting = np.int64(1) << mover
+    return acting
 
 
 @jit.allocates_nothing

@@ -6,7 +6,6 @@ import numpy as np
 from pettingzoo import AECEnv
 
 from ttt_envs.core.illegal import IllegalAction, explain
-from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.wrappers.board import Board
 from ttt_envs.wrappers.common import as_action, forfeit
 
@@ -31,9 +30,8 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
     def infos(self) -> dict[str, dict[str, Any]]:
         """Each agent's info; a move of a game makes them when they are first read."""
         if self._info is not None:
-            mover, size = self.agent_selection, self.game.num_actions
-            waiting = {name: self._told(name, np.zeros(size, np.int8)) for name in self.agents if name != mover}
-            self._infos = {name: waiting.get(name, self._info) for name in self.agents}
+            mover, own = self.agent_selection, self._info
+            self._infos = {name: own if name == mover else self._told(name) for name in self.agents}
             self._info = None
         return self._infos
 
@@ -50,8 +48,6 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         """Set PettingZoo's attributes for the position in `_states`."""
         names = self.possible_agents
         self._live = True
-        self._legal = np.zeros(self.game.num_actions, np.bool_)
-        self._size = self.game.observation_size
         self.agents = names[:]
         self.rewards = dict.fromkeys(names, 0.0)
         self._cumulative_rewards = dict.fromkeys(names, 0.0)
@@ -59,67 +55,63 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.truncations = dict.fromkeys(names, False)
         self.agent_selection = names[0]
         self._skip_agent_selection = None
-        # Whether one call can play a move and look as the next player.
-        plain = self.max_plies is None and not self._known.history and not self._pay.by_step
-        self._in_turn = plain and not self.game.simultaneous
+        # A row for each player of the actions that are legal, or one alone, for whoever is to move; see `_turn`.
+        self._rows = np.zeros((len(names) if self.game.simultaneous else 1, self.game.num_actions), np.bool_)
+        self._legal = self._rows[0]
+        self._acting, self._looked = self._turn(self._committed, self._rows, play=False)
+        for player in np.flatnonzero(self._committed >= 0).tolist():
+            self._acting &= ~(1 << player)
         if self._pay.has_rounds:
-            self._rounds_told = self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
-        self._select(self._states["rewards"][0] if self._states["done"][0] else None)
+            self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
+            self._rounds_told = self._rounds[:]
+        self._select(self._states["rewards"][0] if self._states["done"][0] else None, played=False)
         if self.render_mode == "human":
             self.render()
 
-    def _told(self, name: str, mask: np.ndarray) -> dict[str, Any]:
-        """An agent's info: its mask, and in a match what rounds have paid it since it acted last."""
+    def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
+        """An agent's info: its mask, all zeros for None, and in a match what rounds have paid it since it acted last.
+
+        A mask is copied: what a user does to it does not change what is legal.
+        """
+        own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask.astype(np.int8)
         if not self._pay.has_rounds:
-            return {"action_mask": mask}
+            return {"action_mask": own}
         player = self._number[name]
-        return {"action_mask": mask, "round_reward": self._rounds[player] - self._rounds_told[player]}
+        return {"action_mask": own, "round_reward": self._rounds[player] - self._rounds_told[player]}
 
-    def _select(self, paid: np.ndarray | None) -> None:
-        """Find who acts next and fill their mask; `paid` float32 (players,) is what the step pays, None for nothing."""
-        names = self.possible_agents
-        size = self.game.num_actions
-        if self._pay.has_rounds:
+    def _select(self, paid: np.ndarray | None, *, played: bool) -> None:
+        """Find who chooses next of those who act; `paid` float32 (players,) is what the step pays, None for nothing."""
+        if played and self._pay.has_rounds:
             self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
-        infos: dict[str, Any] = {name: self._told(name, np.zeros(size, np.int8)) for name in names}
-        self.infos = infos
         if paid is not None:
-            self.rewards = dict(zip(names, paid.tolist(), strict=True))
+            self.rewards = dict(zip(self.possible_agents, paid.tolist(), strict=True))
             self._accumulate_rewards()
-        state = self._states[0]
-        if state["done"]:
-            self.terminations = dict.fromkeys(names, True)
+        over = not self._acting
+        if over or (self.max_plies is not None and self._cut_off()):
+            names = self.possible_agents
+            self.infos = {name: self._told(name) for name in names}
+            ended = dict.fromkeys(names, True)
+            self.terminations, self.truncations = (ended, self.truncations) if over else (self.terminations, ended)
+            self._rows[:] = False
             self._deads_step_first()
             return
-        if self.max_plies is not None and self._cut_off():
-            self.truncations = dict.fromkeys(names, True)
-            self._legal[:] = False
-            self._deads_step_first()
-            return
-        player = int(state["to_move"])
-        if player == SIMULTANEOUS:
-            player = next(p for p in range(len(names)) if self._committed[p] < 0 and self._may_act(p))
-        else:
-            self.game.loops.mask_one(self._states, 0, player, self._legal)
-        # A copy: what a user does to a mask does not change what is legal.
-        infos[names[player]]["action_mask"] = self._legal.astype(np.int8)
-        self.agent_selection = names[player]
-
-    def _may_act(self, player: int) -> bool:
-        """Whether the player has a choice now; leaves their legal actions in `_legal`."""
-        self.game.loops.mask_one(self._states, 0, player, self._legal)
-        return bool(self._legal.any())
+        player, row = (self._acting & -self._acting).bit_length() - 1, 0
+        if self.game.simultaneous:
+            row, self._legal = player, self._rows[player]
+        self.agent_selection = name = self.possible_agents[player]
+        self._info, seen = self._told(name, self._legal), self._looked[row]
+        self._ready = self._with_past(player, seen) if self._history else seen
 
     def observe(self, agent: str) -> Any:
         """The observation of `agent`: fresh `observation`, and the `action_mask` that stands in `infos`."""
         self._check_live("observe")
         player = self._player(agent)
-        if self._ready is not None and agent == self.agent_selection:
+        selected = agent == self.agent_selection
+        if selected and self._ready is not None:
             out, self._ready = self._ready, None
         else:
             out = self._seen(player)
-        mine = self._info if agent == self.agent_selection else None
-        info = self.infos.get(agent) if mine is None else mine
+        info = self._info if selected and self._info is not None else self.infos.get(agent)
         # An agent that has left after the end of the game has nothing to choose.
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
         return self._encode.shown(out, mask)
@@ -145,8 +137,8 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             TypeError, ValueError: no whole number, or no action of the game.
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
-        self._check_live("step")
         if not self.agents:
+            self._check_live("step")
             raise RuntimeError("the game is over and all agents have left: call reset() before step()")
         name = self.agent_selection
         if self.terminations[name] or self.truncations[name]:
@@ -156,59 +148,37 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             return
         player = self._number[name]
         action = as_action(action, self.game.num_actions, name)
-        if self._in_turn and self._legal[action]:
-            self._move(player, action)
-            if self.render_mode == "human":
-                self.render()
-            return
-        before = self._pay.before(self._states)
-        if not self._legal[action] and self.illegal == "raise":
+        legal = self._legal[action]
+        if not legal and self.illegal == "raise":
             raise IllegalAction(explain(self.game, name, action, self._legal))
+        before = self._pay.before(self._states)
         self._cumulative_rewards[name] = 0.0
         if self._pay.has_rounds:
             self._rounds_told[player] = self._rounds[player]
-        if not self._legal[action]:
+        if not legal:
             forfeit(self.game, self._states, 0, [player])
-            self._select(self._paid(before))
+            self._acting = 0
+            self._select(self._paid(before), played=True)
             self.infos[name]["illegal_action"] = action
         else:
             self._committed[player] = action
-            paid = np.zeros(len(self._committed), np.float32)
-            if not self._others_still_choose():
-                self._play(self._committed)
-                self._committed[:] = -1
-                paid = self._paid(before)
-            self._select(paid)
+            self._acting &= ~(1 << player)
+            if self._acting:
+                self._select(np.zeros(len(self._committed), np.float32) if self._pay.by_step else None, played=False)
+            else:
+                self._play(before)
         if self.render_mode == "human":
             self.render()
 
-    def _move(self, player: int, action: int) -> None:
-        """Play where one player acts at a time, and select the next."""
-        if self._pay.has_rounds:
-            self._rounds_told[player] = self._rounds[player]
-        seen = np.empty(self._size, np.int8)
-        self._committed[player] = action
-        mover = self.game.loops.move_one(self._states, self._committed, self._legal, seen)
-        self._committed[player] = -1
-        if mover < 0:
-            self._select(self._states["rewards"][0])
-            return
-        self.agent_selection = name = self.possible_agents[mover]
-        mask = self._legal.astype(np.int8)
-        if self._pay.has_rounds:
-            self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
-            self._info, self._ready = self._told(name, mask), seen
-        else:
-            self._info, self._ready = {"action_mask": mask}, seen
+    def _play(self, before: np.ndarray | None) -> None:
+        """Play what all have chosen, and select the next; `before` is from `Pay.before`."""
+        self._acting, self._looked = self._turn(self._committed, self._rows, play=True)
+        self._committed[:] = -1
+        self._select(self._paid(before) if self._pay.by_step or not self._acting else None, played=True)
 
     def _mask_of(self, player: int) -> np.ndarray:
         acts = player == self._number[self.agent_selection] and not self._states["done"][0]
         return self._legal.copy() if acts else np.zeros(self.game.num_actions, np.bool_)
-
-    def _others_still_choose(self) -> bool:
-        return self._states[0]["to_move"] == SIMULTANEOUS and any(
-            self._committed[p] < 0 and self._may_act(p) for p in range(len(self._committed))
-        )
 
     def set_state(self, data: bytes) -> None:
         """Go to a position from `get_state`; raises ValueError saying why if it is damaged or of another game."""

@@ -81,6 +81,7 @@ class Board:
         self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
         self._pay = Pay(game, 1, reward)
         self._known = Known(game, 1, digests=False, history=history)
+        self._history = history
         self.max_plies = check_max_plies(max_plies)
         self.state_space = state_space(game, self._encode.dtype)
         self.metadata = {
@@ -90,6 +91,7 @@ class Board:
             **self._FACTS,
         }
         self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
+        self._size = game.observation_size
         self._number = {name: p for p, name in enumerate(self.possible_agents)}
         actions = game.num_actions + self._MORE_ACTIONS
         space = self._encode.shown_space(actions)
@@ -99,6 +101,7 @@ class Board:
         self.np_random_seed: int | None = None
         self._key = new_key(None)
         self._episode = 0
+        self._episodes: np.ndarray | None = None  # the players' numbers of this episode, see `View.episodes`
         self._states = game.prototype.copy()
         self._committed = np.full(game.num_players, -1)
         self._live = False
@@ -124,23 +127,31 @@ class Board:
         self._episode += 1
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._committed[:] = -1
-        self._known.begin(_FIRST)
+        if self._history:
+            self._known.begin(_FIRST)
         self._pay.begin(_FIRST)
-        self._begin_episode()
+        self._episodes = None
 
-    def _play(self, joint: np.ndarray) -> None:
-        """Step the game by the actions int64 (players,), -1 for those who do not act."""
-        if self._known.history:
+    def _turn(self, joint: np.ndarray, legal: np.ndarray, *, play: bool) -> tuple[int, np.ndarray]:
+        """Play the actions int64 (players,), -1 for those who do not act, if `play`, and look at what follows.
+
+        Fills legal bool (rows, num_actions), with the rows of `loops.move_one`, and gives its set of players and what
+        these rows' players see, without the history.
+        """
+        if play and self._history:
             self._known.note(_FIRST, self._states, joint[None])
-        self.game.loops.step_one(self._states, 0, joint)
+        seen = np.empty((len(legal), self._size), np.int8)
+        return int(self.game.loops.move_one(self._states, joint, play, legal, seen)), seen
 
     def _seen(self, player: int) -> np.ndarray:
         """The flat observation of a player, with the history."""
-        out = np.empty(self.game.observation_size, np.int8)
+        out = np.empty(self._size, np.int8)
         self.game.loops.observe_one(self._states, 0, player, out)
-        if self._known.history:
-            return self._known.encoded(_FIRST, np.array([player]), out[None])[0]
-        return out
+        return self._with_past(player, out) if self._history else out
+
+    def _with_past(self, player: int, seen: np.ndarray) -> np.ndarray:
+        """A flat observation with the history that a player has."""
+        return self._known.encoded(_FIRST, np.array([player]), seen[None])[0]
 
     def _paid(self, before: np.ndarray | None) -> np.ndarray:
         """The pay of each player for the latest step, float32 (players,); `before` is from `Pay.before`."""
@@ -180,12 +191,11 @@ class Board:
         """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
         player = self._player(agent)
+        if self._episodes is None:
+            # Of the system, which shows nothing of a game; and not before somebody asks, as it takes a while.
+            self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
         by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
         return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(_FIRST, by))
-
-    def _begin_episode(self) -> None:
-        """Give the players' episode numbers, see `View.episodes`."""
-        self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
 
     def get_state(self) -> bytes:
         """The whole position, hidden things and choices already committed included, for `set_state` of any such
@@ -195,7 +205,7 @@ class Board:
 
     def _go_to(self, data: bytes, *, waiting: bool) -> None:
         """Go to a position from `get_state`; ValueError says why not. `waiting`: choices may wait for others."""
-        history = self._known.history
+        history = self._history
         states, committed, seed = unpack_state(self.game, data, history)
         if not waiting and (committed >= 0).any():
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
@@ -204,7 +214,7 @@ class Board:
         self._pay.begin(_FIRST)
         if not states["done"][0]:
             self._pay.keep(_FIRST, states)
-        self._begin_episode()
+        self._episodes = None
 
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).

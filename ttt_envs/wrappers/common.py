@@ -44,7 +44,7 @@ class Encoder:
     def __call__(self, flat: np.ndarray) -> np.ndarray:
         """Encode flat observations int8 (..., size)."""
         encoded = self.game.to_planes(flat) if self.planes else flat
-        return encoded.astype(self.dtype, copy=False)
+        return encoded if encoded.dtype is self.dtype else encoded.astype(self.dtype, copy=False)
 
     def shown_space(self, actions: int) -> gymnasium.Space[Any]:
         """The space of what `shown` gives, for masks of so many actions."""

@@ -36,24 +36,28 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
     def _begin(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         self._live = True
         self.agents = [] if self._states[0]["done"] or self._cut_off() else self.possible_agents[:]
-        return self._look()
+        if self._pay.has_rounds:
+            self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
+        return self._look(self._committed, play=False)
 
-    def _look(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        loops = self.game.loops
+    def _look(self, joint: np.ndarray, *, play: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Play the actions int64 (players,) if `play`, and tell all what follows."""
+        players = len(self.possible_agents)
+        legal = np.empty((players, self.wait), np.bool_)
+        acting, seen = self._turn(joint, legal, play=play)
+        masks = self._masks = np.empty((players, self.wait + 1), np.int8)
+        masks[:, :-1] = legal
+        masks[:, -1] = [not acting >> player & 1 for player in range(players)]
         observations, infos = {}, {}
-        masks = self._masks = np.zeros((len(self.possible_agents), self.wait + 1), np.int8)
-        legal = masks.view(np.bool_)[:, :-1]
-        for player in range(len(masks)):
-            loops.mask_one(self._states, 0, player, legal[player])
-        masks[:, -1] = ~legal.any(axis=1)
+        # A copy, as what a user does to a mask does not change what is legal.
         for player, (name, given) in enumerate(zip(self.possible_agents, masks.copy(), strict=True)):
-            # A copy, as what a user does to a mask does not change what is legal.
-            observations[name] = self._encode.shown(self._seen(player), given)
+            own = self._with_past(player, seen[player]) if self._history else seen[player]
+            observations[name] = self._encode.shown(own, given)
             infos[name] = {"action_mask": given}
         if self._pay.has_rounds:
-            rounds = self._pay.rounds_of_all(self._states).tolist()
-            for name, paid in zip(self.possible_agents, rounds, strict=True):
-                infos[name]["round_reward"] = paid
+            before, self._rounds = self._rounds, self._pay.rounds_so_far(self._states)[0].tolist()
+            for name, old, new in zip(self.possible_agents, before, self._rounds, strict=True):
+                infos[name]["round_reward"] = new - old
         if self.render_mode == "human":
             self.render()
         return observations, infos
@@ -73,20 +77,17 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         if not isinstance(actions, dict) or set(actions) != set(self.agents):
             given = ", ".join(map(str, actions)) if isinstance(actions, dict) else repr(actions)
             raise ValueError(f"step() needs a dict with one action each for {', '.join(self.agents)}; given: {given}")
-        wait = self.wait
-        joint = np.array([as_action(actions[name], wait + 1, name, least=-1) for name in self.agents])
-        joint[joint < 0] = wait  # as the agents of this library say that they do not act
-        offences = {p: int(action) for p, action in enumerate(joint) if not self._masks[p, action]}
+        wait, before = self.wait, self._pay.before(self._states)
+        # -1 is `wait`, too, as the agents of this library say that they do not act.
+        chosen = [as_action(actions[name], wait + 1, name, least=-1) % (wait + 1) for name in self.agents]
+        offences = {p: action for p, action in enumerate(chosen) if not self._masks[p, action]}
         if offences and self.illegal == "raise":
             faults = [explain(self.game, self.agents[p], each, self._masks[p]) for p, each in offences.items()]
             raise IllegalAction("; ".join(faults))
-        before = self._pay.before(self._states)
         if offences:
             forfeit(self.game, self._states, 0, list(offences))
-        else:
-            joint[joint == wait] = -1
-            self._play(joint)
-        observations, infos = self._look()
+        joint = np.array([-1 if action == wait else action for action in chosen])
+        observations, infos = self._look(joint, play=not offences)
         for player, action in offences.items():
             infos[self.possible_agents[player]]["illegal_action"] = action
         done, cut_off = bool(self._states[0]["done"]), self._cut_off()

@@ -37,11 +37,15 @@ class Pay:
 
     def begin(self, rows: np.ndarray) -> None:
         """New episodes: nothing has been paid in these games, int64 (k,)."""
-        self._paid[rows], self._rounds_paid[rows] = 0, 0
+        if self.by_step:
+            self._paid[rows] = 0
+        if self.has_rounds:
+            self._rounds_paid[rows] = 0
 
     def keep(self, rows: np.ndarray, states: np.ndarray) -> None:
         """Nothing is owed in the positions, structured (k,), of these games, int64 (k,)."""
-        self._paid[rows] = states["rewards"]
+        if self.by_step:
+            self._paid[rows] = states["rewards"]
         if self.has_rounds:
             self._rounds_paid[rows] = self.rounds_so_far(states)
 
@@ -88,13 +92,6 @@ class Pay:
         new = total - self._rounds_paid[0, player]
         self._rounds_paid[0, player] = total
         return float(new)
-
-    def rounds_of_all(self, states: np.ndarray) -> np.ndarray:
-        """`rounds` of all players of the only game, states (1,): float32 (players,)."""
-        total = self.rounds_so_far(states)[0]
-        new = total - self._rounds_paid[0]
-        self._rounds_paid[0] = total
-        return np.asarray(new)
 
     def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
         """The numbers that the function gives, float32 (k,); TypeError or ValueError if they are none."""
