@@ -37,7 +37,7 @@ def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np
     games, players = [rows[turn]], [to_move[turn]]
     at_once = rows[~turn]
     if len(at_once):
-        positions = states[at_once]
+        positions = states.take(at_once)
         masks = np.empty((len(at_once), game.num_actions), np.bool_)
         for player in range(game.num_players):
             game.loops.mask_rows(positions, np.full(len(at_once), player), masks)
@@ -399,14 +399,14 @@ class Batch:
         memory.begin(self._rows)
         while len(rows := np.flatnonzero(~self.states["done"])):
             seeds = self.episode_seeds
-            for key, view, _ in memory.watched(rows, self.states[rows], seeds[rows], seats[rows], watchers):
+            for key, view, _ in memory.watched(rows, self.states.take(rows), seeds[rows], seats[rows], watchers):
                 watchers[key].observe(view)
             joint = np.full((self.n, self.game.num_players), -1)
             games, players = acting_players(self.game, self.states, rows)
             for key in np.unique(keys[players]).tolist():
                 mine = keys[players] == key
                 at, by = games[mine], players[mine]
-                view = View.unchecked(self.game, self.states[at], by, seeds[at], **memory.of(at, by), copy=False)
+                view = View.unchecked(self.game, self.states.take(at), by, seeds[at], **memory.of(at, by), copy=False)
                 joint[at, by] = legal_actions(cast[key], view)
             memory.note(rows, self.states, joint[rows])
             self.step_unchecked(joint[rows], rows)
@@ -455,7 +455,9 @@ class Batch:
             players = self._players(player, rows)[rows]
             known = {} if self._known is None else self._known.of(rows, players)
             episodes, seeds = self._numbers[rows, players], self.episode_seeds[rows]
-            return View.unchecked(self.game, self.states[rows], players, seeds, episodes=episodes, copy=False, **known)
+            return View.unchecked(
+                self.game, self.states.take(rows), players, seeds, episodes=episodes, copy=False, **known
+            )
 
     def _number(self, rows: np.ndarray) -> None:
         """Give the episodes that these games begin numbers, once somebody has asked for a view."""

@@ -42,7 +42,7 @@ class Memory:
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
         """The keyword arguments for a View of these players, int64 (k,), in the games `rows`."""
         known = {} if self.known is None else self.known.of(rows, players)
-        return {"episodes": self.episodes.take(rows * self.episodes.shape[1] + players), **known}
+        return {"episodes": self.episodes[rows, players], **known}
 
     def looks(self, watchers: Mapping[int, Actor]) -> bool:
         """Whether `watched` has anything to do: without it records need not be copied for it."""
@@ -67,7 +67,7 @@ class Memory:
         for key in watchers:
             at, by = np.nonzero(keys == key)
             if len(at):
-                yield key, View.unchecked(self._game, states[at], by, seeds[at], **self.of(rows[at], by)), at
+                yield key, View.unchecked(self._game, states.take(at), by, seeds[at], **self.of(rows[at], by)), at
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
         """Take note of the actions int64 (k, players) that are to be played; -1 for players who do not act.
@@ -75,7 +75,7 @@ class Memory:
         `states`, structured (n,), are those of all games, as they stand before.
         """
         if self.known is not None:
-            self.known.note(rows, states[rows], actions)
+            self.known.note(rows, states.take(rows), actions)
 
     def over(self, rows: np.ndarray, rewards: np.ndarray, keys: np.ndarray, agents: Mapping[int, Actor] | Any) -> None:
         """Tell the agents, by key, that these games are over: rewards float32 (k, players), keys int64 (k, players)."""

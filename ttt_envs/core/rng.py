@@ -194,6 +194,13 @@ def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
         out[i] = fold(seeds[i], indices[i])
 
 
+@jit.kernel
+def fold_all(seeds, index, out):  # type: ignore[no-untyped-def]
+    """out[i] = fold(seeds[i], index); both uint64 (n,)."""
+    for i in range(seeds.shape[0]):
+        out[i] = fold(seeds[i], index)
+
+
 def _check_uint64(name: str, array: np.ndarray, length: int | None = None) -> None:
     """Raise TypeError or ValueError if it is no uint64 (n,): kernels read as far as they are told."""
     if not isinstance(array, np.ndarray) or array.dtype != np.uint64:
@@ -224,7 +231,7 @@ def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarra
     if not 0 <= (index := operator.index(index)) < 2**32:
         raise ValueError(f"index must be from 0 to 2**32-1, not {index}")
     out = np.empty(len(seeds), np.uint64)
-    fold_rows(seeds, np.full(len(seeds), (stream << 32) + index, np.uint64), out)
+    fold_all(seeds, (int(stream) << 32) + index, out)
     return out
 
 

@@ -97,6 +97,14 @@ def position_start(dtype: np.dtype) -> int:
     return int(dtype.fields["rewards"][1])
 
 
+def copied(states: np.ndarray) -> np.ndarray:
+    """A copy of records, structured (n,), as bytes: NumPy's own goes field by field, and takes ten times as long.
+
+    Of some of them `take` is the quick copy, and not an index.
+    """
+    return np.ndarray(states.shape, states.dtype, bytearray(states.tobytes()))
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """The array's values for others to read: bytes are behind the copy, so that no flag makes it writeable again."""
     return np.ndarray(array.shape, array.dtype, array.tobytes())

@@ -2,7 +2,7 @@
 
 import operator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,20 @@ from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
-from ttt_envs.core.state import read_only
+from ttt_envs.core.state import copied, read_only
 from ttt_envs.core.validity import check_players, check_rows
+
+Made = TypeVar("Made")
+
+
+class lazy(cached_property[Made]):  # noqa: N801  # read as its base class
+    """`cached_property` without the lock of Python 3.11, which takes longer than what a view of one game makes."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        made = vars(instance)[self.attrname] = self.func(instance)
+        return made
 
 
 class View:
@@ -23,12 +35,8 @@ class View:
 
     Attributes:
         game: the game.
-        players: int64 (n,), the observing players.
         seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
             game whatever else is in the batch.
-        episodes: int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at
-            random, for agents that keep something from one decision to the next; None if these positions are no such
-            games. See `Agent.episodes_over`.
         info_state_keys: uint64 (n, 2), the information states of the players, with perfect recall: digests of all that
             they were shown and have done, see `ttt_envs.core.known`; None where nobody kept account of it. It is kept
             for agents that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
@@ -38,13 +46,12 @@ class View:
     """
 
     game: Game
-    players: NDArray[np.int64]
     seeds: NDArray[np.uint64]
-    episodes: NDArray[np.int64] | None
-    info_state_keys: NDArray[np.uint64] | None
-    past: NDArray[np.int8] | None
+    info_state_keys: NDArray[np.uint64] | None = None
+    past: NDArray[np.int8] | None = None
     _states: np.ndarray
     _watching: bytes
+    _episodes: bytes | None
 
     def __init__(self, game: Game, states: NDArray[Any], players: Any, seeds: Any) -> None:
         """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
@@ -59,7 +66,13 @@ class View:
             raise TypeError(f"seeds must be whole numbers, not {numbers.dtype}")
         if numbers.shape != checked.shape or (numbers.dtype.kind == "i" and (numbers < 0).any()):
             raise ValueError(f"seeds must have shape {checked.shape} and be from 0 to 2**64-1, not {seeds!r}")
-        self._fill(game, checked.copy(), check_players(players, len(checked), game.num_players), numbers, None)
+        self._fill(
+            game,
+            copied(checked),
+            check_players(players, len(checked), game.num_players),
+            numbers.astype(np.uint64),
+            None,
+        )
 
     @classmethod
     def unchecked(
@@ -76,37 +89,35 @@ class View:
     ) -> "View":
         """A view of states and players that are known to be good: others may crash the process.
 
-        `copy=False` is for states that nobody else will change: with large records copying is most of the work.
+        `copy=False` is for states that nobody else will change.
         """
         view: View = object.__new__(cls)
-        copied = states.copy() if copy else np.ascontiguousarray(states)
-        view._fill(game, copied, np.ascontiguousarray(players, np.int64), seeds, episodes)
-        view._add(info_state_keys, past)
+        own = copied(states) if copy else np.ascontiguousarray(states)
+        view._fill(game, own, np.ascontiguousarray(players, np.int64), seeds, episodes)
+        if info_state_keys is not None or past is not None:
+            view._add(info_state_keys, past)
         return view
 
     def _fill(
-        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, episodes: np.ndarray | None
+        self,
+        game: Game,
+        states: np.ndarray,
+        players: np.ndarray,
+        seeds: np.ndarray,
+        episodes: np.ndarray | None,
+        *,
+        derived: bool = False,
     ) -> None:
-        """`seeds` are the episodes'."""
-        own = np.empty(len(states), np.uint64)
-        decision_rows(np.ascontiguousarray(seeds, np.uint64), players, states["ply"], own)
-        self._set(game, states, players, own, episodes)
-
-    def _set(
-        self, game: Game, states: np.ndarray, players: np.ndarray, seeds: np.ndarray, episodes: np.ndarray | None
-    ) -> None:
-        """`seeds` are the decisions'."""
-        watching = players.tobytes()  # decides who looks: no array, which could be written
-        vars(self).update(
-            game=game,
-            _states=states,
-            _watching=watching,
-            players=np.ndarray(players.shape, np.int64, watching),
-            seeds=read_only(seeds),
-            episodes=None if episodes is None else read_only(episodes),
-            info_state_keys=None,
-            past=None,
-        )
+        """`seeds` uint64 (n,) are the episodes', or, if `derived`, the decisions'."""
+        own = vars(self)
+        own["game"], own["_states"] = game, states
+        # They decide who looks, and whose memory this is: no arrays, which could be written.
+        own["_watching"], own["_episodes"] = players.tobytes(), None if episodes is None else episodes.tobytes()
+        if not derived:
+            decisions = np.empty(len(states), np.uint64)
+            decision_rows(seeds, players, states["ply"], decisions)
+            seeds = decisions
+        own["seeds"] = read_only(seeds)
 
     def _add(self, keys: np.ndarray | None, past: np.ndarray | None) -> None:
         """Add what somebody kept account of."""
@@ -121,6 +132,19 @@ class View:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a View cannot be changed: `{name}` was to be deleted")
 
+    @lazy
+    def players(self) -> NDArray[np.int64]:
+        """int64 (n,), the observing players."""
+        return np.frombuffer(self._watching, np.int64)
+
+    @lazy
+    def episodes(self) -> NDArray[np.int64] | None:
+        """int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at random, for
+        agents that keep something from one decision to the next; None if these positions are no such games. See
+        `Agent.episodes_over`.
+        """
+        return None if self._episodes is None else np.frombuffer(self._episodes, np.int64)
+
     @property
     def _players(self) -> np.ndarray:
         """int64 (n,), a new array each time: kernels are compiled for arrays that can be written."""
@@ -133,14 +157,14 @@ class View:
         seen, by = f"{len(self)} position{'s' * (len(self) != 1)}", np.unique(self.players).tolist()
         return f"View({self.game!r}, {seen} of player{'s' * (len(by) > 1)} {', '.join(map(str, by))})"
 
-    @cached_property
+    @lazy
     def observations(self) -> NDArray[np.int8]:
         """int8 (n, observation size)."""
         out = np.empty((len(self), self.game.observation_size), np.int8)
         self.game.loops.observe_rows(self._states, self._players, out)
         return read_only(out)
 
-    @cached_property
+    @lazy
     def masks(self) -> NDArray[np.bool_]:
         """bool (n, num_actions)."""
         out = np.empty((len(self), self.game.num_actions), np.bool_)
@@ -165,7 +189,7 @@ class View:
             seen = np.concatenate([seen, self.past[:, :history].reshape(len(self), -1)], axis=1)
         return self.game.to_planes(seen) if encoding == "planes" else seen
 
-    @cached_property
+    @lazy
     def plies(self) -> NDArray[np.int64]:
         """int64 (n,): how many plies have been played."""
         return read_only(self._states["ply"].astype(np.int64))
@@ -185,7 +209,7 @@ class View:
             raise TypeError(f"seeds must be an array of uint64, not {getattr(seeds, 'dtype', type(seeds).__name__)}")
         if seeds.shape != (len(self),):
             raise ValueError(f"seeds must have shape {(len(self),)}, not {seeds.shape}")
-        worlds = self._states.copy()
+        worlds = copied(self._states)
         self.game.loops.resample_rows(worlds, self._players, seeds)
         return worlds
 
@@ -199,7 +223,7 @@ class View:
         Raises TypeError or ValueError for anything else.
         """
         rows = check_rows(rows, np.arange(len(self)))
-        part = self._part(self.game, self._states[rows], rows)
+        part = self._part(self.game, self._states.take(rows), rows)
         part._add(*(None if each is None else each[rows] for each in (self.info_state_keys, self.past)))
         return part
 
@@ -218,7 +242,7 @@ class View:
         """The view of states (k,) of `game` as the players of these rows see them, with their seeds and episodes."""
         part: View = object.__new__(View)
         episodes = None if self.episodes is None else self.episodes[rows]
-        part._set(game, states, self._players[rows], self.seeds[rows], episodes)
+        part._fill(game, states, self.players[rows], self.seeds[rows], episodes, derived=True)
         return part
 
 

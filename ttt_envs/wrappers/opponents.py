@@ -104,11 +104,17 @@ class Opponents:
 
         Its class says so by `draws_uniformly`. No subclass inherits that, and no agent has it whose `act` was replaced.
         """
-        agents = [self._agents[key] for key in np.unique(keys).tolist() if key >= 0]
+        agents = [self._agents[key] for key in self.among(keys)]
         return all(
             vars(type(agent)).get("draws_uniformly", False) and "act" not in getattr(agent, "__dict__", {})
             for agent in agents
         )
+
+    def among(self, keys: np.ndarray) -> list[int]:
+        """The keys of agents that stand among these, int64 (...), -1 for none."""
+        if len(self._agents) == 1 and keys.size:
+            return list(self._agents)
+        return [key for key in np.unique(keys).tolist() if key >= 0]
 
     def __getitem__(self, key: int) -> Actor:
         return self._agents[key]

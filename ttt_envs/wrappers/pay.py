@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.state import read_only
+from ttt_envs.core.state import copied, read_only
 
 #: (states before a step of an environment, structured (k,), those after it, players int64 (k,)) -> numbers (k,): what
 #: the step pays each of these players.
@@ -51,7 +51,7 @@ class Pay:
 
     def before(self, states: np.ndarray) -> np.ndarray | None:
         """A copy of the states for the function; None without one."""
-        return None if self.function is None else states.copy()
+        return None if self.function is None else copied(states)
 
     def rewards(
         self, rows: np.ndarray, states: np.ndarray, before: np.ndarray | None, players: np.ndarray

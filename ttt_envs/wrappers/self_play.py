@@ -105,11 +105,14 @@ class PlayerGames:
         self.players = np.zeros(self.n, np.int64)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
-        self._room = np.zeros(game.num_actions, np.bool_)
+        # The only game: room for what players may do, see `loops.move_one`, and its set of who acts, None if not known.
+        self._rows_of_one = np.zeros((game.num_players if game.simultaneous else 1, game.num_actions), np.bool_)
+        self._acting: int | None = None
         self._joint = np.full((1, game.num_players), -1)
         self._masks: np.ndarray | None = None
         self._seen: np.ndarray | None = None  # observations, made in one call with the masks
         self._asked = np.ones(self.n, np.bool_)  # games with others who do not draw uniformly
+        self._watchers: dict[int, Any] = {}  # opponents who want to see every ply, by key
         self.at_random = False
         self._fresh = seed is not None
         self._first_player = first_player(self.batch)
@@ -285,6 +288,7 @@ class PlayerGames:
         self.rewards = np.zeros(self.n, np.float32)
         self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
         self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
+        self._acting = None
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -292,11 +296,10 @@ class PlayerGames:
 
     def _show(self, rows: np.ndarray) -> None:
         """Let opponents who want to see every ply look at these games."""
-        watchers = self._opponents.observers
-        if watchers or self._memory.known is not None:
-            states, seeds = self.batch.states[rows], self.batch.episode_seeds[rows]
-            for key, view, _ in self._memory.watched(rows, states, seeds, self._others[rows], watchers):
-                watchers[key].observe(view)
+        if self._memory.looks(self._watchers):
+            states, seeds = self.batch.states.take(rows), self.batch.episode_seeds[rows]
+            for key, view, _ in self._memory.watched(rows, states, seeds, self._others[rows], self._watchers):
+                self._watchers[key].observe(view)
 
     def _tell(self, rows: np.ndarray) -> None:
         """Tell the opponents that these games are over."""
@@ -339,24 +342,32 @@ class PlayerGames:
             self._opponents.forget(self._others)
         self._memory.keep_for(self._opponents.agents)  # games under way keep their opponents, who do not ask for it
         self._memory.begin(rows)
+        self._watchers = self._opponents.observers
         self._asked[rows] = not self._opponents.draw_uniformly(self._others[rows])
         self.at_random = bool(
             not self._asked.any()
             and self.max_plies is None
             and self._memory.known is None
             and not self.history
-            and not self._opponents.observers
+            and not self._watchers
         )
 
     def observations(self) -> np.ndarray:
         """int8 (n, observation size, with the history), the learner's."""
         seen, self._seen = self._seen, None  # the caller's own from now on
-        return self.batch.observations(self.players) if seen is None else seen
+        if seen is not None:
+            return seen
+        if self.history:
+            return self.batch.observations(self.players)
+        _, seen = self._looks(self.n)
+        self.batch.share(self.game.loops.observe_rows, self.batch.states, self.players, seen)
+        return seen
 
     def masks(self) -> np.ndarray:
         """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
         if self._masks is None:
-            self._masks = self.batch.masks(self.players)
+            self._masks, _ = self._looks(self.n)
+            self.batch.share(self.game.loops.mask_rows, self.batch.states, self.players, self._masks)
             if self.max_plies is not None:
                 self._masks[self._over()] = False
         shown = self._masks.view()
@@ -374,10 +385,11 @@ class PlayerGames:
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
         checked = check_actions(actions, (self.n,), self.game.num_actions)
-        if (checked < 0).any():
+        if checked.min() < 0:
             raise ValueError(f"actions must be from 0 to {self.game.num_actions - 1}, not {checked.min()}")
         over = self._over()
-        if over.any() and self.autoreset != "next_step":
+        some_over = bool(over.any())
+        if some_over and self.autoreset != "next_step":
             raise RuntimeError(self._over_words(over))
         masks, before = self.masks(), self._pay.before(self.batch.states)
         wrong = np.flatnonzero(~masks[self._rows, checked] & ~over)
@@ -389,27 +401,27 @@ class PlayerGames:
             forfeit(self.game, self.batch.states, i, [int(self.players[i])])
             offences.append((i, int(checked[i])))
 
-        self._masks = self._seen = None
+        self._masks = self._seen = self._acting = None
         joint = np.full((self.n, self.game.num_players), -1)
         joint[self._rows, self.players] = checked
         if self.at_random:
             self._masks, self._seen = self._looks(self.n)
             batch, reply = self.batch, self.game.loops.reply_rows
             batch.share(reply, batch.states, self.players, batch.episode_seeds, joint, self._masks, self._seen)
-            if over.any():
+            if some_over:
                 self._start(np.flatnonzero(over))
         else:
             going = ~over
             going[wrong] = False
             self._complete(np.flatnonzero(going), joint)
-            if over.any():
+            if some_over:
                 self._start(np.flatnonzero(over))
             self._play_on(self._rows)
         self.lengths += ~over
         states = self.batch.states
         self.done = self._over()
         self.truncated = self.done & ~states["done"]
-        self._account(before, over)
+        self._account(before, over if some_over else None)
         ended = np.flatnonzero(self.done)
         if len(ended):
             self._tell(ended)
@@ -423,7 +435,7 @@ class PlayerGames:
     def _account(self, before: np.ndarray | None, anew: np.ndarray | None = None) -> None:
         """Find what a step has paid; `before` from `Pay.before`; `anew` bool (n,), games that it has only started."""
         states = self.batch.states
-        if anew is None or not anew.any():
+        if anew is None:
             self.rewards = self._pay.rewards(self._rows, states, before, self.players)
             if self.round_rewards is not None:
                 self.round_rewards = self._pay.rounds(self._rows, states, self.players)
@@ -451,18 +463,24 @@ class PlayerGames:
             "reset(options={'reset_mask': terminated | truncated}), before step()"
         )
 
-    def play_one(self, action: int) -> None:
-        """`step` with a legal action in the only game: without arrays that hold one number."""
+    def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
+        """`step` with a legal action in the only game: without arrays that hold one number.
+
+        Where the learner is to act again, `legal` bool (num_actions,) is filled with what they may do, and they see
+        what is returned, int8 (observation size,); None if the game is over.
+        """
         states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
-        keys = self._others[0].tolist()
+        keys, move = self._others[0].tolist(), self.game.loops.move_one
         self._masks = self._seen = None
         before = self._pay.before(states)
-        joint = np.full(self.game.num_players, -1)
+        (joint,) = self._joint
+        joint[:] = -1
+        rows, seen = self._rows_of_one, np.empty((len(self._rows_of_one), self.game.observation_size), np.int8)
+        acting = move(states, joint, False, rows, seen) if self._acting is None else self._acting
         joint[learner] = action
-        acting = self._acting_one()
         while True:
             self._show(self._rows)
-            others = [player for player in acting if player != learner]
+            others = [player for player in range(len(keys)) if acting >> player & 1 and player != learner]
             for key in dict.fromkeys(keys[player] for player in others):
                 mine, given, own = [player for player in others if keys[player] == key], states, seeds
                 if len(mine) > 1:  # asked together, as in `_complete`
@@ -471,20 +489,18 @@ class PlayerGames:
                 known = self._memory.of(np.zeros(len(mine), np.int64), by)
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
-            self._memory.note(self._rows, states, joint[None])
-            self.game.loops.step_one(states, 0, joint)
-            if states["done"][0] or (self.max_plies is not None and states["ply"][0] >= self.max_plies):
+            self._memory.note(self._rows, states, self._joint)
+            self._acting = acting = int(move(states, joint, True, rows, seen))
+            joint[:] = -1
+            over = not acting or (self.max_plies is not None and bool(states["ply"][0] >= self.max_plies))
+            if over or acting >> learner & 1:
                 break
-            acting = self._acting_one()
-            if learner in acting:
-                break
-        self.lengths[0] += 1
-        self._account(before)
-        self.done = self._over()
-        if self.max_plies is not None:
-            self.truncated = self.done & ~states["done"]
-        if self.done[0]:
-            self._tell(self._rows)
+        self._end_one(before, learner, over)
+        if over:
+            return None
+        row = learner if len(rows) > 1 else 0
+        legal[:] = rows[row]
+        return np.asarray(seen[row])
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
         """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
@@ -493,17 +509,21 @@ class PlayerGames:
         """
         states, learner = self.batch.states, int(self.players[0])
         before = self._pay.before(states)
-        self._masks = self._seen = None
+        self._masks = self._seen = self._acting = None
         self._joint[0, learner] = action
         self.game.loops.reply_rows(states, self.players, self.batch.episode_seeds, self._joint, legal, seen)
+        self._end_one(before, learner, bool(states["done"][0]))
+
+    def _end_one(self, before: np.ndarray | None, learner: int, over: bool) -> None:
+        """Account for a step in the only game, which is `over` or goes on; `before` from `Pay.before`."""
         self.lengths[0] += 1
-        over = bool(states["done"][0])
         if over or self._pay.by_step:
             self._account(before)
         elif self.round_rewards is not None:
-            self.round_rewards[0] = self._pay.rounds_one(states, learner)
+            self.round_rewards[0] = self._pay.rounds_one(self.batch.states, learner)
         if over:
             self.done = self._over()
+            self.truncated = self.done & ~self.batch.states["done"]
             self._tell(self._rows)
 
     def _looks(self, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -512,7 +532,7 @@ class PlayerGames:
 
     def _reply_in(self, rows: np.ndarray) -> None:
         """`_play_on`, where `at_random`, in games that have just begun; masks and observations follow, if there are."""
-        states, (legal, seen) = self.batch.states[rows], self._looks(len(rows))
+        states, (legal, seen) = self.batch.states.take(rows), self._looks(len(rows))
         joint = np.full((len(rows), self.game.num_players), -1)
         self.game.loops.reply_rows(states, self.players[rows], self.batch.episode_seeds[rows], joint, legal, seen)
         self.batch.states[rows] = states
@@ -521,24 +541,13 @@ class PlayerGames:
         else:
             self._masks = self._seen = None
 
-    def _acting_one(self) -> list[int]:
-        """The players who have a choice to make in the only game, which is not over."""
-        mover = int(self.batch.states["to_move"][0])
-        if mover != SIMULTANEOUS:
-            return [mover]
-        return [player for player in range(self.game.num_players) if self._may_act(player)]
-
-    def _may_act(self, player: int) -> bool:
-        self.game.loops.mask_one(self.batch.states, 0, player, self._room)
-        return bool(self._room.any())
-
     def _play_on(self, rows: np.ndarray) -> None:
         """Let the others move in these games until the learner is to act or the game is over."""
         while True:
             to_move, over = self.batch.to_move[rows], self._over(rows)
             learner = to_move == self.players[rows]
             if self.game.simultaneous:
-                states = self.batch.states[rows]
+                states = self.batch.states.take(rows)
                 masks = np.empty((len(rows), self.game.num_actions), np.bool_)
                 self.game.loops.mask_rows(states, self.players[rows], masks)
                 learner |= (to_move == SIMULTANEOUS) & masks.any(axis=1)
@@ -554,12 +563,12 @@ class PlayerGames:
         others = players != self.players[games]
         games, players = games[others], players[others]
         keys = self._others[games, players]
-        for key in np.unique(keys):
+        for key in self._opponents.among(keys):
             mine = keys == key
             at, by = games[mine], players[mine]
-            states, seeds = self.batch.states[at], self.batch.episode_seeds[at]
+            states, seeds = self.batch.states.take(at), self.batch.episode_seeds[at]
             view = View.unchecked(self.game, states, by, seeds, **self._memory.of(at, by), copy=False)
-            joint[at, by] = legal_actions(self._opponents[int(key)], view, "the opponent")
+            joint[at, by] = legal_actions(self._opponents[key], view, "the opponent")
         self._memory.note(rows, self.batch.states, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
 

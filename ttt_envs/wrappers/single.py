@@ -115,7 +115,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
             self._games.reply_one(action, self._legal[None], looks)
             (seen,) = looks
         else:
-            self._games.play_one(action)
+            seen = self._games.play_one(action, self._legal)
         observation, info = self._look() if seen is None else self._told(seen)
         if offences:
             info["illegal_action"] = action

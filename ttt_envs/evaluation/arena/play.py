@@ -332,7 +332,11 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         offenders: dict[int, list[int]] = {}
         at, by = acting_players(game, states, rows)
         failed: list[tuple[int, int, int, Fault]] = []
-        shown = memory.watched(rows, states[rows], seeds[rows], seats[rows], watchers) if memory.looks(watchers) else ()
+        shown = (
+            memory.watched(rows, states.take(rows), seeds[rows], seats[rows], watchers)
+            if memory.looks(watchers)
+            else ()
+        )
         for a, view, where in shown:
             started = time.perf_counter()
             fault = _looked(agents[a], view, strict)
@@ -342,7 +346,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         for a in np.unique(seats[at, by]):
             mine = seats[at, by] == a
             known = memory.of(at[mine], by[mine])
-            view = View.unchecked(game, states[at[mine]], by[mine], seeds[at[mine]], **known, copy=False)
+            view = View.unchecked(game, states.take(at[mine]), by[mine], seeds[at[mine]], **known, copy=False)
             started = time.perf_counter()
             joint[at[mine], by[mine]], faults = ask(agents[a], view, strict=strict)
             took = time.perf_counter() - started
