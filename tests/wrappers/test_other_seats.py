@@ -167,11 +167,11 @@ def test_masks_are_computed_once_a_step(monkeypatch):
     """What the policy is given is what its answer is checked by."""
     vector = ttt_envs.make_vec(SUPER, 8, opponent="greedy")  # against `random` they come with the step
     observations, _ = vector.reset(seed=0)
-    calls, masks = [], Batch.masks
-    monkeypatch.setattr(Batch, "masks", lambda self, *given: (calls.append(1), masks(self, *given))[1])
+    calls, share = [], Batch.share
+    monkeypatch.setattr(Batch, "share", lambda self, loop, *arrays: (calls.append(loop), share(self, loop, *arrays))[1])
     for step in range(40):
         observations, *_ = vector.step(observations["action_mask"].argmax(axis=1))
-        assert len(calls) == step + 1
+        assert calls.count(vector.game.loops.mask_rows) == step + 1
     observations["action_mask"][:] = 1  # what a user does to a mask does not change what is legal
     _, rewards, done, *_ = vector.step(np.array([80] * 8))
     assert done.any()
