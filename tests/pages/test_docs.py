@@ -152,7 +152,13 @@ for name, block in json.loads(sys.stdin.read()):
 
 @pytest.mark.parametrize("pages", _groups(_by_page("console")))
 def test_console_blocks(pages: dict[str, str], tmp_path: Path) -> None:
-    blocks = [(name, [shlex.split(line) for line in commands.splitlines()]) for name, commands in pages.items()]
+    seen: set[str] = set()
+    blocks = []
+    for name, text in pages.items():
+        # A command that neither writes nor reads a folder does the same on each page.
+        lines = [line for line in text.splitlines() if line not in seen or re.search(r"runs|--out", line)]
+        seen.update(lines)
+        blocks.append((name, [shlex.split(line) for line in lines]))
     for name, commands in blocks:
         assert {words[0] for words in commands} <= {"python", "ttt"}, f"{name}: commands are of python and ttt"
         words = [word for command in commands for word in command]

@@ -18,10 +18,11 @@ from ttt_envs.learning.metrics import read_metrics
 from ttt_envs.learning.settings import Settings
 from ttt_envs.storage.files import locked_folder
 from ttt_envs.studies import grid, statistics
-from ttt_envs.studies.grid import QUICK, plan_of, read_plan
+from ttt_envs.studies.grid import plan_of, read_plan
 from ttt_envs.studies.page import FILES, write_page
 from ttt_envs.studies.tasks import task_of, tasks
 
+QUICK = {**grid.QUICK, "steps": 1500}
 ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "measurements": 1, "methods": {"mmd": {"num_envs": 32}}}
 
 
@@ -38,6 +39,7 @@ class Here(Executor):
 def quick(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("study") / "quick"
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grid, "QUICK", QUICK)
         patch.setattr(grid, "ProcessPoolExecutor", lambda *given, **named: Here())
         assert cli.main(["study", "--quick", "--out", str(out), "--workers", "2"]) == 0
     return out
@@ -56,13 +58,14 @@ def test_quick_ends_in_a_page(quick):
     (first,) = [r for r in rows if (r["task"], r["method"], r["run"], r["steps"]) == ("match-tiny", "mmd", "0", "0")]
     assert float(first["score"]) == pytest.approx(0, abs=0.01), "an untrained policy is nearly the random one"
     assert float(first["processor_seconds"]) == 0
-    last = [row for row in rows if int(row["steps"]) >= 6000]
+    last = [row for row in rows if int(row["steps"]) >= QUICK["steps"]]
     assert len(last) == 12
     assert all(0 < float(row["processor_seconds"]) < 100 for row in last)
     assert {run["task"] for run in json.loads((quick / "study.json").read_text())["runs"]} == set(QUICK["tasks"])
 
 
 def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
+    monkeypatch.setattr(grid, "QUICK", QUICK)
     before = {path: path.stat().st_mtime_ns for path in quick.glob("runs/*/*/*/network.safetensors")}
     assert len(before) == 12
     assert cli.main(["study", "--quick", "--out", str(quick)]) == 0
