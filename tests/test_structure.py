@@ -206,7 +206,7 @@ EXTRAS = {
     "textarena": {"ttt_envs.integrations.textarena"},
     "anyio": {"ttt_envs.agents.external.llm"},
     "ray": {"ttt_envs.learning.actors", "ttt_envs.evaluation.tournaments.ray_cluster", "ttt_envs.integrations.rllib"},
-    "pyspiel": {"ttt_envs.integrations.open_spiel", "tools"},
+    "pyspiel": {"ttt_envs.agents.external.open_spiel", "ttt_envs.integrations.open_spiel", "tools"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
     "imageio_ffmpeg": {"ttt_envs.drawing"},
@@ -307,8 +307,8 @@ def test_a_game_s_folder_is_like_the_others(game_id):
         "manual.py",
         "validity.py",
     }
-    # Patterns are for n-tuple networks, where somebody has thought of some.
-    assert files - {"patterns.py"} == usual
+    # Patterns are for n-tuple networks, where somebody has thought of some; and some games are OpenSpiel's, too.
+    assert files - {"patterns.py", "open_spiel.py"} == usual
     assert ("patterns.py" in files) == (ttt_envs.load(game_id).patterns is not None)
     assert ttt_envs.load(game_id).id == game_id
 

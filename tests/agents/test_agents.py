@@ -201,7 +201,7 @@ def test_own_view_is_not_changed(spec: str) -> None:
             "mtcs",
             "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, alphabeta, "
             "expectimax, oracle, mixed, rounds, trained, network, lookahead, guided, tabular, solved, program, "
-            "isolated, llm, human",
+            "isolated, llm, open_spiel, human",
         ),
         ("", "unknown agent ''"),
         (

@@ -163,7 +163,8 @@ def test_every_agent_states_what_it_reaches():
         }
         assert texts - {"which" if name == "trained" else ""} == set(reaches), name
         stated.add(name)
-    assert stated == {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[11:17])}
+    played = {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[11:17])}
+    assert stated == played | {"open_spiel"}  # that needs an extra, which may not be there to be played
 
 
 def test_a_class_does_not_inherit_that_it_is_harmless(monkeypatch):

@@ -68,6 +68,7 @@ AGENTS: dict[str, str] = {
     "program": "ttt_envs.agents.external.program:Program",
     "isolated": "ttt_envs.agents.external.isolated:Isolated",
     "llm": "ttt_envs.agents.external.llm:LanguageModel",
+    "open_spiel": "ttt_envs.agents.external.open_spiel:OpenSpiel",
     "human": "ttt_envs.agents.human:Human",
 }
 

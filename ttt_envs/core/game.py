@@ -12,6 +12,7 @@ import numpy as np
 
 from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, check_history, describe, planes_of, with_history
 from ttt_envs.core.chance import chance_of
+from ttt_envs.core.counterpart import Counterpart
 from ttt_envs.core.cursor import State, start
 from ttt_envs.core.faces import Faces
 from ttt_envs.core.illegal import check_actions, refusal
@@ -50,6 +51,7 @@ class Extras:
         round_rewards: (states (n,), out float32 (n, players)): in a match, fills what the rounds so far would have paid
             as games by themselves, added up; environments tell it as `info["round_reward"]`, at every step, so that it
             should be compiled. None where a game is no match.
+        counterpart: the same game in OpenSpiel; None where OpenSpiel has none with these rules.
     """
 
     symmetries: Callable[[], Sequence[Symmetry]] = tuple
@@ -58,6 +60,7 @@ class Extras:
     solve_commands: Callable[[], Mapping[str, type[SolveCommand]]] = dict
     current_round: Callable[[np.ndarray], tuple["Game", np.ndarray, np.ndarray]] | None = None
     round_rewards: Callable[[np.ndarray, np.ndarray], None] | None = None
+    counterpart: Counterpart | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -9,10 +9,14 @@ from the root through the tree, adds one node, and plays on at random to the end
   resulting position decides where in the tree it goes on. The tree holds no states, but recognises a position by a
   digest of its record, whatever actions led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
   in Monte Carlo tree search", IEEE CIG 2008.
+- Proofs, if asked for, in games of two sides without chance: an action that ends the game has its value for good, and
+  so has one after which every answer loses, or one that allows an answer that wins. MCTS-Solver: Winands, Björnsson and
+  Saito, "Monte-Carlo tree search solver", CG 2008. A proved win is a value of infinity, a proved loss one of minus
+  infinity: UCB1 then takes the first and leaves the second alone, and what is added changes neither.
 
 `playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step`, `resample` and
 `drawn` stand for what `core.loops.kernels_of` names, and `arrive` for `follow` or `recognise`. Another search may have
-another `best_child` and another `arrive`.
+another `best_child`, `arrive` and `settle`.
 """
 
 # ruff: noqa: F821
@@ -27,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, by_round, kept, uniform
+from ttt_envs.agents.base import Agent, best_of, by_round, kept, uniform
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
@@ -71,7 +75,10 @@ _CHUNK = 64
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """The action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried."""
+    """The action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried.
+
+    -1 if all of them are proved to lose.
+    """
     missing = 0
     for action in range(legal.shape[0]):
         missing += legal[action]
@@ -84,7 +91,7 @@ def best_child(tree, place, legal, exploration):
     if missing > 0:
         return 0
     spread = exploration * math.sqrt(math.log(visits))
-    best, highest = 0, -1.0
+    best, highest = -1, -1.0
     child = tree[place]["child"]
     while child:
         bound = tree[child]["value"] / tree[child]["visits"] + spread / math.sqrt(tree[child]["visits"])
@@ -112,6 +119,32 @@ def back_up(tree, node, rewards, sides):
         tree[node]["value"] += 0.5 + 0.5 * sides[mover] * rewards[mover]
         node = tree[node]["parent"]
     tree[0]["visits"] += 1
+
+
+@jit.kernel
+def settle(state, tree, node, grown):
+    """Look at the end of a simulation's way through the tree, before its playout: nothing is done without proofs."""
+
+
+@jit.kernel
+def prove(state, tree, node, grown):
+    """Keep what the end of a simulation's way through the tree proves of the last action, and of the one before it.
+
+    A way that ends in a game that goes on, and adds no node, ends where all actions are proved to lose: the simulation
+    is over there, and the last mover has won. What this means for actions further up is found when they are next taken.
+    """
+    if node == 0:
+        return  # all actions at the root lose
+    mover = tree[node]["mover"]
+    if not (grown or state["done"]):
+        state["done"] = True
+        state["rewards"][:] = -1
+        state["rewards"][mover] = 1
+    if state["done"] and state["rewards"][mover] != 0:
+        tree[node]["value"] = math.copysign(math.inf, state["rewards"][mover])
+        before = tree[node]["parent"]
+        if state["rewards"][mover] > 0 and before:
+            tree[before]["value"] = math.inf if tree[before]["mover"] == mover else -math.inf
 
 
 @jit.kernel
@@ -203,6 +236,8 @@ def simulate(root, seed, tree, index, scratch):
             legal_mask(state, mover, legal)
             share = _BELOW_ROOT if place and index.shape[0] else 1.0
             child = best_child(tree, place, legal, share * exploration)
+            if child < 0:
+                break
             if child == 0:
                 grown = True
                 keep_untried(tree, place, legal)
@@ -217,6 +252,7 @@ def simulate(root, seed, tree, index, scratch):
             step(state, joint)
             if not (grown or state["done"]):
                 place = arrive(state, tree, index, node, memory)
+        settle(state, tree, node, grown)
         playout(state, joint, legal, tree[0]["action"])
         back_up(tree, node, state["rewards"], sides)
 
@@ -237,20 +273,22 @@ def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> n
 
     Visits and sums of values are float64 (n, num_actions).
     """
-    best = masks & (visits == visits.max(axis=1, keepdims=True))
+    counted = np.where(masks, visits, -1)
+    best = masks & (counted == counted.max(axis=1, keepdims=True))
     means = np.where(best, values / np.maximum(visits, 1), -1)
     return np.asarray(best & (means == means.max(axis=1, keepdims=True)))
 
 
 @cache
-def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
-    """`simulate` for one game's rules, with or without chance."""
+def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable[..., Any]:
+    """`simulate` for one game's rules, with or without chance, with or without proofs."""
     bound = kernels_of(kernels)
     return jit.specialise(
         simulate,
         **bound,
         playout=jit.specialise(playout, **bound),
         arrive=recognise if chance else follow,
+        settle=prove if proofs else settle,
     )
 
 
@@ -275,6 +313,7 @@ class MCTS(Agent):
         exploration: float = 1.4,
         threads: int = 1,
         playout_plies: int | None = None,
+        proofs: bool = False,
     ) -> None:
         """Set up a search of a fixed size, or of a fixed time.
 
@@ -286,6 +325,8 @@ class MCTS(Agent):
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
             playout_plies: plies after which a playout ends as a draw; None plays on to the end. Where random games are
                 long, a short playout takes less time, and counts what is near.
+            proofs: keep wins and losses that are proved in the tree, play a proved win, and no proved loss where there
+                is a choice. Only in games of two players, without chance.
         """
         within(1, MOST_SIMULATIONS, simulations=simulations)
         within(1, 1024, threads=threads)
@@ -299,6 +340,16 @@ class MCTS(Agent):
         self.exploration = exploration
         self.threads = threads
         self.playout_plies = playout_plies
+        self.proofs = proofs
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError, naming the reason, if the agent cannot play `game`."""
+        super().check(game)
+        if self.proofs and (game.num_players != 2 or game.chance == "play"):
+            raise ValueError(
+                f"agent {self.name}: proofs=true is for games of two players in which nothing is left to chance after "
+                f"the start; {game} does not fit"
+            )
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the probabilities of `act`'s answers, for one tree; for visits see `search`.
@@ -310,10 +361,11 @@ class MCTS(Agent):
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
 
-        A forced action is not searched, and has one visit. In a match the values are those of the round.
+        A forced action is not searched, and has one visit. In a match the values are those of the round. A win that is
+        proved counts as if all visits had been won, a loss as if all had been lost.
         """
         results = self._results(view)
-        return results[:, 0], results[:, 1]
+        return results[:, 0], np.clip(results[:, 1], 0.0, results[:, 0])
 
     def action_values(self, view: View) -> np.ndarray:
         """The mean reward of the simulations that began with each action: float64 (n, num_actions).
@@ -329,8 +381,10 @@ class MCTS(Agent):
         return np.where(searched, means / sizes[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """The policy that follows from the results of `_read`."""
-        return uniform(most_visited(masks, results[:, 0], results[:, 1]))
+        """The policy that follows from the results of `_read`: proved wins before all others, proved losses last."""
+        visits, values = results[:, 0], results[:, 1]
+        proved = np.where(np.isinf(values), np.sign(values), 0.0)
+        return uniform(most_visited(best_of(proved, masks), visits, np.clip(values, 0.0, visits)))
 
     @kept
     def _results(self, view: View) -> np.ndarray:
@@ -379,12 +433,12 @@ class MCTS(Agent):
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         """`simulate`, compiled for a game."""
-        return kernel_for(game.kernels, game.stochastic)
+        return kernel_for(game.kernels, game.stochastic and not self.proofs, self.proofs)
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A tree of a given size, the index of its positions, and the memory that `arrive` reads; see `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
-        return np.zeros(size, NODE), np.zeros(size if game.stochastic else 0, INDEX), position
+        return np.zeros(size, NODE), np.zeros(size if game.stochastic and not self.proofs else 0, INDEX), position
 
     def _plant(self, tree: np.ndarray, player: int) -> None:
         """Prepare a tree of zeros for the player who searches."""

@@ -25,6 +25,7 @@ from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.super_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.super_tic_tac_toe.lessons import LESSONS
+from ttt_envs.games.super_tic_tac_toe.open_spiel import COUNTERPART
 from ttt_envs.games.super_tic_tac_toe.tips import tips
 
 ID = "super_tic_tac_toe"
@@ -101,6 +102,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
             oracle=partial(_oracle, options),
             patterns=_patterns,
             symmetries=lambda: tuple(symmetry.symmetries()),
+            counterpart=COUNTERPART if (first_move, won_boards) == ("anywhere", "closed") else None,
         ),
     )
 
