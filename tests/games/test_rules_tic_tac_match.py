@@ -302,6 +302,35 @@ def test_a_card_shares_exactly_one_thing_with_the_one_under_it():
     assert legal_names(TWO, text) == expected
 
 
+def test_the_first_card_of_a_double_play_leaves_a_second_one_or_ends_the_game():
+    """On boards of few kinds, where few cards fit, as by trying each first card and each second one."""
+
+    def fits(kind, top):
+        return top == rules.NOTHING or (kind // 2 == top // 2) != (kind % 2 == top % 2)
+
+    def second_or_line(top, hand, kind, cell):
+        after = [kind if c == cell else top[c] for c in range(9)]
+        left = [k for k in range(8) if hand[k] > (k == kind)]
+        return any(fits(k, t) for k in left for t in after) or any(
+            cell in row and all(after[c] == kind for c in row) for row in ROWS
+        )
+
+    generator, state, seen = np.random.default_rng(0), Batch(TWO, 1).states[0], Counter()
+    for _ in range(400):
+        state["top"] = generator.choice(generator.integers(rules.NOTHING, 8, 3), 9, p=(0.8, 0.1, 0.1))
+        hand = np.zeros(11, np.int8)
+        hand[generator.integers(0, 8, 2)] = generator.integers(1, 3)
+        top, board = state["top"].tolist(), rules.read_board(state)
+        cards = rules.laid(board, rules.held(hand))
+        first = [(k, c) for k in range(8) for c in range(9) if hand[k] and fits(k, top[c])]
+        wanted = [9 * k + c for k, c in first if second_or_line(top, hand, k, c)]
+        halves = [int(rules.going_on(board, hand, cards[half], 4 * half)) for half in range(2)]
+        assert [a for a in range(72) if halves[a // 36] >> a % 36 & 1] == wanted, (top, hand)
+        assert rules.can_begin_double(board, hand) == bool(wanted), (top, hand)
+        seen["none" if not wanted else "all" if len(wanted) == len(first) else "some"] += 1
+    assert min(seen["none"], seen["some"], seen["all"]) > 5, seen
+
+
 def test_a_double_play_needs_two_cards():
     """Or one that ends the game: then that one must be played, and where it does."""
     game = ttt_envs.load(ID, hand_size=2)

@@ -503,7 +503,7 @@ class Batch:
         return Anew(self._key, self.game.prototype)
 
     def _running(self) -> Episodes:
-        return Episodes(self._rows.astype(np.uint64), self._episodes, self._episode_seeds)
+        return Episodes(self._rows.view(np.uint64), self._episodes, self._episode_seeds)
 
     def _number_ended(self) -> None:
         """Games that have ended in a compiled loop have begun new episodes there, with `auto_reset`."""

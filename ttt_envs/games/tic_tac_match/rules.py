@@ -20,7 +20,7 @@ from ttt_envs.core.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import lowest_bit, where_above, where_equal, write_set
+from ttt_envs.core.words import where_above, where_equal, write_set
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
@@ -40,6 +40,14 @@ _HALF_OF_KINDS = 2**HALF - 1
 #: EVERYWHERE[kinds]: a set of kinds of one half, on all cells.
 EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
+)
+
+#: FITTING_ON[kind]: the kinds of cards that may be laid on one of this kind, as a set.
+FITTING_ON = np.array(
+    [
+        sum(1 << k for k in range(SYMBOL_KINDS) if (k // 2 == kind // 2) != (k % 2 == kind % 2))
+        for kind in range(SYMBOL_KINDS)
+    ]
 )
 
 #: GAPS[cells]: the cells on which a third card completes a line, if two of its kind or more lie on `cells`.
@@ -144,7 +152,7 @@ def reset(state, seed):
     for player in range(players):
         state["identity"][player] = card % 2 if state["team_of"][player] == 0 else 1 - card % 2
     state["to_move"] = 1
-    begin_turn(state)
+    begin_turn(state, read_board(state))
 
 
 @kernel
@@ -166,6 +174,7 @@ def step(state, actions):
         if lay(state, board, player, action):
             end_game(state, action // CELLS % 2)
             return
+        board = board_with(board, action // CELLS, action % CELLS)
     elif action == CELLS * flip:
         spend(state, player, flip)
         for each in range(players):
@@ -184,7 +193,7 @@ def step(state, actions):
             ahead = action - CELLS * flip
             exchange_hand(state, (player + ahead) % players)
         state["to_move"] = (player + ahead) % players
-        begin_turn(state)
+        begin_turn(state, board)
 
 
 @kernel
@@ -246,14 +255,14 @@ def exchange_hand(state, player):
 
 
 @kernel
-def begin_turn(state):
+def begin_turn(state, board):
     """Exchange the hand of a player who can play nothing, until something can be played."""
     player = np.int64(state["to_move"])
     for _ in range(MOST_EXCHANGES):
-        if can_play(state, player):
+        if can_play(state, board, player):
             return
         exchange_hand(state, player)
-    if not can_play(state, player):
+    if not can_play(state, board, player):
         end_game(state, NOTHING)
 
 
@@ -339,9 +348,9 @@ def may_flip(state, board, hand):
 
 @kernel
 @allocates_nothing
-def can_play(state, player):
+def can_play(state, board, player):
     """Whether the player has any legal play."""
-    board, hand, flip = read_board(state), state["hand"][player], flip_of(state)
+    hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] == 2:
         return can_begin_double(board, hand)
     # A Double Play can be played only if another card could be played by itself.
@@ -399,13 +408,26 @@ def going_on(board, hand, cards, first):
     """
     if hand[hand.shape[0] - 3] > 0:
         return cards
-    going, left, kinds = np.int64(0), cards, held(hand)
-    while left != 0:
-        k = np.int64(lowest_bit(left))
-        kind, cell, left = first + k // CELLS, k % CELLS, left & (left - 1)
-        second = can_lay(board_with(board, kind, cell), kinds ^ np.int64(hand[kind] == 1) << kind)
-        going |= np.int64(second or completes_line(board, kind, cell)) << k
-    return going
+    going, kinds = np.int64(0), held(hand)
+    for k in range(HALF):
+        if cards >> CELLS * k & ALL_CELLS != 0:
+            kind = first + k
+            second = leaving(board, kinds ^ np.int64(hand[kind] == 1) << kind, kind)
+            going |= (second | GAPS[of_kind(board, kind)]) << CELLS * k
+    return going & cards
+
+
+@kernel
+@allocates_nothing
+def leaving(board, kinds, kind):
+    """The cells on which a first card of this kind leaves a place for a second one, of a set of kinds.
+
+    The second may be laid on the first, or on another cell.
+    """
+    cells = of_any_kind(laid(board, kinds))
+    if FITTING_ON[kind] & kinds != 0 or cells & (cells - 1) != 0:
+        return np.int64(ALL_CELLS)
+    return ALL_CELLS & ~cells if cells != 0 else np.int64(0)
 
 
 # --- the board as sets of cells ---
@@ -491,7 +513,7 @@ def resample(state, player, seed):
             put_back(state, other)
     if mover != player and not state["done"]:
         deal(state, mover, sizes[mover])
-        while not can_play(state, mover):
+        while not can_play(state, read_board(state), mover):
             put_back(state, mover)
             deal(state, mover, sizes[mover])
         sizes[mover] = 0

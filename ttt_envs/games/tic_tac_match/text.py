@@ -288,7 +288,7 @@ def _read_turn(line: str, state: Any) -> None:
         raise ValueError(f"the hands must hold {wanted} cards, not {held}")
     if not state["pile"].any():
         raise ValueError("the pile is never empty: the discards and the covered cards would be the new one")
-    if not can_play(state, state["to_move"]):
+    if not can_play(state, read_board(state), state["to_move"]):
         raise ValueError(f"seat {state['to_move']} has no legal play, and would have exchanged the hand")
 
 
@@ -299,7 +299,9 @@ def _read_end(line: str, state: Any, lines: list[int]) -> None:
     if lines:
         won = state["identity"] == lines[0] % 2
         state["rewards"] = np.where(won, 1 / won.sum(), -1 / (~won).sum())
-    elif state["turn"] < state["max_turns"] and all(can_play(state, player) for player in range(len(state["hand"]))):
+    elif state["turn"] < state["max_turns"] and all(
+        can_play(state, read_board(state), player) for player in range(len(state["hand"]))
+    ):
         raise ValueError("it is over, but there is no line, the turns are not used up, and everybody can play")
     if line not in (headline(state), headline(state, how=False)):
         raise ValueError(f"the first line must be {headline(state)!r}, as the board has it")
