@@ -95,9 +95,9 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self._rows[:] = False
             self._deads_step_first()
             return
-        player, row = (self._acting & -self._acting).bit_length() - 1, 0
-        if self.game.simultaneous:
-            row, self._legal = player, self._rows[player]
+        player = (self._acting & -self._acting).bit_length() - 1
+        row = player if self.game.simultaneous else 0
+        self._legal = self._rows[row]  # anew each time: a copied environment has two arrays in the place of one
         self.agent_selection = name = self.possible_agents[player]
         self._info, seen = self._told(name, self._legal), self._looked[row]
         self._ready = self._with_past(player, seen) if self._history else seen
