@@ -210,7 +210,12 @@ EXTRAS = {
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
     "imageio_ffmpeg": {"ttt_envs.drawing"},
-    "pyarrow": {"ttt_envs.evaluation.records.dataset", "ttt_envs.evaluation.solved.dataset", "training.from_dataset"},
+    "pyarrow": {
+        "ttt_envs.evaluation.records.dataset",
+        "ttt_envs.evaluation.solved.dataset",
+        "training.from_dataset",
+        "tools.samples",
+    },
     "minari": {"ttt_envs.evaluation.records.dataset"},
     "starlette": {"ttt_envs.web"},
     "anywidget": {"ttt_envs.web.notebook"},

@@ -17,6 +17,8 @@ from ttt_envs.games import MAKERS, environments
 from ttt_envs.storage.outside import brief
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
+    from importlib.resources.abc import Traversable
+
     import numpy as np
 
     from ttt_envs.core.game import Game
@@ -163,12 +165,18 @@ def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     In an entry "options" the options of the game are parsed, as on a command line. An entry "game" names another game
     of the same folder.
     """
-    for game_id, place in GAMES.items():
-        module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
-        if module.endswith(f".{game_id}") and (path := resources.files(module).joinpath(file)).is_file():
+    for game_id in GAMES:
+        if (folder := folder_of(game_id)) and (path := folder.joinpath(file)).is_file():
             for name, facts in tomllib.loads(path.read_text(encoding="utf-8")).items():
                 game, texts = facts.pop("game", game_id), [f"{k}={v}" for k, v in facts.get("options", {}).items()]
                 yield game, name, {**facts, "options": parse_options(game, texts)}
+
+
+def folder_of(game_id: str) -> "Traversable | None":
+    """The folder of a built-in game, with its data; None for other games, and for variants in another game's folder."""
+    place = GAMES[game_id]
+    module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
+    return resources.files(module) if module.endswith(f".{game_id}") else None
 
 
 def options_of(game_id: str) -> list[Parameter]:

@@ -8,12 +8,15 @@ import pytest
 from ruamel.yaml import YAML
 
 from ttt_envs import cli
+from ttt_envs.core.prompts import prompt
+from ttt_envs.core.view import View
 from ttt_envs.evaluation.judging import oracle_of
 from ttt_envs.evaluation.solved import dataset
 from ttt_envs.evaluation.solved.questions import question_sets
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
+samples = pytest.importorskip("tools.samples")
 
 SETS = ("dice-round", "match-small", "super")
 
@@ -61,6 +64,43 @@ def test_values_and_best_play_are_the_oracles(folder: Path) -> None:
     assert (values[np.arange(len(values)), found["best_action"]] >= np.nanmax(values, axis=1) - 1e-5).all()
     assert not np.stack(found["estimated"]).any()
     assert all("YOUR LEGAL ACTIONS" in text for text in found["text"])
+
+
+@pytest.mark.parametrize("name", list(dataset.solved_sets()))
+def test_the_package_has_a_sample_of_each_set(name: str) -> None:
+    each, found = dataset.set_of(name), dataset.load_solved(name)
+    game, n = each.load(), len(found["split"])
+    assert list(found) == [*dataset.COLUMNS, "split"]
+    assert {len(column) for column in found.values()} == {n}
+    assert dict(zip(*np.unique(found["split"], return_counts=True), strict=True)) == {
+        split: 25 * share for split, share in dataset.SPLITS.items()
+    }
+    states, players = np.concatenate([game.parse_state(text) for text in found["state"]]), found["player"].astype(int)
+    np.testing.assert_array_equal(found["observation"], game.observations(states, players))
+    np.testing.assert_array_equal(found["action_mask"], game.masks(states, players))
+    view = View(game, states, players, np.zeros(n, np.uint64))
+    assert found["text"].tolist() == [prompt(view, k, rules=False) for k in range(n)]
+    values, policy = found["action_values"], found["policy"]
+    np.testing.assert_allclose(policy.sum(axis=1), 1, atol=1e-5)
+    assert (policy[np.arange(n), found["best_action"]] >= policy.max(axis=1)).all()
+    if each.values == "oracle":
+        np.testing.assert_allclose(values, oracle_of(game).action_values(states, players), atol=1e-5)
+        np.testing.assert_allclose(found["value"], np.nanmax(values, axis=1), atol=1e-5)
+    known = np.isin(found["split"], ["train", "validation"])
+    split = dataset.splits_of(game, found["observation"])
+    assert (split == found["split"])[known].all(), "those of the test split may be questions"
+
+
+def test_a_sample_has_the_first_rows_of_each_split(folder: Path) -> None:
+    found, rows = samples.sample(folder / "dice-round", 50), rows_of(folder, "dice-round")
+    expected = pd.concat([rows[rows["split"] == split].head(5 * share) for split, share in dataset.SPLITS.items()])
+    for name, column in found.items():
+        np.testing.assert_array_equal(column, np.stack(expected[name]))
+
+
+def test_a_sample_of_no_set() -> None:
+    with pytest.raises(ValueError, match="unknown set of solved positions"):
+        dataset.load_solved("dice")
 
 
 def test_an_equilibrium_loses_nothing_against_itself(folder: Path) -> None:

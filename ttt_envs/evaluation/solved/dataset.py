@@ -40,12 +40,13 @@ from ttt_envs.evaluation.solved.positions import draw_positions, sample_position
 from ttt_envs.evaluation.solved.questions import question_sets
 from ttt_envs.evaluation.solved.sets import PositionSet, named
 from ttt_envs.evaluation.thoughts import weigh_all
+from ttt_envs.registry import folder_of
 from ttt_envs.storage.files import new_folder, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["build"]
+__all__ = ["build", "load_solved"]
 
 #: The version of the columns, which a file's metadata has as `ttt-envs solved`.
 VERSION = 1
@@ -149,6 +150,23 @@ def overview() -> Table:
     ]
     note = "`ttt dataset --sets NAME --out FOLDER` builds one; positions that are seen alike count once."
     return Table("Solved positions", ["positions of", "set", "drawn", "values", "licence", "version"], rows, note)
+
+
+def load_solved(name: str) -> dict[str, np.ndarray]:
+    """Load the sample of a set of solved positions that comes with the package; it needs NumPy alone.
+
+    Returns the columns as arrays (n, ...), some 250 positions, and as `split` the split of the whole set in which each
+    of them is. `docs/dataset.md` describes the columns. Raises ValueError, with the known names, for an unknown set.
+    """
+    folder = folder_of(set_of(name).game)
+    assert folder is not None
+    with folder.joinpath(sample_file(name)).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def sample_file(name: str) -> str:
+    """The name of the file with the sample of a set, in its game's folder."""
+    return f"{name}.npz"
 
 
 # --- positions and their best play ---
