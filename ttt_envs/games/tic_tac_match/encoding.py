@@ -70,7 +70,7 @@ def observe(state, player, out):
 @kernel
 def show_board(state, player, out):
     """The top cards; and those that would complete a line, first for the observer's side, then for the other one."""
-    board, own, symbols = read_board(state), state["identity"][player], flip_of(state)
+    board, own, symbols = read_board(state), np.int64(state["identity"][player]), flip_of(state)
     fits, mine = fitting(board), XS << CELLS * own
     for half in range(2):
         at, size = IN_HALF * half, CELLS * min(max(symbols - HALF * half, 0), HALF)
