@@ -73,7 +73,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
         A mask is copied: what a user does to it does not change what is legal.
         """
-        own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask.astype(np.int8)
+        own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask.astype("b")  # quicker than by the type
         if not self._pay.has_rounds:
             return {"action_mask": own}
         player = self._number[name]
@@ -151,7 +151,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         legal = self._legal[action]
         if not legal and self.illegal == "raise":
             raise IllegalAction(explain(self.game, name, action, self._legal))
-        before = self._pay.before(self._states)
+        before = self._pay.before(self._states) if self._pay.by_step else None
         self._cumulative_rewards[name] = 0.0
         if self._pay.has_rounds:
             self._rounds_told[player] = self._rounds[player]
@@ -166,15 +166,11 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             if self._acting:
                 self._select(np.zeros(len(self._committed), np.float32) if self._pay.by_step else None, played=False)
             else:
-                self._play(before)
+                self._acting, self._looked = self._turn(self._committed, self._rows, play=True)
+                self._committed.fill(-1)
+                self._select(self._paid(before) if self._pay.by_step or not self._acting else None, played=True)
         if self.render_mode == "human":
             self.render()
-
-    def _play(self, before: np.ndarray | None) -> None:
-        """Play what all have chosen, and select the next; `before` is from `Pay.before`."""
-        self._acting, self._looked = self._turn(self._committed, self._rows, play=True)
-        self._committed[:] = -1
-        self._select(self._paid(before) if self._pay.by_step or not self._acting else None, played=True)
 
     def _mask_of(self, player: int) -> np.ndarray:
         acts = player == self._number[self.agent_selection] and not self._states["done"][0]
