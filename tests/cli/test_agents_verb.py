@@ -102,6 +102,17 @@ def test_agents_lists_all_with_what_they_play(lines_of):
     assert "seconds=none (float or None)" in found["mcts"]
 
 
+def test_an_agent_whose_extra_is_missing_is_listed_and_says_so_of_the_game_that_it_plays(lines_of, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    assert main(["agents", SUPER, "--option", "won_boards=closed", "first_move=anywhere"]) == 0
+    assert "open_spiel" in entries_of(lines_of)
+    agent = agents.load("open_spiel:mcts=10")
+    with pytest.raises(ValueError, match="open_spiel"):
+        agent.check(ttt_envs.load(SUPER))
+    with pytest.raises(ImportError, match="crosscheck"):
+        agent.check(ttt_envs.load(SUPER, won_boards="closed", first_move="anywhere"))
+
+
 def test_agents_of_a_game_are_those_that_play_it(lines_of):
     assert main(["agents", "tic_tac_match"]) == 0
     found = entries_of(lines_of)

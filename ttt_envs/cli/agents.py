@@ -105,7 +105,7 @@ def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
                 agent.check(game)
         except ValueError:
             continue
-        except TableMissing:  # it would be built
+        except (TableMissing, ImportError):  # it would be built, or installed
             pass
         plays.append(game.id)
     return plays

@@ -38,28 +38,26 @@ class OpenSpiel(Agent):
             uct_c: UCT's exploration constant, for values from -1 to 1: half as much is the `exploration` of mcts.
             rollouts: random playouts that value a position.
             solve: back up results that are proved in the tree.
-
-        Raises ImportError if OpenSpiel is not installed.
         """
         within(1, MOST_SIMULATIONS, mcts=mcts)
         within(0.0, 1e6, uct_c=uct_c)
         within(1, 1_000_000, rollouts=rollouts)
-        require("crosscheck", "pyspiel")
         self.mcts, self.uct_c, self.rollouts, self.solve = mcts, uct_c, rollouts, solve
         self._histories: dict[int, list[int]] = {}
 
     def check(self, game: Game) -> None:
-        """Raise ValueError if OpenSpiel has no such game, or not with these options."""
+        """Raise ValueError if OpenSpiel has no such game, or not with these options; ImportError if it is missing."""
         super().check(game)
         if game.extras.counterpart is None:
             raise ValueError(
                 f"agent {self.name} plays only games that OpenSpiel has, with the same rules; it has none like {game}"
             )
+        require("crosscheck", "pyspiel")
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. By the view's seeds alone.
 
-        Raises ValueError as of `check`, and for a position to which no order of moves is found.
+        Raises errors as of `check`, and ValueError for a position to which no order of moves is found.
         """
         self.check(view.game)
         out, worlds = np.full(len(view), -1), view.sample_worlds()

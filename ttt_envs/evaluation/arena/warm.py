@@ -83,7 +83,7 @@ def _usual(game: Game) -> dict[str, agents.Agent | None]:
         try:
             with without_building():
                 agent.check(game)
-        except ValueError:
+        except (ValueError, ImportError):
             continue
         except TableMissing:
             usual[name] = None
