@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from small_training import GAME, LEARNERS
+from small_training import FILES, GAME, LEARNERS
 
 import ttt_envs
 from ttt_envs import agents
@@ -13,15 +13,6 @@ from ttt_envs.learning import alphazero, dqn, loop, value_learning
 from ttt_envs.learning.logs import read_log
 
 METHODS = {"alphazero": alphazero, "dqn": dqn, "value_learning": value_learning}
-FILES = {
-    "config.json",
-    "curve.csv",
-    "curve.png",
-    "log.jsonl",
-    "network.safetensors",
-    "resume.safetensors",
-    "tensorboard",
-}
 
 #: Of each method: kind of network, files beside those of all, what its log has, and agents that play its network.
 OWN = {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from small_training import DICE, EXPLOITED, GAME, SMALL_DECK, TINY, sample_view, tiny
+from small_training import DICE, EXPLOITED, FILES, GAME, SMALL_DECK, TINY, sample_view, tiny
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import ttt_envs
@@ -56,16 +56,7 @@ def tensors_of(path: Path) -> dict[str, np.ndarray]:
 
 
 def test_run_folder(run: Path) -> None:
-    assert {path.name for path in run.iterdir()} == {
-        "config.json",
-        "curve.csv",
-        "curve.png",
-        "log.jsonl",
-        "network.safetensors",
-        "resume.safetensors",
-        "snapshots",
-        "tensorboard",
-    }
+    assert {path.name for path in run.iterdir()} == FILES | {"snapshots"}
     info = load_network(run).info
     assert (info.game, info.kind, info.inputs, info.actions, info.steps) == (GAME, "policy+value", 190, 81, 512)
     steps = [int(path.stem) for path in sorted((run / "snapshots").iterdir())]

@@ -65,3 +65,15 @@ def copy_files(run: Path, folder: Path) -> Path:
     for path in run.glob("*.*"):
         (folder / path.name).write_bytes(path.read_bytes())
     return folder
+
+
+#: Files of a run's folder, whatever the method.
+FILES = {
+    "config.json",
+    "curve.csv",
+    "curve.png",
+    "log.jsonl",
+    "network.safetensors",
+    "resume.safetensors",
+    "tensorboard",
+}

@@ -51,9 +51,12 @@ _LARGEST = 8
 
 
 def _starts() -> np.ndarray:
-    """int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a set."""
+    """int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a set.
+
+    The ways lead right, down and left, down, down and right.
+    """
     starts = np.zeros((_LARGEST + 1, _LARGEST + 1, 4), np.int64)
-    for size in range(3, _LARGEST + 1):
+    for size in range(2, _LARGEST + 1):
         for length in range(2, size + 1):
             few = size - length + 1  # columns, or rows, from which one can go so far
             left = (1 << few) - 1
@@ -69,7 +72,7 @@ _STARTS = _starts()
 @kernel
 @allocates_nothing
 def has_row(cells, size, length):
-    """Whether `length` cells of a set, 2 or more, lie in a row on a square of `size` by `size`, 3 to 8.
+    """Whether `length` cells of a set, 2 or more, lie in a row on a square of `size` by `size`, 2 to 8.
 
     A set of cells is a number of which bit k says whether cell k is in it.
     """

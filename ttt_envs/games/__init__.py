@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-#: What makes environments of a game's id and arguments: "aec" and "parallel". These stand above the games, and
+#: Makers of environments from a game's id and arguments, "aec" and "parallel". These stand above the games, and
 #: `import ttt_envs` hands them in.
 MAKERS: dict[str, Callable[..., Any]] = {}
 

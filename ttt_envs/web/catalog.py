@@ -87,7 +87,7 @@ def _field(game: Game, option: Parameter) -> Field:
 
 
 def _said(option: Parameter) -> str:
-    """What an option does, to stand beside a field that shows its range and its choices."""
+    """The meaning of an option, to stand beside a field that shows its range and its choices."""
     range_or_true = r"(True|[\d,]+ to ([\d,]+|`\w+`)): "
     said = re.sub(rf"^{range_or_true}", "", option.meaning).replace("False: ", "otherwise ")
     empty = "none: " if option.annotation not in (int, int | None) else "empty: "

@@ -85,7 +85,7 @@ class Records:
         return found
 
     def _about(self, path: Path) -> dict[str, Any]:
-        """What a file holds, or what is wrong with it."""
+        """The contents of a file, or its fault."""
         try:
             games = list(islice(read(path), COUNTED + 1))
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What a set of questions and a set of solved positions have in common.
+"""Common parts of sets of questions and sets of solved positions.
 
 Each is a game with its options and a seed, in a TOML file of the game's folder, and is drawn anew from these.
 """
