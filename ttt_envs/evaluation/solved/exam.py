@@ -44,7 +44,7 @@ from ttt_envs.evaluation.solved.questions import QuestionSet, question_sets, set
 from ttt_envs.storage.files import new_folder, write_whole
 from ttt_envs.storage.rows import Rows, flat
 
-#: The opponent.
+#: The opponents of the games that a model plays.
 OPPONENTS = ("random", "greedy")
 
 #: The file of transcripts in the folder of the results.
