@@ -15,7 +15,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, own_actions
 from ttt_envs.core.looks import Anew, Episodes, Look, Told, look_at, looks_for, room_to_tell
-from ttt_envs.core.memory import Memory, observers, wants
+from ttt_envs.core.memory import Memory, among, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.threads import OneThread, Shares, part_of
@@ -372,7 +372,7 @@ class Batch:
         games, players = acting_players(self.game, self.states, np.flatnonzero(~self.states["done"]))
         for key, agent in enumerate(cast):
             mine = keys[players] == key
-            for player in np.unique(players[mine]).tolist():
+            for player in among(players[mine]):
                 rows = games[mine & (players == player)]
                 joint[rows, player] = legal_actions(agent, self.view(player, rows))
         return joint
@@ -403,7 +403,7 @@ class Batch:
                 watchers[key].observe(view)
             joint = np.full((self.n, self.game.num_players), -1)
             games, players = acting_players(self.game, self.states, rows)
-            for key in np.unique(keys[players]).tolist():
+            for key in among(keys[players]):
                 mine = keys[players] == key
                 at, by = games[mine], players[mine]
                 view = View.unchecked(self.game, self.states.take(at), by, seeds[at], **memory.of(at, by), copy=False)

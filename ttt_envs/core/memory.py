@@ -79,11 +79,16 @@ class Memory:
 
     def over(self, rows: np.ndarray, rewards: np.ndarray, keys: np.ndarray, agents: Mapping[int, Actor] | Any) -> None:
         """Tell the agents, by key, that these games are over: rewards float32 (k, players), keys int64 (k, players)."""
-        for key in np.unique(keys[keys >= 0]).tolist():
+        for key in among(keys):
             tell = getattr(agents[key], "episodes_over", None)
             if tell is not None:
                 mine = keys == key
                 tell(self.episodes[rows][mine], rewards[mine])
+
+
+def among(keys: np.ndarray) -> list[int]:
+    """The different ones of these keys, int64 (...), -1 for none; ascending."""
+    return np.unique(keys[keys >= 0]).tolist()
 
 
 def observers(agents: Mapping[int, Any]) -> dict[int, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ttt_envs.core.answers import as_actor, name_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.memory import observers
+from ttt_envs.core.memory import among, observers
 from ttt_envs.core.rng import Purpose, derive_rows
 from ttt_envs.core.view import Actor
 
@@ -112,9 +112,9 @@ class Opponents:
 
     def among(self, keys: np.ndarray) -> list[int]:
         """The keys of agents that stand among these, int64 (...), -1 for none."""
-        if len(self._agents) == 1 and keys.size:
-            return list(self._agents)
-        return [key for key in np.unique(keys).tolist() if key >= 0]
+        if len(self._agents) == 1:
+            return list(self._agents) if (keys >= 0).any() else []
+        return among(keys)
 
     def __getitem__(self, key: int) -> Actor:
         return self._agents[key]

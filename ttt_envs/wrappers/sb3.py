@@ -13,8 +13,9 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
+from ttt_envs.wrappers.learner import LooksAtGames, reset_options
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import LooksAtGames, PlayerGames, reset_options
+from ttt_envs.wrappers.self_play import PlayerGames
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")

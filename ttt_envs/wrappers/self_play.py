@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch, acting_players
@@ -12,7 +11,7 @@ from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.memory import Memory
-from ttt_envs.core.options import choice, unknown
+from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View
@@ -28,7 +27,6 @@ from ttt_envs.wrappers.common import (
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.pay import Pay, RewardFunction
 
-RESET_OPTIONS = ("player", "opponent")
 #: When a game that has ended starts anew.
 Autoreset = Literal["same_step", "next_step", "disabled"]
 
@@ -105,10 +103,6 @@ class PlayerGames:
         self.players = np.zeros(self.n, np.int64)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
-        # The only game: room for what players may do, see `loops.move_one`, and its set of who acts, None if not known.
-        self._rows_of_one = np.zeros((game.num_players if game.simultaneous else 1, game.num_actions), np.bool_)
-        self._acting: int | None = None
-        self._joint = np.full((1, game.num_players), -1)
         self._masks: np.ndarray | None = None
         self._seen: np.ndarray | None = None  # observations, made in one call with the masks
         self._asked = np.ones(self.n, np.bool_)  # games with others who do not draw uniformly
@@ -288,7 +282,6 @@ class PlayerGames:
         self.rewards = np.zeros(self.n, np.float32)
         self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
         self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
-        self._acting = None
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -401,7 +394,7 @@ class PlayerGames:
             forfeit(self.game, self.batch.states, i, [int(self.players[i])])
             offences.append((i, int(checked[i])))
 
-        self._masks = self._seen = self._acting = None
+        self._masks = self._seen = None
         joint = np.full((self.n, self.game.num_players), -1)
         joint[self._rows, self.players] = checked
         if self.at_random:
@@ -463,69 +456,6 @@ class PlayerGames:
             "reset(options={'reset_mask': terminated | truncated}), before step()"
         )
 
-    def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
-        """`step` with a legal action in the only game: without arrays that hold one number.
-
-        Where the learner is to act again, `legal` bool (num_actions,) is filled with what they may do, and they see
-        what is returned, int8 (observation size,); None if the game is over.
-        """
-        states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
-        keys, move = self._others[0].tolist(), self.game.loops.move_one
-        self._masks = self._seen = None
-        before = self._pay.before(states)
-        (joint,) = self._joint
-        joint[:] = -1
-        rows, seen = self._rows_of_one, np.empty((len(self._rows_of_one), self.game.observation_size), np.int8)
-        acting = move(states, joint, False, rows, seen) if self._acting is None else self._acting
-        joint[learner] = action
-        while True:
-            self._show(self._rows)
-            others = [player for player in range(len(keys)) if acting >> player & 1 and player != learner]
-            for key in dict.fromkeys(keys[player] for player in others):
-                mine, given, own = [player for player in others if keys[player] == key], states, seeds
-                if len(mine) > 1:  # asked together, as in `_complete`
-                    given, own = states.repeat(len(mine)), seeds.repeat(len(mine))
-                by = np.array(mine)
-                known = self._memory.of(np.zeros(len(mine), np.int64), by)
-                view = View.unchecked(self.game, given, by, own, **known, copy=False)
-                joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
-            self._memory.note(self._rows, states, self._joint)
-            self._acting = acting = int(move(states, joint, True, rows, seen))
-            joint[:] = -1
-            over = not acting or (self.max_plies is not None and bool(states["ply"][0] >= self.max_plies))
-            if over or acting >> learner & 1:
-                break
-        self._end_one(before, learner, over)
-        if over:
-            return None
-        row = learner if len(rows) > 1 else 0
-        legal[:] = rows[row]
-        return np.asarray(seen[row])
-
-    def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
-        """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
-
-        legal bool (1, num_actions) and seen int8 (1, observation size) are filled.
-        """
-        states, learner = self.batch.states, int(self.players[0])
-        before = self._pay.before(states)
-        self._masks = self._seen = self._acting = None
-        self._joint[0, learner] = action
-        self.game.loops.reply_rows(states, self.players, self.batch.episode_seeds, self._joint, legal, seen)
-        self._end_one(before, learner, bool(states["done"][0]))
-
-    def _end_one(self, before: np.ndarray | None, learner: int, over: bool) -> None:
-        """Account for a step in the only game, which is `over` or goes on; `before` from `Pay.before`."""
-        self.lengths[0] += 1
-        if over or self._pay.by_step:
-            self._account(before)
-        elif self.round_rewards is not None:
-            self.round_rewards[0] = self._pay.rounds_one(self.batch.states, learner)
-        if over:
-            self.done = self._over()
-            self.truncated = self.done & ~self.batch.states["done"]
-            self._tell(self._rows)
-
     def _looks(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Room for the masks and observations of n games."""
         return np.empty((n, self.game.num_actions), np.bool_), np.empty((n, self.game.observation_size), np.int8)
@@ -573,49 +503,7 @@ class PlayerGames:
         self.batch.step_unchecked(joint[rows], rows)
 
 
-class LooksAtGames:
-    """The part that the environments for learners share: what can be seen of their games, `_games`.
-
-    It stands before the framework's class among the bases.
-    """
-
-    _games: PlayerGames
-    _live: bool = False
-
-    def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
-        self._games.set_opponents(opponent)
-
-    @property
-    def opponent_names(self) -> dict[int, str]:
-        """The names of the agents that `info["opponent"]` numbers."""
-        return self._games.opponent_names
-
-    @property
-    def states(self) -> NDArray[Any]:
-        """The positions with all that is hidden, to be looked at: structured (games,), read-only, a copy."""
-        self._check_live("states")
-        return self._games.states
-
-    def view(self) -> View:
-        """The view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
-        self._check_live("view")
-        return self._games.view()
-
-    def _check_live(self, what: str) -> None:
-        if not self._live:
-            raise RuntimeError(f"call reset() before {what}()")
-
-
 def first_player(batch: Batch) -> int:
     """The learner's number in the first game, drawn by the seed: a loop that seeds every episode sees all players."""
     drawn = np.uint64(derive(batch.episode_seeds[0], int(Purpose.LEARNER), 0))
     return int(scale(drawn, batch.game.num_players))
-
-
-def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
-    """The options of a Gymnasium `reset` as arguments of `PlayerGames.reset`; ValueError for an unknown one."""
-    for name in options or {}:
-        if name not in known:
-            raise ValueError(f"reset(): {unknown('option', name, list(known))}")
-    return dict(options or {})

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action, manual
+from ttt_envs.wrappers.learner import LooksAtGames, reset_options
+from ttt_envs.wrappers.one_game import OneGame
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import LooksAtGames, PlayerGames, reset_options
 
 
 class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
@@ -19,6 +20,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     `mask="info"` it stands there alone, and the observation is the array.
     """
 
+    _games: OneGame
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
     def __init__(
@@ -57,13 +59,11 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         self.render_mode = render_mode
         self._renderer = Renderer(game, render_mode)
         self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
-        self._games = PlayerGames(
+        self._games = OneGame(
             game,
-            1,
             opponent=opponent,
             player=player,
             illegal=illegal,
-            autoreset="disabled",
             max_plies=max_plies,
             history=history,
             reward=reward,

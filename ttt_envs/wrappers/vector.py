@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.wrappers.common import RENDER_FPS, Encoder, Renderer
+from ttt_envs.wrappers.learner import RESET_OPTIONS, LooksAtGames, reset_options
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import RESET_OPTIONS, LooksAtGames, PlayerGames, reset_options
+from ttt_envs.wrappers.self_play import PlayerGames
 
 _RENDER_MODES = ("rgb_array", "ansi")
 

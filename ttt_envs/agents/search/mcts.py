@@ -433,12 +433,16 @@ class MCTS(Agent):
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         """`simulate`, compiled for a game."""
-        return kernel_for(game.kernels, game.stochastic and not self.proofs, self.proofs)
+        return kernel_for(game.kernels, self._recognises(game), self.proofs)
+
+    def _recognises(self, game: Game) -> bool:
+        """Whether the search looks up positions, of which an action can lead to several: `recognise`, or `follow`."""
+        return game.stochastic and not self.proofs
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A tree of a given size, the index of its positions, and the memory that `arrive` reads; see `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
-        return np.zeros(size, NODE), np.zeros(size if game.stochastic and not self.proofs else 0, INDEX), position
+        return np.zeros(size, NODE), np.zeros(size if self._recognises(game) else 0, INDEX), position
 
     def _plant(self, tree: np.ndarray, player: int) -> None:
         """Prepare a tree of zeros for the player who searches."""

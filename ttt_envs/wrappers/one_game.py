@@ -1,0 +1,94 @@
+"""One game in which one player learns, stepped without arrays that hold one number."""
+
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.answers import legal_actions
+from ttt_envs.core.game import Game
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.self_play import PlayerGames
+
+
+class OneGame(PlayerGames):
+    """A game that does not start anew by itself; `play_one` and `reply_one` are quicker ways to `step` it."""
+
+    def __init__(self, game: Game, **settings: Any) -> None:
+        """Make the game; call `reset` first. `settings` are those of `PlayerGames`."""
+        # Room for what players may do, see `loops.move_one`.
+        self._rows_of_one = np.zeros((game.num_players if game.simultaneous else 1, game.num_actions), np.bool_)
+        self._joint = np.full((1, game.num_players), -1)
+        self._acting: int | None = None  # the set of who acts, None if not known
+        super().__init__(game, 1, autoreset="disabled", **settings)
+
+    def _clear(self) -> None:
+        super()._clear()
+        self._acting = None
+
+    def step(self, actions: Any) -> list[tuple[int, int]]:
+        """As `PlayerGames.step`, for any action and with any settings."""
+        self._acting = None
+        return super().step(actions)
+
+    def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
+        """`step` with a legal action in the only game: without arrays that hold one number.
+
+        Where the learner is to act again, `legal` bool (num_actions,) is filled with what they may do, and they see
+        what is returned, int8 (observation size,); None if the game is over.
+        """
+        states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
+        keys, move = self._others[0].tolist(), self.game.loops.move_one
+        self._masks = self._seen = None
+        before = self._pay.before(states)
+        (joint,) = self._joint
+        joint[:] = -1
+        rows, seen = self._rows_of_one, np.empty((len(self._rows_of_one), self.game.observation_size), np.int8)
+        acting = move(states, joint, False, rows, seen) if self._acting is None else self._acting
+        joint[learner] = action
+        while True:
+            self._show(self._rows)
+            others = [player for player in range(len(keys)) if acting >> player & 1 and player != learner]
+            for key in dict.fromkeys(keys[player] for player in others):
+                mine, given, own = [player for player in others if keys[player] == key], states, seeds
+                if len(mine) > 1:  # asked together, as in `_complete`
+                    given, own = states.repeat(len(mine)), seeds.repeat(len(mine))
+                by = np.array(mine)
+                known = self._memory.of(np.zeros(len(mine), np.int64), by)
+                view = View.unchecked(self.game, given, by, own, **known, copy=False)
+                joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
+            self._memory.note(self._rows, states, self._joint)
+            self._acting = acting = int(move(states, joint, True, rows, seen))
+            joint[:] = -1
+            over = not acting or (self.max_plies is not None and bool(states["ply"][0] >= self.max_plies))
+            if over or acting >> learner & 1:
+                break
+        self._end_one(before, learner, over)
+        if over:
+            return None
+        row = learner if len(rows) > 1 else 0
+        legal[:] = rows[row]
+        return np.asarray(seen[row])
+
+    def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
+        """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
+
+        legal bool (1, num_actions) and seen int8 (1, observation size) are filled.
+        """
+        states, learner = self.batch.states, int(self.players[0])
+        before = self._pay.before(states)
+        self._masks = self._seen = self._acting = None
+        self._joint[0, learner] = action
+        self.game.loops.reply_rows(states, self.players, self.batch.episode_seeds, self._joint, legal, seen)
+        self._end_one(before, learner, bool(states["done"][0]))
+
+    def _end_one(self, before: np.ndarray | None, learner: int, over: bool) -> None:
+        """Account for a step in the only game, which is `over` or goes on; `before` from `Pay.before`."""
+        self.lengths[0] += 1
+        if over or self._pay.by_step:
+            self._account(before)
+        elif self.round_rewards is not None:
+            self.round_rewards[0] = self._pay.rounds_one(self.batch.states, learner)
+        if over:
+            self.done = self._over()
+            self.truncated = self.done & ~self.batch.states["done"]
+            self._tell(self._rows)
