@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import tarfile
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from ttt_envs.learning.settings import Settings
 from ttt_envs.storage.files import locked_folder
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.grid import plan_of, read_plan
-from ttt_envs.studies.page import FILES, write_page
+from ttt_envs.studies.page import FILES, write_page, write_page_of_tables
 from ttt_envs.studies.tasks import task_of, tasks
 
 QUICK = {**grid.QUICK, "steps": 1500}
+SHIPPED = sorted((Path(__file__).parents[2] / "docs/studies").glob("*_logs.tar.gz"))
 ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "measurements": 1, "methods": {"mmd": {"num_envs": 32}}}
 
 
@@ -71,6 +73,58 @@ def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
     assert cli.main(["study", "--quick", "--out", str(quick)]) == 0
     assert "12 of 12 runs are finished" in capsys.readouterr().out
     assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys):
+    head, *lines = (quick / "table.csv").read_text().splitlines()
+    parts = tmp_path / "a.csv", tmp_path / "b.csv"
+    parts[0].write_text("\n".join([head, *(line for line in lines if line.startswith("match-mini"))]) + "\n")
+    parts[1].write_text("\n".join([head, *(line for line in lines if line.startswith("match-tiny"))]) + "\n")
+    assert cli.main(["study", *map(str, parts), "--out", str(tmp_path / "whole")]) == 0
+    assert capsys.readouterr().out.startswith((quick / "study.md").read_text())
+    for name in FILES:
+        assert (tmp_path / "whole" / name).is_file()
+
+    # A method that is not in every task is compared where it is.
+    rows = [line.split(",") for line in parts[1].read_text().splitlines()]
+    parts[1].write_text("\n".join(",".join(row) for row in rows if row[2] != "ppo") + "\n")
+    text = write_page_of_tables(parts, tmp_path / "some")
+    assert "| ppo | 1 |" in text
+    assert "| – | " in next(line for line in text.splitlines() if line.startswith("| ppo | 2 |"))
+    assert "| mmd over ppo | 1 |" in text
+    assert "| mmd over rnad | 2 |" in text
+    assert "& --" in (tmp_path / "some" / "table.tex").read_text()
+
+    with pytest.raises(ValueError, match="there are runs of mmd in match-mini already"):
+        write_page_of_tables([parts[0], parts[0]], tmp_path / "twice")
+    parts[0].write_text(parts[0].read_text().replace("match-mini,1", "match-mini,7"))
+    with pytest.raises(ValueError, match="has version 7 of the task match-mini, which is 1 now"):
+        write_page_of_tables(parts, tmp_path / "old")
+    parts[0].write_text(head + "\n")
+    with pytest.raises(ValueError, match="no measurements"):
+        write_page_of_tables(parts[:1], tmp_path / "none")
+    assert cli.main(["study", str(parts[0]), "runs/x"]) == 2
+
+
+@pytest.mark.parametrize("logs", SHIPPED, ids=lambda path: path.name.removesuffix("_logs.tar.gz"))
+def test_shipped_tables_say_what_the_logs_of_the_runs_do(logs):
+    found = {}
+    with tarfile.open(logs) as archive:
+        for path in archive.getnames():
+            if path.endswith("/log.jsonl"):
+                name, method, seed, _ = path.split("/")
+                task = task_of(name)
+                lines = [json.loads(line) for line in archive.extractfile(path)]
+                measured = {line["steps"]: line[task.metric] for line in lines if task.metric in line}
+                scores = task.score(task.measures(np.array(list(measured.values()))))
+                found[name, method, int(seed.removeprefix("seed-"))] = dict(zip(measured, scores, strict=True))
+    table = {}
+    with logs.with_name(logs.name.replace("_logs.tar.gz", ".csv")).open() as file:
+        for row in csv.DictReader(file):
+            key = row["task"], row["method"], int(row["run"])
+            table.setdefault(key, {})[int(row["steps"])] = pytest.approx(float(row["score"]))
+    assert len(found) >= 20
+    assert found == table
 
 
 @pytest.mark.slow  # trains in processes of its own

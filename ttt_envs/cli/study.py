@@ -14,16 +14,17 @@ from ttt_envs.storage.extras import require
 class Study:
     """Compare learning methods: train a grid of tasks, methods and seeds, and write the page; or a page of runs.
 
-    FILE.toml is the plan of a grid; interrupted (Ctrl-C) or killed, the same command goes on. In its place may be run
-    folders, or folders of several seeds, with a label before each, as in ppo=runs/ppo dqn=runs/dqn: then their curves
-    are put on one page. It needs the extra `train`.
+    FILE.toml is the plan of a grid; interrupted (Ctrl-C) or killed, the same command goes on. In its place may be the
+    tables (table.csv) of several studies, which are put on one page; or run folders, or folders of several seeds, with
+    a label before each, as in ppo=runs/ppo dqn=runs/dqn: then their curves are put on one page. It needs the extra
+    `train`.
     """
 
     given: Annotated[
         tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="FILE.toml | [LABEL=]RUN ...", help_behavior_hint=""),
+        tyro.conf.arg(metavar="FILE.toml | TABLE.csv ... | [LABEL=]RUN ...", help_behavior_hint=""),
     ] = ()
-    """The plan; or run folders, or folders of several seeds."""
+    """The plan; or tables of studies; or run folders, or folders of several seeds."""
     quick: bool = False
     """Train a built-in grid of two tasks and three methods that takes seconds."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
@@ -44,14 +45,17 @@ class Study:
     def run(self) -> int:
         """Train what is left and write the page; returns the exit status of success, or of an interrupt."""
         require("train", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
-        plans = [each for each in self.given if each.endswith(".toml")]
-        if not self.quick and not plans:
+        plans, tables = ([each for each in self.given if each.endswith(end)] for end in (".toml", ".csv"))
+        if not self.quick and not plans and not tables:
             return self._page_of_runs()
-        if len(self.given) != (0 if self.quick else 1):
-            raise ValueError("give one plan, --quick, or run folders")
         from ttt_envs.studies import grid
-        from ttt_envs.studies.page import write_page
+        from ttt_envs.studies.page import write_page, write_page_of_tables
 
+        if tables and len(tables) == len(self.given) and not self.quick:
+            print(write_page_of_tables(tables, self.out or Path("runs/compare")))
+            return DONE
+        if len(self.given) != (0 if self.quick else 1) or tables:
+            raise ValueError("give one plan, --quick, tables of studies, or run folders")
         plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
         out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
         where: dict[str, Any] = {"engine": self.engine, "address": self.address}

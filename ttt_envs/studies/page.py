@@ -1,20 +1,22 @@
 """The page of a study: curves, interquartile means, performance profiles, probability of improvement; CSV and LaTeX."""
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.learning import curves as files
 from ttt_envs.learning.logs import FILE as LOG
 from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.loop import PROCESSOR
 from ttt_envs.learning.metrics import read_metrics
-from ttt_envs.storage.files import write_whole
+from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.grid import Plan
 from ttt_envs.studies.tasks import Task, task_of
@@ -26,20 +28,35 @@ FILES = ("study.md", "table.csv", "table.tex", *PICTURES, "study.json")
 # Fewer seeds in all than this have no quarter to leave out.
 _QUARTERS = 4
 
-#: One run: steps, processor seconds, normalised scores, each float (points,), and the measure at the end.
-Curve = tuple[np.ndarray, np.ndarray, np.ndarray, float]
+#: One run: steps, processor seconds, normalised scores, each float (points,).
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+#: The runs of each method and task.
+Curves = Mapping[str, Mapping[str, Sequence[Curve]]]
 
 
-def curves_of(plan: Plan, out: Path) -> dict[str, dict[str, list[Curve]]]:
-    """The curves of the runs that are finished, by method and task."""
+@dataclass(frozen=True)
+class Row:
+    """A measurement, as table.csv has it; `run` counts the seeds of a method in a task."""
+
+    task: str
+    version: int
+    method: str
+    run: int
+    steps: int
+    processor_seconds: float
+    score: float
+
+
+def curves_of(plan: Plan, out: Path) -> Curves:
+    """The curves of the runs that are finished, of methods that have one of each task."""
     found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
     for run, folder in grid.folders(plan, out):
         points = np.array(read_metrics(folder)[run.task.metric], np.float64)
-        points[:, 1] = run.task.measures(points[:, 1])
         log = [(line["steps"], line[PROCESSOR]) for line in read_log(folder / LOG) if PROCESSOR in line]
         times = np.array([(0, 0), *log], np.float64)
         seconds = np.interp(points[:, 0], times[:, 0], times[:, 1])
-        curve = points[:, 0], seconds, run.task.score(points[:, 1]), float(points[-1, 1])
+        curve = points[:, 0], seconds, run.task.score(run.task.measures(points[:, 1]))
         found[run.label].setdefault(run.task.name, []).append(curve)
     return {label: tasks for label, tasks in found.items() if set(tasks) == set(plan.tasks)}
 
@@ -49,15 +66,44 @@ def write_page(plan: Plan, out: Path, complete: bool = True) -> str:
     curves = curves_of(plan, out)
     if not curves:
         raise ValueError("no method has a finished run of each task yet: the same command goes on")
-    tasks = [task_of(name) for name in plan.tasks]
-    scores = {label: [np.array([c[2][-1] for c in mine[t.name]]) for t in tasks] for label, mine in curves.items()}
-    text = _text(plan, tasks, curves, scores, complete)
+    finished = sum(len(each) for mine in curves.values() for each in mine.values())
+    partial = f"**Partial: {finished} of {len(plan.runs)} runs count, of methods with runs of every task.**"
+    return _write(plan.tasks, curves, out, "" if complete and finished == len(plan.runs) else partial)
+
+
+def write_page_of_tables(paths: Sequence[str | Path], out: Path) -> str:
+    """Write one page of several studies, from the table.csv of each; returns its text.
+
+    Raises FileNotFoundError, or ValueError naming the file that is damaged, holds another version of a task than there
+    is now, or holds a method and task that another one has, too.
+    """
+    found: dict[str, dict[str, list[Curve]]] = {}
+    for path in (existing(each, "table of a study") for each in paths):
+        rows = files.read_rows(path, Row)
+        for (name, method), mine in groupby(rows, key=lambda row: (row.task, row.method)):
+            task = task_of(name)
+            runs = [list(each) for _, each in groupby(mine, key=lambda row: row.run)]
+            if wrong := {row.version for run in runs for row in run} - {task.version}:
+                raise ValueError(f"{path} has version {wrong.pop()} of the task {name}, which is {task.version} now")
+            if name in found.setdefault(method, {}):
+                raise ValueError(f"{path}: there are runs of {method} in {name} already")
+            points = [np.array([(row.steps, row.processor_seconds, row.score) for row in run]) for run in runs]
+            found[method][name] = [(steps, seconds, scores) for steps, seconds, scores in (each.T for each in points)]
+    if not found:
+        raise ValueError("the tables have no measurements")
+    return _write(tuple(dict.fromkeys(name for mine in found.values() for name in mine)), found, out)
+
+
+def _write(names: Sequence[str], curves: Curves, out: Path, partial: str = "") -> str:
+    tasks = [task_of(name) for name in names]
+    text = _text(tasks, curves, partial)
     rows = _rows(tasks, curves)
-    write_whole(out / "table.csv", _csv(rows))
+    files.write_rows(out / "table.csv", Row, rows)
     write_whole(out / "table.tex", _latex(tasks, curves))
-    for name, data in _pictures(tasks, curves, scores).items():
+    for name, data in _pictures(tasks, curves).items():
         write_whole(out / name, data)
-    write_whole(out / "study.json", json.dumps({"tasks": _tasks(tasks), "runs": rows}, indent=2) + "\n")
+    found = {"tasks": _tasks(tasks), "runs": [asdict(row) for row in rows]}
+    write_whole(out / "study.json", json.dumps(found, indent=2) + "\n")
     write_whole(out / "study.md", text)
     return text
 
@@ -66,54 +112,51 @@ def _tasks(tasks: Sequence[Task]) -> list[dict[str, Any]]:
     return [{**vars(task), "options": {k: str(v) for k, v in task.options.items()}} for task in tasks]
 
 
-def _rows(tasks: Sequence[Task], curves: Mapping[str, Mapping[str, list[Curve]]]) -> list[dict[str, Any]]:
-    """All measurements, as the CSV has them."""
+def _rows(tasks: Sequence[Task], curves: Curves) -> list[Row]:
+    """All measurements."""
     return [
-        {
-            "task": task.name,
-            "version": task.version,
-            "method": label,
-            "run": run,
-            "steps": int(steps),
-            "processor_seconds": round(float(seconds), 2),
-            "score": float(score),
-        }
+        Row(task.name, task.version, label, run, int(steps), round(float(seconds), 2), float(score))
         for label, mine in curves.items()
         for task in tasks
-        for run, curve in enumerate(mine[task.name])
-        for steps, seconds, score in zip(*curve[:3], strict=True)
+        for run, curve in enumerate(mine.get(task.name, ()))
+        for steps, seconds, score in zip(*curve, strict=True)
     ]
 
 
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _ends(runs: Sequence[Curve]) -> np.ndarray:
+    """The scores at the end."""
+    return np.array([scores[-1] for _, _, scores in runs])
 
 
-def _cell(values: Sequence[float]) -> str:
-    mean, width = t_interval(values)
-    return f"{mean:.4f}" + (f" ± {width:.4f}" if len(values) > 1 else "")
+def _scores(curves: Curves, label: str, tasks: Sequence[Task]) -> statistics.Scores:
+    return [_ends(curves[label][task.name]) for task in tasks]
 
 
-def _latex(tasks: Sequence[Task], curves: Mapping[str, Mapping[str, list[Curve]]]) -> str:
+def _common(tasks: Sequence[Task], *methods: Mapping[str, Any]) -> list[Task]:
+    """The tasks that all these methods have."""
+    return [task for task in tasks if all(task.name in mine for mine in methods)]
+
+
+def _cell(task: Task, runs: Sequence[Curve]) -> str:
+    """The measure at the end."""
+    mean, width = t_interval((1 - _ends(runs)) * task.random) if runs else (0.0, 0.0)
+    return (f"{mean:.4f}" + (f" ± {width:.4f}" if len(runs) > 1 else "")) if runs else "–"
+
+
+def _latex(tasks: Sequence[Task], curves: Curves) -> str:
     """The measures at the end as a table."""
 
     def words(text: str) -> str:
-        return text.replace("_", r"\_").replace("±", r"$\pm$")
+        return text.replace("_", r"\_").replace("±", r"$\pm$").replace("–", "--")
 
     lines = [rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}", r"\hline"]
     lines += [" & ".join(["method", *(words(task.name) for task in tasks)]) + r" \\", r"\hline"]
     for label, mine in curves.items():
-        lines.append(" & ".join([words(label), *(words(_cell([c[3] for c in mine[t.name]])) for t in tasks)]) + r" \\")
+        lines.append(" & ".join([words(label), *(words(_cell(t, mine.get(t.name, ()))) for t in tasks)]) + r" \\")
     return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
 
 
-def _pictures(
-    tasks: Sequence[Task], curves: Mapping[str, Mapping[str, list[Curve]]], scores: Mapping[str, statistics.Scores]
-) -> dict[str, bytes]:
+def _pictures(tasks: Sequence[Task], curves: Curves) -> dict[str, bytes]:
     """The curves of each task over processor time and over steps, and the performance profiles."""
     from matplotlib.figure import Figure
 
@@ -124,7 +167,7 @@ def _pictures(
             axes.set(title=task.name, xlabel=label, ylabel="score (1: best play, 0: random)")
             axes.grid(alpha=0.3)
             for k, (method, mine) in enumerate(curves.items()):
-                for number, curve in enumerate(mine[task.name]):
+                for number, curve in enumerate(mine.get(task.name, ())):
                     name = method if number == 0 else None
                     axes.plot(curve[which], curve[2], color=f"C{k % 10}", alpha=0.7, marker=".", label=name)
         row[0].legend(fontsize=8)
@@ -133,8 +176,12 @@ def _pictures(
     unused.set_visible(False)
     profiles.set(title="performance profiles", xlabel="score", ylabel="share of runs above it")
     profiles.grid(alpha=0.3)
-    for k, (method, found) in enumerate(scores.items()):
-        profiles.plot(limits, statistics.profile(found, limits), color=f"C{k % 10}", label=method)
+    for k, (method, mine) in enumerate(curves.items()):
+        if own := _common(tasks, mine):
+            name = method if len(own) == len(tasks) else f"{method} ({len(own)} of {len(tasks)} tasks)"
+            profiles.plot(
+                limits, statistics.profile(_scores(curves, method, own), limits), color=f"C{k % 10}", label=name
+            )
     profiles.legend(fontsize=8)
     made = {}
     for name in PICTURES:
@@ -144,18 +191,9 @@ def _pictures(
     return made
 
 
-def _text(
-    plan: Plan,
-    tasks: Sequence[Task],
-    curves: Mapping[str, Mapping[str, list[Curve]]],
-    scores: Mapping[str, statistics.Scores],
-    complete: bool,
-) -> str:
+def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     """The page in Markdown."""
-    lines = ["# A study of learning methods", ""]
-    finished = sum(len(each) for mine in curves.values() for each in mine.values())
-    if not complete or finished < len(plan.runs):
-        lines += [f"**Partial: {finished} of {len(plan.runs)} runs count, of methods with runs of every task.**", ""]
+    lines = ["# A study of learning methods", "", *([partial, ""] if partial else [])]
     lines += ["| task | version | measure | of random play | takes | what it is |", "|:--|--:|:--|--:|--:|:--|"]
     lines += [f"| {t.name} | {t.version} | {t.measure} | {t.random:.4f} | {t.seconds:g} s | {t.title} |" for t in tasks]
     lines += ["", "## The measure at the end", ""]
@@ -169,36 +207,43 @@ def _text(
     for label, mine in curves.items():
         seconds = np.mean([c[1][-1] for each in mine.values() for c in each])
         number = min(len(each) for each in mine.values())
-        cells = [_cell([c[3] for c in mine[t.name]]) for t in tasks]
+        cells = [_cell(t, mine.get(t.name, ())) for t in tasks]
         lines.append(f"| {label} | {number} | {' | '.join(cells)} | {seconds:.0f} s |")
     few = min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS
     lines += ["", "![Curves](curves.png)", "", "## Over all tasks", ""]
     lines.append(
         "The score of a run is 1 - measure / measure of random play. The interquartile mean is over all tasks and "
-        "seeds; intervals of 95 % are those of the stratified bootstrap over seeds."
+        "seeds, and leaves out the quarter of the runs with the highest and that with the lowest scores; intervals of "
+        "95 % are those of the stratified bootstrap over seeds, and say nothing of other tasks."
     )
     if few:
         lines[-1] += (
             " With fewer than four seeds of a task these are too narrow, and there is no quarter of the seeds to leave "
             "out: what the interquartile mean leaves out may be whole tasks."
         )
-    lines += ["", "| method | interquartile mean | 95 % interval |", "|:--|--:|:--|"]
-    for label, found in scores.items():
-        mean, low, high = (float(each[0]) for each in bootstrap([task[:, None] for task in found]))
-        lines.append(f"| {label} | {mean:.3f} | {low:.3f} to {high:.3f} |")
-    if len(scores) > 1:
+    if any(len(mine) < len(tasks) for mine in curves.values()):
+        lines[-1] += " Two methods are compared over the tasks that both have."
+    lines += ["", "| method | tasks | interquartile mean | 95 % interval | mean |", "|:--|--:|--:|:--|--:|"]
+    for label, own in curves.items():
+        found = _scores(curves, label, _common(tasks, own))
+        middle, low, high = (float(each[0]) for each in bootstrap([task[:, None] for task in found]))
+        mean = np.mean([task.mean() for task in found])
+        lines.append(f"| {label} | {len(found)} | {middle:.3f} | {low:.3f} to {high:.3f} | {mean:.3f} |")
+    if len(curves) > 1:
         lines += [
             "",
             "The probability that a run of the first method scores more than one of the second, and the difference",
         ]
         lines += ["of their mean scores, with 95 % intervals:", ""]
-        lines += ["| methods | probability of improvement | difference |", "|:--|:--|:--|"]
-    labels = list(scores)
+        lines += ["| methods | tasks | probability of improvement | difference |", "|:--|--:|:--|:--|"]
+    labels = list(curves)
     for k, first in enumerate(labels):
         for second in labels[k + 1 :]:
+            if not (both := _common(tasks, curves[first], curves[second])):
+                continue
             cells = []
             for of in (statistics.improvement, statistics.difference):
-                value, low, high = statistics.bootstrapped(of, scores[first], scores[second])
-                cells.append(f"{value:.3f} ({low:.3f} to {high:.3f})")
-            lines.append(f"| {first} over {second} | {' | '.join(cells)} |")
+                figure = statistics.bootstrapped(of, _scores(curves, first, both), _scores(curves, second, both))
+                cells.append("{:.3f} ({:.3f} to {:.3f})".format(*figure))
+            lines.append(f"| {first} over {second} | {len(both)} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
