@@ -8,6 +8,7 @@ from ttt_envs import agents
 from ttt_envs.agents.networks import BadNetworkFile, Network, NetworkInfo
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, load_values, save_ntuples
 from ttt_envs.agents.search.alphabeta import AlphaBeta
+from ttt_envs.agents.shipped import folder
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 
@@ -78,13 +79,14 @@ def minimax(values: object, state: np.ndarray, depth: int) -> dict[int, float]:
     return found
 
 
+@pytest.mark.parametrize("reduce", [0.0, 1e-9])  # with windows of no width, and nothing left out
 @pytest.mark.parametrize("kind", VALUES)
-def test_it_finds_what_plain_minimax_finds(kind):
+def test_it_finds_what_plain_minimax_finds(kind, reduce):
     values = VALUES[kind]()
     checked = 0
     for plies, depth in ((20, 2), (35, 3), (62, 4)):
         view = view_of(GAME, 12, plies).take(np.arange(4))
-        found = AlphaBeta(values, depth=depth).scores(view)
+        found = AlphaBeta(values, depth=depth, reduce=reduce).scores(view)
         states = view.sample_worlds()
         for i in range(len(view)):
             expected = minimax(values, states[i : i + 1], depth)
@@ -113,6 +115,21 @@ def test_to_the_end_of_the_game_it_plays_best():
         at_once = [a for a, value in minimax("", states[i : i + 1], 1).items() if value == 2]
         assert not at_once or int(np.nanargmax(found[i])) in at_once
     assert results == {-2.0, 0.0, 2.0}
+
+
+def test_with_less_of_the_late_actions_it_sees_as_much_in_fewer_positions():
+    path = folder() / ID / "ntuple"
+    view, whole, part = view_of(GAME, 12, 20), AlphaBeta(path, depth=7), AlphaBeta(path, depth=7, reduce=0.8)
+    alike = entries = fewer = 0
+    for k in range(len(view)):
+        one = view.take(np.array([k]))
+        alike += int(whole.act(one)[0] == part.act(one)[0])
+        tables = [agent._search.scratch.table["key"] for agent in (whole, part)]
+        entries, fewer = entries + np.count_nonzero(tables[0]), fewer + np.count_nonzero(tables[1])
+        for table in tables:
+            table[:] = 0
+    assert fewer < 0.8 * entries
+    assert alike >= 8
 
 
 def test_deeper_is_better():

@@ -5,8 +5,9 @@ searches (Sturtevant and Korf, "On pruning techniques for multi-player games", A
 
 Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
 iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
-position after each. At the horizon a position is worth what a value function says: an n-tuple network, or any network
-that has values.
+position after each. With `reduce` there are late move reductions, too, and windows that only tell whether a later
+action is better (Reinefeld, "An improvement to the Scout tree search algorithm", ICCA Journal 6(4), 1983). At the
+horizon a position is worth what a value function says: an n-tuple network, or any network that has values.
 
 `expand` and `search` are templates, compiled for one game's rules; in them `legal_mask` and `step` stand for the game's
 kernels, and `evaluate` for one of the value functions of `ttt_envs.agents.search.horizon`.
@@ -47,6 +48,9 @@ FRAME = np.dtype(
         ("move", np.int32),  # the best action so far, or -1
         ("count", np.int32),  # legal actions
         ("next", np.int32),  # actions that were taken up
+        ("left", np.int32),  # plies to search from here
+        ("trial", np.int32),  # how the latest action was searched: FULL, NARROW or FEWER
+        ("again", np.bool_),  # it must be searched again
     ],
     align=True,
 )
@@ -66,6 +70,11 @@ _CERTAIN = 2.0
 _PROVED = 1.5
 _SOONER = 1e-3
 _INFINITE = 1e9
+
+# How the latest action of a frame was searched: with all plies and the whole window; in a window of _WIDTH, that only
+# tells whether it is better than the best; and with fewer plies, too.
+FULL, NARROW, FEWER = 0, 1, 2
+_WIDTH = 1e-6
 
 #: The deepest search.
 MOST_PLIES = 64
@@ -100,6 +109,8 @@ class Scratch(NamedTuple):
         scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
         legal: bool (num_actions,).
         joint: int64 (players,).
+        reductions: int32 (plies, actions): plies that a search with so many plies leaves out, by the number of the
+            action in the order; (0, 0) for none.
     """
 
     stack: np.ndarray
@@ -113,6 +124,7 @@ class Scratch(NamedTuple):
     scores: np.ndarray
     legal: np.ndarray
     joint: np.ndarray
+    reductions: np.ndarray
 
 
 @jit.allocates_nothing
@@ -175,6 +187,18 @@ def improve(frame, action, value):
         frame["alpha"] = max(frame["alpha"], value)
 
 
+@jit.kernel
+@jit.allocates_nothing
+def take(frame, action, value):
+    """Take note of a value that was searched for; False if the action must be searched again, with all plies."""
+    if value > frame["alpha"] and (frame["trial"] == FEWER or (frame["trial"] == NARROW and value < frame["beta"])):
+        frame["next"] -= 1
+        frame["again"] = True
+        return False
+    improve(frame, action, value)
+    return True
+
+
 @jit.allocates_nothing
 def search(depth, start, budget, scratch, valuation):
     """Search the root, scratch.stack[0], or go on with it; returns whether it came to its end.
@@ -186,7 +210,7 @@ def search(depth, start, budget, scratch, valuation):
         scratch: `Scratch`, in which the root's frame, order and guess are filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
-    stack, memory, frames, place, table, killers, order, guess, scores, _, joint = scratch
+    stack, memory, frames, place, table, killers, order, guess, scores, _, joint, reductions = scratch
     sides = valuation.sides
     size = np.uint64(table.shape[0] - 1)
     level = place[0]
@@ -195,7 +219,7 @@ def search(depth, start, budget, scratch, valuation):
         if frame["next"] == frame["count"] or frame["best"] >= frame["beta"]:
             entry = table[np.int64(frame["key"] & size)]
             entry["key"], entry["value"], entry["move"] = frame["key"], frame["best"], frame["move"]
-            entry["depth"] = depth - level
+            entry["depth"] = frame["left"]
             entry["bound"] = _EXACT
             if frame["best"] >= frame["beta"]:
                 entry["bound"] = _AT_LEAST
@@ -210,9 +234,9 @@ def search(depth, start, budget, scratch, valuation):
             level -= 1
             if sides[frames[level + 1]["mover"]] != sides[frames[level]["mover"]]:
                 value = -value
-            action = order[level, frames[level]["next"] - 1]
-            improve(frames[level], action, value)
-            if level == 0:
+            frame = frames[level]
+            action = order[level, frame["next"] - 1]
+            if take(frame, action, value) and level == 0:
                 scores[action] = value
             continue
         action = order[level, frame["next"]]
@@ -228,9 +252,15 @@ def search(depth, start, budget, scratch, valuation):
         step(stack[below], joint)
         mover = np.int64(stack[below]["to_move"])
         same = sides[mover] == sides[frame["mover"]]
-        alpha = frame["alpha"] if same else -frame["beta"]
-        beta = frame["beta"] if same else -frame["alpha"]
-        remaining = depth - below
+        remaining, high = frame["left"] - 1, frame["beta"]
+        frame["trial"] = FULL
+        if reductions.shape[0] and frame["next"] > 1 and not frame["again"]:
+            fewer = min(reductions[remaining, frame["next"] - 1], remaining - 1)
+            remaining -= fewer
+            frame["trial"], high = FEWER if fewer > 0 else NARROW, min(high, frame["alpha"] + _WIDTH)
+        frame["again"] = False
+        alpha = frame["alpha"] if same else -high
+        beta = high if same else -frame["alpha"]
         key = digest_of(memory[below], start)
         entry = table[np.int64(key & size)]
         known, first = False, -1
@@ -244,7 +274,7 @@ def search(depth, start, budget, scratch, valuation):
                     bound == _EXACT or (bound == _AT_LEAST and value >= beta) or (bound == _AT_MOST and value <= alpha)
                 )
         if not known:
-            count = expand(below, remaining, scratch, valuation)
+            count = expand(below, depth - below, scratch, valuation)
             budget -= count
             if remaining == 1:
                 known = True
@@ -253,15 +283,14 @@ def search(depth, start, budget, scratch, valuation):
                     value = max(value, guess[below, 0, order[below, k]])
         if known:
             value = value if same else -value
-            improve(frame, action, value)
-            if level == 0:
+            if take(frame, action, value) and level == 0:
                 scores[action] = value
             continue
         sort_actions(order[below], count, guess[below, 0], first, killers[below])
         inner = frames[below]
         inner["alpha"], inner["beta"], inner["low"], inner["best"] = alpha, beta, alpha, -_INFINITE
         inner["key"], inner["mover"], inner["move"] = key, mover, -1
-        inner["count"], inner["next"] = count, 0
+        inner["count"], inner["next"], inner["left"], inner["again"] = count, 0, remaining, False
         level = below
     place[0] = level
     return False
@@ -293,7 +322,13 @@ class AlphaBeta(Agent):
     plays = {"simultaneous": False, "hidden_information": False}
     reaches = {"path": "file"}
 
-    def __init__(self, path: str | Path | Network | NTuples = "", depth: int = 5, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | Network | NTuples = "",
+        depth: int = 5,
+        seconds: float | None = None,
+        reduce: float = 0.0,
+    ) -> None:
         """Load the value function.
 
         Args:
@@ -302,6 +337,9 @@ class AlphaBeta(Agent):
             depth: plies to look ahead; the most with `seconds`.
             seconds: time for each decision; without one, all of `depth` is searched. Such a search is not reproducible:
                 how far it gets depends on the machine and its load.
+            reduce: leave plies out where an action stands far back in the order, `reduce` times the logarithms of the
+                plies and of its place, and search it again if it turns out better than the best. A search of the same
+                time looks further ahead, and may overlook something; 0 leaves nothing out.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -309,9 +347,10 @@ class AlphaBeta(Agent):
             ValueError: a parameter out of range, or a network without values.
         """
         within(1, MOST_PLIES, depth=depth)
+        within(0.0, 10.0, reduce=reduce)
         if seconds is not None:
             within(1e-6, 1e6, seconds=seconds)
-        self.depth, self.seconds = depth, seconds
+        self.depth, self.seconds, self.reduce = depth, seconds, reduce
         self.values: Network | NTuples | None = None
         if isinstance(path, (Network, NTuples)):
             self.values = path
@@ -375,7 +414,7 @@ class AlphaBeta(Agent):
         game = view.game
         if self._game is not game:
             self.check(game)
-            self._game, self._search = game, _Search(game, self.values, self.depth)
+            self._game, self._search = game, _Search(game, self.values, self.depth, self.reduce)
         out = np.full(view.masks.shape, np.nan)
         worlds = view.sample_worlds()
         seeds = rng.stream_seeds(view.seeds, rng.Stream.SEARCH)
@@ -384,10 +423,18 @@ class AlphaBeta(Agent):
         return out
 
 
+def reductions_of(reduce: float, depth: int, actions: int) -> np.ndarray:
+    """See `Scratch.reductions`."""
+    if not reduce:
+        return np.zeros((0, 0), np.int32)
+    plies, place = np.log(np.maximum(np.arange(depth + 1), 1)), np.log(np.arange(1, actions + 1))
+    return (reduce * plies[:, None] * place).astype(np.int32)
+
+
 class _Search:
     """The memory that searches of one game need, which is used again for each decision."""
 
-    def __init__(self, game: Game, values: Network | NTuples | None, depth: int) -> None:
+    def __init__(self, game: Game, values: Network | NTuples | None, depth: int, reduce: float) -> None:
         actions = game.num_actions
         stack = np.repeat(game.prototype, depth + 1)
         words = stack.view(np.uint64).reshape(depth + 1, -1)
@@ -403,6 +450,7 @@ class _Search:
             scores=np.zeros(actions),
             legal=np.zeros(actions, np.bool_),
             joint=np.zeros(game.num_players, np.int64),
+            reductions=reductions_of(reduce, depth, actions),
         )
         self.teams = np.zeros(game.num_players, np.int64)
         for number, players in enumerate(game.teams):
@@ -453,6 +501,7 @@ class _Search:
             frame["alpha"] = frame["low"] = frame["best"] = -_INFINITE
             frame["beta"], frame["key"], frame["mover"] = _INFINITE, start, root["to_move"][0]
             frame["move"], frame["count"], frame["next"] = -1, count, 0
+            frame["left"], frame["again"] = plies, False
             scratch.scores[:], scratch.place[0] = -_INFINITE, 0
             done = False
             while not done and time.monotonic() < deadline:
