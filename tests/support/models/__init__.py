@@ -2,5 +2,5 @@
 
 A model keeps the position by its own means: it plays with the rules' kernels alone. A call must either raise the error
 that the documentation names and change nothing, or end where the model ends. What differs is an AssertionError. The
-tests of `make fuzz` and `tools.soak` make the calls.
+tests of `make fuzz` make the calls.
 """
