@@ -361,8 +361,6 @@ def test_a_module_that_does_not_fit_is_refused() -> None:
     for module, words in (
         (torch.nn.Linear(189, 81), "cannot take the 190 features"),
         (torch.nn.Linear(190, 83), r"gives an array of shape \(\d+, 83\) .* it must be \(\d+, 81\), or \(\d+, 82\)"),
-        (torch.nn.Linear(190, 80), r"gives an array of shape \(\d+, 80\)"),
-        (torch.nn.Sequential(torch.nn.Linear(190, 81), torch.nn.Flatten(0)), r"gives an array of shape \(\d+,\)"),
     ):
         agent = agents.from_torch(module, name="odd")
         for ask in (lambda agent=agent: agent.check(game), lambda agent=agent: agent.act(view)):
@@ -374,19 +372,12 @@ def test_a_module_that_does_not_fit_is_refused() -> None:
     ("module", "arguments", "kind", "words"),
     [
         (3, {}, TypeError, "must be a torch module, not 3"),
-        (torch.nn.Linear, {}, TypeError, "must be a torch module"),
         (torch.nn.Linear(2, 2), {"encoding": "plane"}, ValueError, "encoding='plane' must be one of 'flat', 'planes'"),
         (
             torch.nn.Linear(2, 2),
             {"temperature": -1},
             ValueError,
             "temperature must be a number from 0 to 1,000,000, not -1",
-        ),
-        (
-            torch.nn.Linear(2, 2),
-            {"temperature": float("nan")},
-            ValueError,
-            "temperature must be a number from 0 to 1,000,000, not nan",
         ),
     ],
 )

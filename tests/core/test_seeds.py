@@ -173,32 +173,14 @@ X = np.arange(3, dtype=np.uint64)
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (
-            lambda: stream_seeds(X, Stream.WORLD, 2**64),
-            ValueError,
-            "index must be from 0 to 2.*not 18446744073709551616",
-        ),
         (lambda: stream_seeds(X, Stream.WORLD, 2**32), ValueError, "index must be from 0 to"),
         (lambda: stream_seeds(X, Stream.WORLD, -1), ValueError, "not -1"),
         (lambda: stream_seeds(X, Stream.WORLD, 0.5), TypeError, "float"),
         (lambda: stream_seeds(X, 7), TypeError, "stream must be a Stream, such as Stream.CHOICE, not 7"),
         (lambda: stream_seeds([1, 2], Stream.WORLD), TypeError, "seeds must be an array of uint64, not list"),
-        (lambda: stream_seeds(X / 2, Stream.WORLD), TypeError, "seeds must be an array of uint64, not float64"),
         (lambda: stream_seeds(X[:, None], Stream.WORLD), ValueError, r"shape \(n,\), not \(3, 1\)"),
         (lambda: episode_seeds(new_key(0), X, X[:2]), ValueError, r"episodes must have shape \(3,\), not \(2,\)"),
         (lambda: episode_seeds(new_key(0)[:1], X, X), ValueError, r"key must have shape \(2,\), not \(1,\)"),
-        (
-            lambda: episode_seeds(new_key(0), X.astype(float), X),
-            TypeError,
-            "games must be an array of uint64, not float64",
-        ),
-        (
-            lambda: episode_seeds(new_key(0), X, X.astype(int)),
-            TypeError,
-            "episodes must be an array of uint64, not int64",
-        ),
-        (lambda: episode_seeds(None, X, X), TypeError, "key must be an array of uint64, not NoneType"),
-        (lambda: episode_seeds(new_key(0), [0], [0]), TypeError, "games must be an array of uint64, not list"),
     ],
 )
 def test_wrong_seeds_are_named(call: Callable[[], object], kind: type[Exception], words: str) -> None:

@@ -142,13 +142,9 @@ def test_alpha_rank_is_the_stationary_distribution():
     ("wins", "prior", "words"),
     [
         ([[0, 10**400], [1, 0]], 1.0, "wins must be finite numbers: int too large"),
-        (10**400, 1.0, "wins must be finite numbers: int too large"),
         ([[0, np.inf], [1, 0]], 1.0, "square matrix of finite numbers"),
-        ([["a", "b"], ["c", "d"]], 1.0, "wins must be finite numbers: could not convert"),
         ([[0, 1]], 1.0, r"not of shape \(1, 2\)"),
-        (np.zeros((0, 0)), 1.0, r"not of shape \(0, 0\)"),
         ([[0, -1], [1, 0]], 1.0, "at least 0, not -1"),
-        ([[0, 1], [1, 0]], -1.0, "at least 0, not 0.0 and -1"),
         ([[0, 1], [1, 0]], np.nan, "and nan"),
         ([[0, 3], [0, 0]], 0.0, "without a prior"),
     ],

@@ -183,7 +183,6 @@ def changed(line, **keys):
         (lambda line: "[" * 100_000, "the line is damaged, it is no JSON"),
         (lambda line: "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"), "damaged"),
         (lambda line: "[]", "this is no record of a game: it lacks the format 'ttt-envs game'"),
-        (lambda line: '{"format": "pgn"}', "this is no record of a game"),
         (
             lambda line: changed(line, version=2, library="9.0"),
             r"a record of version 2, but ttt-envs 0.1.0 reads version 1; it was written by ttt-envs 9.0",
@@ -193,7 +192,6 @@ def changed(line, **keys):
         (lambda line: changed(line, seed=7), "seed must be of type str, not 7"),
         (lambda line: changed(line, seed="-1"), "seed and digest must be numbers from 0"),
         (lambda line: changed(line, seed="9" * 5000), "damaged: "),
-        (lambda line: changed(line, number=-1), "number one from 0"),
         (lambda line: changed(line, number=10**400), "number one from 0"),
         (lambda line: changed(line, options=json.loads("[" * 900 + "]" * 900)), "more than 64 levels"),
         (lambda line: changed(line, agents=["\ud800", "a"]), "surrogates not allowed"),
@@ -203,7 +201,6 @@ def changed(line, **keys):
         (lambda line: changed(line, rewards=[float("nan"), 1]), "rewards and seconds must be numbers"),
         (lambda line: changed(line, actions=[3]), "actions must be names, or lists of names and null, not 3"),
         (lambda line: changed(line, failures=[3]), "an object is expected, not 3"),
-        (lambda line: changed(line, failures=[{"player": "x"}]), "player must be of type int, not 'x'"),
     ],
 )
 def test_a_damaged_line_is_named(change, words, lines, tmp_path):
@@ -223,14 +220,8 @@ def last_but_one(line):
     [
         (0, lambda line: changed(line, game="chess"), "line 3: unknown game 'chess'.*must be registered first"),
         (0, lambda line: changed(line, game="subprocess:run"), "unknown game 'subprocess:run'"),
-        (
-            0,
-            lambda line: changed(line, options={"rounds": "many"}),
-            r"line 3: tic_tac_dice: option rounds='many' must be one of",
-        ),
         (0, lambda line: changed(line, options={"size": 3}), "line 3: the record ends after 8 plies"),
         (0, lambda line: changed(line, actions=["Z"]), "line 3, ply 0: 'Z' cannot be played in tic_tac_dice"),
-        (0, lambda line: changed(line, actions=[["A"]]), r"line 3, ply 0: .* must be the name of an action"),
         (0, lambda line: changed(line, actions=last_but_one(line)), r"line 3: the record ends after \d plies, but"),
         (
             0,
@@ -245,7 +236,6 @@ def last_but_one(line):
         (0, lambda line: changed(line, actions=["A"] * 10**4), "line 3: the record goes on after 9 plies, and no "),
         (0, lambda line: changed(line, rewards=[0.5, -0.5]), "line 3: the game pays .*, but the record says"),
         (0, lambda line: changed(line, digest="0" * 16), "line 3: .* its digest differs: the record was changed"),
-        (0, lambda line: changed(line, seed="1"), "line 3"),
         (
             0,
             lambda line: changed(
@@ -254,7 +244,6 @@ def last_but_one(line):
             "line 3: player [01] cannot have failed after 0 plies, not being asked",
         ),
         (1, lambda line: changed(line, actions=["heads"]), "ply 0: 'heads' cannot .* a list of 2 actions or null"),
-        (1, lambda line: changed(line, actions=[["heads"]]), "ply 0: .*a list of 2 actions or null"),
         (1, lambda line: changed(line, actions=[["heads", None]]), "ply 0: player 1 acts here, but the record has no"),
         (
             1,

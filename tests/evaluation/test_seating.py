@@ -6,7 +6,6 @@ import toy_coin
 from stubborn import Stubborn
 
 import ttt_envs
-from ttt_envs import agents
 from ttt_envs.evaluation.arena.seating import arrangements, comparisons, line_up
 
 SUPER = "super_tic_tac_toe"
@@ -89,8 +88,6 @@ def test_a_lineup_takes_texts_objects_and_functions():
         ([], 1, "at least one agent must be given, not 0"),
         (["random"], 2, "at least 2 agents must be given, not 1"),
         (["random", "greedy", "random"], 2, "two agents are called 'random'"),
-        ([Stubborn(), Stubborn()], 2, "two agents are called 'first'"),
-        (["random", agents.load("random")], 2, "two agents are called 'random'"),
         (["gredy"], 1, "unknown agent 'gredy'; did you mean 'greedy'"),
         (["smmcts", "random", "mcts"], 1, "agent smmcts plays only games without hidden information"),
     ],

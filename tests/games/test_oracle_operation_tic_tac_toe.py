@@ -355,11 +355,8 @@ def test_it_refuses_what_it_does_not_know(oracle):
     ("hand", "words"),
     [
         ("snipper", "unknown specialist 'snipper'; did you mean 'sniper'"),
-        ("spy", "unknown specialist 'spy'"),
         (("sniper", "sniper"), "only one sniper, not 2"),
         (("sniper",), "two different names, not"),
-        (("sniper", "mole", "hacker"), "two different names, not"),
-        (3, "two different names, not 3"),
         (("mole", 3), "two different names, not"),
     ],
 )

@@ -148,21 +148,13 @@ def test_a_player_without_a_move_is_not_to_move(load):
     ("options", "error", "match"),
     [
         ({"size": 2}, ValueError, "size=2 must be from 3 to 8"),
-        ({"size": 9}, ValueError, "size=9 must be from 3 to 8"),
         ({"players": 1}, ValueError, "players=1 must be from 2 to 3"),
-        ({"players": 4}, ValueError, "players=4 must be from 2 to 3"),
         ({"players": 4, "size": 4}, ValueError, "players=4 must be from 2 to 3"),
         ({"players": 1, "size": 5}, ValueError, "players=1 must be from 2 to 4"),
-        ({"players": 5, "size": 8}, ValueError, "players=5 must be from 2 to 4"),
         ({"repetition_limit": 1}, ValueError, "repetition_limit=1 must be from 2 to 9"),
-        ({"repetition_limit": 0}, ValueError, "repetition_limit=0 must be from 2 to 9"),
-        ({"repetition_limit": 10}, ValueError, "repetition_limit=10 must be from 2 to 9"),
         ({"max_plies": 100}, ValueError, "max_plies=100 must be from 152 to 65535"),
-        ({"max_plies": 0}, ValueError, "max_plies=0 must be from 152"),
         ({"max_plies": 151}, ValueError, "max_plies=151 must be from 152"),
         ({"size": 4, "max_plies": 0}, ValueError, "max_plies=0 must be from 2"),
-        ({"size": 5, "players": 4, "max_plies": 3}, ValueError, "max_plies=3 must be from 4"),
-        ({"max_plies": 65536}, ValueError, "max_plies=65536 must be from 152 to 65535"),
     ],
 )
 def test_options_are_refused_in_words(load, options, error, match):

@@ -25,22 +25,18 @@ def load() -> Callable[..., Game]:
     [
         ({"mode": "rounds"}, ValueError, "mode='rounds' must be one of 'match', 'round'"),
         ({"rounds_to_win": 0}, ValueError, "rounds_to_win=0 must be from 1 to 99"),
-        ({"rounds_to_win": 100}, ValueError, "rounds_to_win=100 must be from 1 to 99"),
         ({"max_rounds": -1}, ValueError, "max_rounds=-1 must be from 1 to 99"),
-        ({"max_idle_turns": -20}, ValueError, "max_idle_turns=-20 must be from 1 to 99"),
         ({"max_idle_turns": 0}, ValueError, "max_idle_turns=0 must be from 1 to 99"),
         ({"specialists": ("sniper", "mole")}, ValueError, "specialists=.*mode='round'"),
         ({"first_placer": 0}, ValueError, "first_placer=0 .*mode='round'"),
         ({"mode": "round", "first_placer": 2}, ValueError, "first_placer=2 must be from 0 to 1"),
         ({"mode": "round", "specialists": ("snipper", None)}, ValueError, "'snipper'; did you mean 'sniper'"),
-        ({"mode": "round", "specialists": ("spy", None)}, ValueError, "unknown specialist 'spy'; known: sniper, ninja"),
         *(
             ({"mode": "round", "specialists": wrong}, ValueError, "must be None or a pair, player 0's and player 1's")
             for wrong in (5, "sniper", ("sniper",), ("mole",) * 3, (3, None), ((), None), (("mole", None), None))
         ),
         ({"mode": "round", "specialists": (None, ("mole", "ninja", "pusher"))}, ValueError, "two different names"),
         ({"mode": "round", "specialists": (("mole", "mole"), None)}, ValueError, "a player has only one mole"),
-        ({"mode": "round", "specialists": "mole+mole,none"}, ValueError, "a player has only one mole"),
         ({"mode": "round", "specialists": "mole,ninja,none"}, ValueError, "must be None or a pair"),
         ({"mode": "round", "specialists": "mole,"}, ValueError, "unknown specialist ''"),
     ],

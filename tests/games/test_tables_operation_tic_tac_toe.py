@@ -115,15 +115,10 @@ def test_a_table_of_another_version_or_other_options_is_not_used(folder, monkeyp
     ("single", "pairs", "words"),
     [
         (np.full((8, 8, 3), np.nan), NO_PAIRS, "not from -1 to 1"),
-        (np.full((8, 8, 3), 1e30), NO_PAIRS, "not from -1 to 1"),
-        (np.full((8, 8, 3), -1.1), NO_PAIRS, "not from -1 to 1"),
         (np.zeros((8, 8, 3)), np.full((28, 28, 3), np.inf), "not from -1 to 1"),
         (np.zeros((8, 8, 0)), NO_PAIRS, "it says that it has values for 0 worths"),
-        (np.zeros((8, 8, 1)), NO_PAIRS, "it says that it has values for 1 worths"),
         (np.zeros((8, 8, 20_000)), NO_PAIRS, "it says that it has values for 20000 worths"),
         (np.zeros((2, 2, 3)), NO_PAIRS, "it must have 192 values, not 12"),
-        (np.zeros((9, 8, 3)), NO_PAIRS, "it must have 192 values, not 19[23]"),
-        (np.zeros((8, 8, 3)), np.zeros((28, 28, 1)), "it says that it has values for 1 worths"),
     ],
 )
 def test_a_table_of_wrong_values_is_refused_even_with_the_right_checksum(tmp_path, single, pairs, words):
