@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from asking import check_decisions
 from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO, SAC
 
@@ -28,26 +29,6 @@ def some_view(n: int = 60) -> View:
         batch.step(choose.act(batch.view()))
     players = np.where(np.arange(n) % 10 == 9, 1 - batch.to_move, batch.to_move)
     return View(batch.game, batch.states, players, np.arange(n, dtype=np.uint64))
-
-
-def check_contract(agent: agents.Agent, view: View, atol: float = 1e-6) -> np.ndarray:
-    """Actions are legal, the policy is what they come from, and the rest of the batch does not matter."""
-    masks = view.masks
-    has_move = masks.any(axis=1)
-    assert 0 < has_move.sum() < len(view)
-    actions, policy = agent.act(view), agent.policy(view)
-    assert actions.dtype == np.int64
-    assert (actions[~has_move] == -1).all()
-    assert masks[has_move, actions[has_move]].all()
-    assert policy.shape == masks.shape
-    assert (policy[~masks] == 0).all()
-    assert np.allclose(policy.sum(axis=1), has_move)
-    assert (policy[has_move, actions[has_move]] > 0).all()
-    rows = np.arange(len(view))[::-3]
-    assert (agent.act(view.take(rows)) == actions[rows]).all()
-    assert np.allclose(agent.policy(view.take(rows)), policy[rows], atol=atol)
-    assert agent.act(view.take(np.zeros(0, np.int64))).shape == (0,)
-    return policy
 
 
 # --- functions ---
@@ -76,7 +57,7 @@ def test_a_function_sees_what_its_player_sees() -> None:
         fresh = view.take(np.array([i]))
         assert (observation == fresh.observations[0]).all()
         assert (mask == fresh.masks[0]).all()
-    check_contract(agent, view)
+    check_decisions(agent, view)
     assert (agent.act(view) == actions).all()
 
 
@@ -132,7 +113,7 @@ def last_legal(prompt: str) -> str:
 def test_a_model_of_text_is_asked_by_prompts() -> None:
     view = some_view(20)
     agent = agents.from_text(last_legal, name="talker")
-    check_contract(agent, view)
+    check_decisions(agent, view)
     answered = agent.counts()["answers"]
     acting = np.flatnonzero(view.masks.any(axis=1))
     assert (agent.act(view)[acting] == [np.flatnonzero(view.masks[i])[-1] for i in acting]).all()
@@ -192,7 +173,7 @@ class Full(Bare):
 def test_an_object_with_act_only() -> None:
     agent = agents.load(Bare())
     assert agent.name == "Bare"
-    policy = check_contract(agent, some_view())
+    policy = check_decisions(agent, some_view())
     assert set(np.unique(policy)) == {0.0, 1.0}
     agent.check(ttt_envs.load(GAME))
 
@@ -200,7 +181,7 @@ def test_an_object_with_act_only() -> None:
 def test_an_object_s_own_policy_and_check_are_used() -> None:
     agent = agents.load(Full())
     assert agent.name == "full"
-    policy = check_contract(agent, some_view())
+    policy = check_decisions(agent, some_view())
     assert policy.dtype == np.float64
     assert (policy[policy > 0] < 1).all()
     with pytest.raises(ValueError, match=f"not {GAME}"):
@@ -210,7 +191,7 @@ def test_an_object_s_own_policy_and_check_are_used() -> None:
 def test_a_network_called_policy_is_not_taken_for_the_method() -> None:
     agent = Bare()
     agent.policy = torch.nn.Linear(3, 3)
-    check_contract(agents.load(agent), some_view())
+    check_decisions(agents.load(agent), some_view())
 
 
 def test_models_need_their_adapters() -> None:
@@ -252,7 +233,7 @@ def test_a_model_plays(name: str, encoding: str) -> None:
     assert agent.name == name.split()[-1]
     assert agents.from_sb3(found, "mine").name == "mine"
     agent.check(ttt_envs.load(GAME))
-    check_contract(agent, some_view())
+    check_decisions(agent, some_view())
 
 
 @pytest.mark.parametrize("encoding", ["flat", "planes"])
@@ -324,7 +305,7 @@ def test_a_module_plays_its_softmax() -> None:
     module, view = torch.nn.Linear(190, 81), some_view()
     agent = agents.from_torch(module)
     assert agent.name == "torch"
-    policy = check_contract(agent, view)
+    policy = check_decisions(agent, view)
     with torch.no_grad():
         logits = module(torch.from_numpy(view.observations).float()).numpy()
     for i in np.flatnonzero(view.masks.any(axis=1)):
@@ -346,14 +327,14 @@ def test_a_module_of_planes() -> None:
     module.append(torch.nn.Linear(game.plane_index.size, 81))
     agent = agents.from_torch(module, encoding="planes")
     agent.check(game)
-    check_contract(agent, some_view())
+    check_decisions(agent, some_view())
 
 
 def test_a_module_of_the_parallel_form_is_not_asked_whether_to_wait() -> None:
     module = torch.nn.Linear(190, 82)
     with torch.no_grad():
         module.bias[81] = 1e6
-    check_contract(agents.from_torch(module), some_view())
+    check_decisions(agents.from_torch(module), some_view())
 
 
 def test_a_module_that_does_not_fit_is_refused() -> None:

@@ -1,7 +1,6 @@
 """Information set Monte Carlo tree search: what is hidden stays hidden, and it plays well all the same."""
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 import toy_coin
 import toy_kuhn
 import toy_race
-from asking import some_view, thoughts
+from asking import check_decisions, check_time, some_view, thoughts
 
 import ttt_envs
 from ttt_envs import agents
@@ -290,22 +289,9 @@ def marked_games() -> list:
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     view = some_view(game, 18, seed=3)
     agent, masks = agents.load(spec), view.masks
-    actions, policy = agent.act(view), agent.policy(view)
-    has_move = masks.any(axis=1)
-    assert has_move.any()
-    assert (actions[~has_move] == -1).all()
-    assert masks[has_move, actions[has_move]].all()
-    assert (policy[~masks] == 0).all()
-    assert np.allclose(policy.sum(axis=1), has_move)
-    assert (policy[has_move, actions[has_move]] == policy[has_move].max(axis=1)).all()
-    # Whatever else is in the batch, and whatever the threads.
-    found = thoughts(agent, view)
-    backwards = np.arange(len(view))[::-1]
-    assert (thoughts(agent, view.take(backwards)) == found[backwards]).all()
-    for i in range(0, len(view), 5):
-        assert (thoughts(agent, view.take(np.array([i])))[0] == found[i]).all()
-    single = agents.load(spec.replace("threads=3", "threads=1"))
-    assert (thoughts(single, view) == found).all()
+    policy, found, moving = check_decisions(agent, view), thoughts(agent, view), masks.any(axis=1)
+    assert (policy[moving, agent.act(view)[moving]] == policy[moving].max(axis=1)).all()
+    assert (thoughts(agents.load(spec.replace("threads=3", "threads=1")), view) == found).all()
     # The same seed continues the same search, and another one is another search.
     more = ISMCTS(simulations=151).search(view)[0] - ISMCTS(simulations=150).search(view)[0]
     assert (more.sum(axis=1) == (masks.sum(axis=1) > 1)).all()
@@ -331,17 +317,8 @@ def test_no_decision_knows_what_is_hidden(game: Game) -> None:
 
 
 def test_by_time_it_is_the_same_search() -> None:
-    """The tree and the index of its positions outgrow their room, and nothing is lost."""
     game = ttt_envs.load(MATCH)
-    view = view_of(game, game.new_state(0))
-    ISMCTS(simulations=1).act(view)  # compiles
-    start = time.monotonic()
-    visits, values = ISMCTS(seconds=0.6).search(view)
-    assert 0.6 <= time.monotonic() - start < 10
-    assert visits.sum() > 4096
-    again = ISMCTS(simulations=int(visits.sum())).search(view)
-    assert (again[0] == visits).all()
-    assert (again[1] == values).all()
+    check_time(ISMCTS, view_of(game, game.new_state(0)), seconds=0.6)
 
 
 def test_games_of_choices_at_once_are_refused_in_words() -> None:

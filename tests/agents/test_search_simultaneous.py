@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import toy_coin
 import toy_kuhn
 import toy_race
-from asking import some_view
+from asking import check_decisions, check_time, some_view
 
 import ttt_envs
 from ttt_envs import agents
@@ -316,23 +315,7 @@ def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     # Not far on: a match may take thousands of plies.
     view = some_view(game.replace(max_plies=min(game.max_plies, 30)), 18, seed=3)
     agent, masks = agents.load(spec), view.masks
-    actions, policy = agent.act(view), agent.policy(view)
-    has_move = masks.any(axis=1)
-    assert has_move.any()
-    assert actions.dtype == np.int64
-    assert policy.dtype == np.float64
-    assert (actions[~has_move] == -1).all()
-    assert masks[has_move, actions[has_move]].all()
-    assert (policy >= 0).all()
-    assert (policy[~masks] == 0).all()
-    assert np.allclose(policy.sum(axis=1), has_move)
-    assert (policy[has_move, actions[has_move]] > 0).all()
-    # Whatever else is in the batch, and whatever the threads.
-    backwards = np.arange(len(view))[::-1]
-    assert (agent.policy(view.take(backwards)) == policy[backwards]).all()
-    assert (agent.act(view.take(backwards)) == actions[backwards]).all()
-    for i in range(0, len(view), 5):
-        assert (agent.policy(view.take(np.array([i])))[0] == policy[i]).all()
+    policy = check_decisions(agent, view)
     assert (agents.load(spec.replace("threads=3", "threads=1")).policy(view) == policy).all()
     # The same seed continues the same search, and another one is another search.
     more = SMMCTS(simulations=151).search(view)[0] - SMMCTS(simulations=150).search(view)[0]
@@ -370,17 +353,7 @@ def test_nobody_sees_what_another_has_committed() -> None:
 
 
 def test_by_time_it_is_the_same_search() -> None:
-    """The tree outgrows its room, and nothing is lost."""
-    view = repeated(ttt_envs.load(OPERATION, mode="round"), 0, 1)
-    SMMCTS(simulations=1).act(view)  # compiles
-    start = time.monotonic()
-    agent = SMMCTS(seconds=0.6)
-    visits, values = agent.search(view)
-    assert 0.6 <= time.monotonic() - start < 10
-    assert visits.sum() > 4096
-    again = SMMCTS(simulations=int(visits.sum())).search(view)
-    assert (again[0] == visits).all()
-    assert (again[1] == values).all()
+    check_time(SMMCTS, repeated(ttt_envs.load(OPERATION, mode="round"), 0, 1), seconds=0.6)
 
 
 # --- what it refuses ---

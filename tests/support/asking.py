@@ -1,4 +1,6 @@
-"""The positions that agents are asked about, and all that they say of them."""
+"""The positions that agents are asked about, all that they say of them, and what holds of all their answers."""
+
+import time
 
 import numpy as np
 
@@ -34,3 +36,40 @@ def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
     if hasattr(agent, "action_values"):
         return np.nan_to_num(agent.action_values(view), nan=-9)
     return agent.policy(view)
+
+
+def check_decisions(agent: agents.Agent, view: View, atol: float = 0.0) -> np.ndarray:
+    """Actions are legal, the policy is what they come from, and what else is asked does not matter; the policy."""
+    masks = view.masks
+    has_move = masks.any(axis=1)
+    assert has_move.any()
+    actions, policy, found = agent.act(view), agent.policy(view), thoughts(agent, view)
+    assert (actions.dtype, actions.shape) == (np.int64, (len(view),))
+    assert (actions[~has_move] == -1).all()
+    assert masks[has_move, actions[has_move]].all()
+    assert (policy.dtype, policy.shape) == (np.float64, masks.shape)
+    assert (policy >= 0).all()
+    assert (policy[~masks] == 0).all()
+    assert np.allclose(policy.sum(axis=1), has_move)
+    assert (policy[has_move, actions[has_move]] > 0).all()
+    for rows in (np.arange(len(view))[::-1], *(np.array([i]) for i in range(0, len(view), 5))):
+        part = view.take(rows)
+        assert (agent.act(part) == actions[rows]).all()
+        assert np.allclose(agent.policy(part), policy[rows], rtol=0, atol=atol)
+        assert np.allclose(thoughts(agent, part), found[rows], rtol=0, atol=atol)
+    nothing = view.take(np.zeros(0, np.int64))
+    assert agent.act(nothing).shape == (0,)
+    assert agent.policy(nothing).shape == (0, view.game.num_actions)
+    return policy
+
+
+def check_time(kind: type[agents.Agent], view: View, seconds: float) -> None:
+    """A search ends in time, is that of as many simulations, and loses nothing when its tree outgrows its room."""
+    kind(simulations=1).act(view)  # compiles
+    start = time.monotonic()
+    visits, values = kind(seconds=seconds).search(view)
+    assert seconds <= time.monotonic() - start < 10
+    assert visits.sum() > 4096
+    again = kind(simulations=int(visits.sum())).search(view)
+    assert (again[0] == visits).all()
+    assert (again[1] == values).all()

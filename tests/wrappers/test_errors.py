@@ -87,6 +87,7 @@ def test_the_same_options_give_the_same_game():
         ({"encoding": "plane"}, ["encoding='plane'", "'flat', 'planes'"]),
         ({"illegal": "ignore"}, ["illegal='ignore'", "'lose', 'raise'"]),
         ({"illegal": ["lose"]}, ["illegal=['lose']", "'lose', 'raise'"]),
+        ({"mask": "nowhere"}, ["mask='nowhere'", "'both', 'info'"]),
         ({"render_mode": "rgb"}, ["render_mode='rgb'", "'human', 'rgb_array', 'ansi'"]),
     ],
     ids=case,

@@ -33,7 +33,7 @@ class Play:
         seen: what the players to act are shown, one each: arrays or dicts; prompts in a game by text.
         info: the info of the first of them.
         reward: what the last step has paid the one who made it, or the first learner.
-        over: whether a game, or all, ended with it.
+        over: whether a game, or all, ended with it; `cut`: was cut off.
     """
 
     def __init__(self, maker: str, game: Any = SUPER, **arguments: Any) -> None:
@@ -98,26 +98,30 @@ class Play:
             name = self.env.agent_selection
             self.env.step(chosen[0])
             self.reward = self.env.rewards[name]
-            self.over = all(self.env.terminations.values()) or all(self.env.truncations.values())
+            self.cut = all(self.env.truncations.values())
+            self.over = all(self.env.terminations.values()) or self.cut
             return self._shown(None)
         if self.maker == "make_parallel":
             mover = f"player_{self.players()[0]}"
             found = self.env.step({name: chosen[0] if name == mover else -1 for name in self.env.agents})
-            self.reward, self.over = found[1][mover], not self.env.agents
+            self.reward, self.over, self.cut = found[1][mover], not self.env.agents, all(found[3].values())
             self._shown((found[0], found[4]))
             self.info = found[4][mover]
             return self
         if self.maker == "make_text":
-            prompt, self.reward, ended, cut, info = self.env.step(self.game.action_names[chosen[0]])
-            self.over = ended or cut
+            prompt, self.reward, ended, self.cut, info = self.env.step(self.game.action_names[chosen[0]])
+            self.over = ended or self.cut
             return self._shown((prompt, info))
         found = self.env.step(np.array(chosen) if self.many else chosen[0])
         if self.maker == "make_sb3":
             seen, rewards, done, infos = found
             self.seen, self.reward, self.over, self.info = list(seen), float(rewards[0]), bool(done[0]), infos[0]
+            self.cut = self.info["TimeLimit.truncated"] if self.over else False
             return self
         seen, reward, ended, cut, info = found
-        self.reward, self.over = (reward[0], bool((ended | cut)[0])) if self.many else (reward, ended or cut)
+        if self.many:
+            reward, ended, cut = reward[0], bool(ended[0]), bool(cut[0])
+        self.reward, self.over, self.cut = reward, ended or cut, cut
         return self._shown((seen, info))
 
     def trace(self, steps: int) -> bytes:
@@ -202,6 +206,7 @@ def max_plies(maker: str) -> None:
         play.step()
         steps += 1
         assert steps <= 6
+        assert play.cut is play.over
     assert play.many or play.env.states["ply"][0] == 6
     assert play.reward == 0
 

@@ -56,21 +56,6 @@ def test_who_was_drawn_stands_in_the_infos():
     assert ended, "nobody was drawn anew"
 
 
-def test_sb3_says_who_was_drawn():
-    pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_sb3(SUPER, 20, opponent={"random": 1, "greedy": 1})
-    env.seed(1)
-    env.reset()
-    names = Counter()
-    for _ in range(60):
-        before = env._games.opponents.copy()
-        *_, done, infos = env.step(env.action_masks().argmax(axis=1))
-        for i in np.flatnonzero(done):
-            assert infos[i]["opponent"] == before[i]
-            names[env.opponent_names[infos[i]["opponent"]]] += 1
-    assert set(names) == {"random", "greedy"}
-
-
 def test_weights_are_a_mapping_of_agents_as_text_or_objects():
     other = Named("other")
     vector = ttt_envs.make_vec(SUPER, 4000, opponent={"random": 1, other: 3})
@@ -150,17 +135,6 @@ def test_agents_that_a_function_makes_anew_are_let_go():
     for _ in range(50):
         games.reset()
     assert len(games._opponents) <= 2 * games._others.size + games.n
-
-
-def test_a_text_game_draws_too():
-    env = ttt_envs.make_text(SUPER, opponent={"random": 1, "greedy": 1}, player=1)
-    drawn = set()
-    for seed in range(12):
-        env.reset(seed=seed)
-        drawn.add(env._opponents[int(env._others.max())].name)
-    assert drawn == {"random", "greedy"}
-    with pytest.raises(ValueError, match="a partner plays beside an opponent"):
-        ttt_envs.make_text(SUPER, partner="random")
 
 
 def test_masks_are_computed_once_a_step(monkeypatch):

@@ -304,28 +304,6 @@ def test_all_who_offend_share_the_loss():
     assert all(ended.values())
 
 
-@each_game
-@pytest.mark.parametrize("kind", [AECGame, ParallelGame])
-def test_an_illegal_action_is_raised_and_changes_nothing(game, kind):
-    env = kind(game, illegal="raise")
-    env.reset(seed=0)
-    before = env.get_state()
-    if kind is AECGame:
-        wrong = int(np.flatnonzero(env.observe(env.agent_selection)["action_mask"] == 0)[0])
-        with pytest.raises(IllegalAction, match=f"{env.agent_selection} cannot play .*legal: ") as error:
-            env.step(wrong)
-        selected = env.agent_selection
-        assert not any(env.terminations.values())
-        env.step(int(np.flatnonzero(env.observe(selected)["action_mask"])[0]))
-    else:
-        answers = dict.fromkeys(env.agents, env.wait)
-        with pytest.raises(IllegalAction, match=r"cannot play 'wait'.*legal: ") as error:
-            env.step(answers)
-        assert env.get_state() == before
-        assert env.agents == env.possible_agents
-    assert any(name in str(error.value) for name in game.action_names)
-
-
 def test_a_position_brings_the_agents_seeds_with_it():
     """The same position, set into another environment, gets the same answer of a random agent."""
     for make in (ttt_envs.make_aec, ttt_envs.make_parallel):

@@ -2,15 +2,13 @@
 
 import gymnasium
 import numpy as np
-import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from pettingzoo.test import api_test, parallel_api_test
+from pettingzoo.test import api_test
 from toy_coin import make as make_coin
 
 import ttt_envs
-from ttt_envs import agents
 from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core.illegal import IllegalAction
 
@@ -65,12 +63,6 @@ def test_gymnasiums_wrappers_take_plain_observations():
     assert observations.shape == (3, 190)
     assert vector.observation_space.contains(observations)
     assert infos["action_mask"].shape == (3, 81)
-
-
-def test_a_wrong_place_for_the_mask_is_refused():
-    for make in (ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single):
-        with pytest.raises(ValueError, match=r"mask='nowhere'.*'both', 'info'"):
-            make(SUPER, mask="nowhere")
 
 
 # --- actions ---
@@ -153,20 +145,6 @@ def test_a_game_of_so_many_cycles_is_truncated():
     assert env.agents == []
 
 
-def test_a_parallel_game_of_so_many_cycles_is_truncated():
-    parallel_api_test(ttt_envs.make_parallel(SUPER, max_plies=5), num_cycles=100)
-    env = ttt_envs.make_parallel(SUPER, max_plies=5)
-    observations, _ = env.reset(seed=0)
-    for ply in range(5):
-        assert env.agents
-        actions = {name: int(observations[name]["action_mask"].argmax()) for name in env.agents}
-        observations, rewards, terminations, truncations, _ = env.step(actions)
-        assert set(truncations.values()) == {ply == 4}
-    assert not any(terminations.values())
-    assert not any(rewards.values())
-    assert env.agents == []
-
-
 def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
     coin = make_coin(players=2, tosses=1)
     env = ttt_envs.make_parallel(coin)
@@ -237,35 +215,6 @@ def test_many_games_of_so_many_plies_are_truncated(mode):
         assert not (resting and ends)
         if ends and mode == "disabled":
             seen, _ = vector.reset(options={"reset_mask": truncated})
-
-
-def test_sb3_and_text_games_of_so_many_plies_are_truncated():
-    text = ttt_envs.make_text(SUPER, max_plies=5)
-    text.reset(seed=0)
-    terminated = truncated = False
-    answers = 0
-    while not (terminated or truncated):
-        _, reward, terminated, truncated, _ = text.step(text.legal[0])
-        assert reward == 0
-        answers += 1
-    assert (answers, terminated, truncated, text.done) == (5, False, True, True)
-    assert set(text.rewards.values()) == {0}
-    text.reset()
-    assert not text.truncated
-    pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_sb3(SUPER, 2, player=0, max_plies=5)
-    env.reset()
-    for step in range(3):
-        _, rewards, done, infos = env.step(env.action_masks().argmax(axis=1))
-        assert done.all() == (step == 2)
-    assert [each["TimeLimit.truncated"] for each in infos] == [True, True]
-    assert not rewards.any()
-
-
-@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
-def test_pettingzoos_registry_passes_the_number_of_cycles():
-    env = pettingzoo.make("aec", "ttt_envs/super_tic_tac_toe-v0", max_plies=3)
-    assert env.unwrapped.max_plies == 3
 
 
 # --- reset options ---
@@ -450,44 +399,6 @@ def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
     assert sync.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     alike = gymnasium.make_vec(name, 2, autoreset_mode="next_step")
     assert alike.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-
-
-# --- one game is as one of many ---
-
-
-@pytest.mark.parametrize(
-    ("game_id", "options"),
-    [(SUPER, {}), ("tic_tac_dice", {"rounds": "single"}), ("operation_tic_tac_toe", {"mode": "round"})],
-)
-def test_a_single_game_is_the_first_of_many(game_id, options):
-    single = ttt_envs.make_single(game_id, opponent="random", **options)
-    vector = ttt_envs.make_vec(game_id, 1, opponent="random", autoreset_mode="disabled", **options)
-    check_env(single, skip_render_check=True)
-    for seed in range(6):
-        one, _ = single.reset(seed=seed)
-        many, _ = vector.reset(seed=seed)
-        generator = np.random.default_rng(seed)
-        done = False
-        while not done:
-            assert np.array_equal(one["observation"], many["observation"][0])
-            assert np.array_equal(one["action_mask"], many["action_mask"][0])
-            action = sample(one["action_mask"], generator)
-            one, reward, done, _, _ = single.step(action)
-            many, rewards, ended, _, _ = vector.step([action])
-            assert (reward, done) == (rewards[0], ended[0])
-
-
-def test_an_opponent_of_one_game_that_plays_no_legal_action_is_named():
-    class Wrong(agents.Agent):
-        name = "wrong"
-
-        def act(self, view):
-            return np.full(len(view), 80)
-
-    env = ttt_envs.make_single(SUPER, opponent=Wrong(), player=0)
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match="the opponent 'wrong' as player 1 cannot play"):
-        env.step(40)
 
 
 # --- Stable-Baselines3 ---
