@@ -110,6 +110,7 @@ def test_contract(spec: str, game: Game) -> None:
     assert 0 < view.masks.any(axis=1).sum() < len(view) or game.max_plies == 81
     policy = check_decisions(agent, view)
     assert (agents.load(spec).policy(view) == policy).all()
+    assert agent.policy(view.take(np.zeros(0, np.int64))).shape == (0, game.num_actions)
 
 
 @pytest.mark.parametrize(
