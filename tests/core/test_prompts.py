@@ -84,11 +84,9 @@ def test_answers_that_mean_an_action(game_id: str, text: str, wanted: str) -> No
         (SUPER, " \n```\n...", "The answer is empty"),
         (SUPER, "4/4\nGood luck!", "names no action"),
         (SUPER, "4/4 or 4/5", "names 2 legal actions: 4/4 and 4/5"),
-        (SUPER, "[4/4] [4/5]", "names 2 legal actions: 4/4 and 4/5"),
         (SUPER, "4/4/5", "names 2 legal actions: 4/4 and 4/5"),
         (SUPER, "3 4 5", "names 2 legal actions: 3/4 and 4/5"),
         (SUPER, "40", "names no action"),
-        (SUPER, "4", "names no action"),
         (SUPER, "[9/9]", "names no action"),
         (DICE, "A good choice is C.", "names 2 legal actions: A and C"),
         (DICE, "I or C", "names 2 legal actions: I and C"),
@@ -96,7 +94,6 @@ def test_answers_that_mean_an_action(game_id: str, text: str, wanted: str) -> No
         (MATCH, "I lay my card on D", "names no action"),
         (MATCH, "the red one", "names no action"),
         (OPERATION, "predict A, or predict B", "names 2 legal actions: predict A and predict B"),
-        (OPERATION, "spy", "names no action"),
     ],
 )
 def test_answers_that_could_mean_anything_are_refused(game_id: str, text: str, words: str) -> None:

@@ -393,15 +393,11 @@ def test_best_responders_are_asked_about_wrong_players() -> None:
     ("state", "action", "kind", "words"),
     [
         ("record", 81, ValueError, "actions must be from 0 to 80, not 81"),
-        ("record", 2**64 - 1, ValueError, "actions must be from 0 to 80"),
         ("record", 10**30, TypeError, "actions must be whole numbers"),
         ("record", -1, ValueError, "action -1 has no clicks: nobody may choose it in this state of "),
-        ("record", 0, ValueError, "action 0 has no clicks: nobody may choose it"),
         ("record", 0.5, TypeError, "actions must be whole numbers, not float64"),
-        ("record", "4/4", TypeError, "actions must be whole numbers"),
         ("record", None, TypeError, "actions must be whole numbers, not object"),
         ("two", 40, TypeError, "state must be a record of "),
-        ("another game's", 40, TypeError, "state must be a record of "),
         ("none", 40, TypeError, "state must be a record of .*not NoneType of object"),
     ],
 )
