@@ -308,14 +308,6 @@ def test_a_wrong_policy_is_refused(answer: Callable[[View], np.ndarray], words: 
         Wrong().act(some_view())
 
 
-def test_a_policy_of_another_type_is_taken() -> None:
-    class Loose(agents.Agent):
-        def policy(self, view: View) -> list:
-            return view.masks.astype(np.float32).tolist()
-
-    assert some_view().masks[0, Loose().act(some_view())].all()
-
-
 def test_an_agent_s_name_is_its_class_unless_it_says_another() -> None:
     class Better(Greedy):
         pass

@@ -271,11 +271,6 @@ def test_beats_random_and_greedy(spec: str, other: str, pairs: int) -> None:
     assert mean > 3 * error
 
 
-def test_more_simulations_are_better() -> None:
-    mean, error = reward(dice(), "mcts:simulations=1000", "mcts:simulations=20", 500)
-    assert mean > 3 * error
-
-
 def test_values_come_to_be_exact() -> None:
     """In the last moves of a round, where all that may follow can be looked at."""
     game = dice()

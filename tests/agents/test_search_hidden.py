@@ -427,13 +427,6 @@ def test_greedy_beats_random(options: dict[str, int]) -> None:
 
 
 @pytest.mark.slow
-def test_beats_greedy() -> None:
-    """Two against each other, and two teams; that it is no luck takes the many games of the next test."""
-    for options in SEATS:
-        assert points(ttt_envs.load(MATCH, **options), STRONG, "greedy", 16).mean() > 0.5
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", SEATS, ids=["two", "teams"])
 def test_beats_greedy_in_many_games(options: dict[str, int]) -> None:
     assert lower_end(points(ttt_envs.load(MATCH, **options), STRONG, "greedy", 150)) > 0.55

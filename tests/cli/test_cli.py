@@ -113,27 +113,6 @@ def test_the_shell_completes_verbs_and_options(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["describe", "super_tic_tac_tow"], "unknown game 'super_tic_tac_tow'; did you mean 'super_tic_tac_toe'"),
-        (["describe", SUPER, "--option", "won_board=open"], "unknown option 'won_board'; did you mean 'won_boards'"),
-        (["describe", SUPER, "--option", "won_boards"], "must be name=value"),
-        (["describe", SUPER, "--option", "random_opening_plies=many"], "'many' is not of type int"),
-        (["agents", "chess"], "unknown game 'chess'"),
-        (["agents", "--option", "size=4"], "--option needs the game"),
-        (["describe", SUPER, "--option", "a=1", "--option", "b=2"], "--option is given twice"),
-    ],
-)
-def test_a_user_s_error_is_one_line(arguments, words, capsys):
-    assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert not shown.out
-    assert shown.err.startswith("error: ")
-    assert shown.err.count("\n") == 1
-    assert words in shown.err
-
-
-@pytest.mark.parametrize(
     ("error", "said"),
     [
         (MemoryError(), "error: there is not enough memory for this\n"),
@@ -171,6 +150,10 @@ def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys
             "a picture is an .svg or a .png, not x.bmp",
         ),
         (["games", "--json", "--csv"], "give --json or --csv, not both"),
+        (["describe", SUPER, "--option", "won_board=open"], "unknown option 'won_board'; did you mean 'won_boards'"),
+        (["describe", SUPER, "--option", "won_boards"], "must be name=value"),
+        (["describe", SUPER, "--option", "a=1", "--option", "b=2"], "--option is given twice"),
+        (["agents", "--option", "size=4"], "--option needs the game"),
     ],
 )
 def test_a_word_that_is_wrong_is_named_with_what_may_be_meant(arguments, words, capsys):
@@ -218,12 +201,6 @@ def test_a_reader_may_have_left_before_the_first_line(monkeypatch):
     os.close(write)
     assert done.stderr == ""
     assert done.returncode == 2
-
-
-def test_a_module_is_the_command():
-    done = subprocess.run([*TTT, "games", "--help"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert done.stdout.startswith("usage: ttt games")
 
 
 def test_the_version(capsys):

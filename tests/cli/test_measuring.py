@@ -9,9 +9,7 @@ import shlex
 from dataclasses import fields
 from importlib import import_module
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from ttt_envs import cli
 from ttt_envs.cli.calibrate import Calibrate
@@ -73,31 +71,6 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
     assert cli.main([*words[1:], "--out", "again"]) == 0
     again = json.loads((tmp_path / "again" / "results.json").read_text())
     assert {**again, "seconds": 0, "seconds_by_agent": 0} == same[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["tournament", "super_tic_tac_toe", "--agents", "random", "nobody"], "unknown agent 'nobody'"),
-        (["tournament", "super_tic_tac_tow", "--agents", "random", "greedy"], "did you mean 'super_tic_tac_toe'"),
-        (["regret", "tic_tac_dice", "--option", "size=4", "--agents", "random"], "no oracle for size=4"),
-        ([*EXPLOITABILITY, "--limit", "1000"], "more than 1000 positions"),
-        (["regret", *DICE, "--agents", "network:missing"], "missing"),
-    ],
-)
-def test_a_wrong_command_is_refused(arguments, words, capsys, tmp_path):
-    assert cli.main(arguments) == 2
-    assert words in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "runs").exists()
-
-
-def test_strict_ends_at_the_first_failure(capsys, tmp_path):
-    (tmp_path / "ill.py").write_text("def ill(observation, mask):\n    raise ValueError('lost its mind')\n")
-    words = ["tournament", "super_tic_tac_toe", "--agents", "random", "ill.py:ill", "--games", "2"]
-    assert cli.main(words) == 0
-    assert "ValueError: lost its mind" in capsys.readouterr().out
-    assert cli.main([*words, "--strict"]) == 2
-    assert "lost its mind" in capsys.readouterr().err
 
 
 def interrupt_after(monkeypatch, calls):
@@ -170,13 +143,3 @@ def test_an_interrupt_before_anything_is_done_writes_nothing(verb, monkeypatch, 
     assert cli.main(words) == 130
     assert "nothing is written" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
-
-
-def test_the_figures_are_the_functions(tmp_path):
-    from ttt_envs import evaluation
-
-    assert cli.main(["tournament", *VERBS["tournament"], "--out", "t"]) == 0
-    report = evaluation.tournament("super_tic_tac_toe", ["random", "greedy"], games=2, quiet=True)
-    np.testing.assert_array_equal(
-        load_file(tmp_path / "t" / "games.safetensors")["moves"], report.pairings[0].games.moves
-    )

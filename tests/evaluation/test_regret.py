@@ -399,12 +399,6 @@ def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, opponent, cal
     assert not json.loads((tmp_path / "r" / "results.json").read_text())["complete"]
 
 
-def test_an_interrupt_before_anything_is_finished(registered, tmp_path):
-    with pytest.raises(KeyboardInterrupt, match="no games were finished, and nothing is written"):
-        small(agents=[Interrupts(2, Takes())], out=tmp_path / "r")
-    assert not (tmp_path / "r").exists()
-
-
 def test_a_person_plays_one_game_at_a_time(registered):
     class Person(Takes):
         interactive = True
