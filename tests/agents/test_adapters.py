@@ -57,7 +57,7 @@ def test_a_function_sees_what_its_player_sees() -> None:
         fresh = view.take(np.array([i]))
         assert (observation == fresh.observations[0]).all()
         assert (mask == fresh.masks[0]).all()
-    check_decisions(agent, view)
+    check_decisions(agent, view, atol=1e-5)
     assert (agent.act(view) == actions).all()
 
 
@@ -113,7 +113,7 @@ def last_legal(prompt: str) -> str:
 def test_a_model_of_text_is_asked_by_prompts() -> None:
     view = some_view(20)
     agent = agents.from_text(last_legal, name="talker")
-    check_decisions(agent, view)
+    check_decisions(agent, view, atol=1e-5)
     answered = agent.counts()["answers"]
     acting = np.flatnonzero(view.masks.any(axis=1))
     assert (agent.act(view)[acting] == [np.flatnonzero(view.masks[i])[-1] for i in acting]).all()
@@ -173,7 +173,7 @@ class Full(Bare):
 def test_an_object_with_act_only() -> None:
     agent = agents.load(Bare())
     assert agent.name == "Bare"
-    policy = check_decisions(agent, some_view())
+    policy = check_decisions(agent, some_view(), atol=1e-5)
     assert set(np.unique(policy)) == {0.0, 1.0}
     agent.check(ttt_envs.load(GAME))
 
@@ -181,7 +181,7 @@ def test_an_object_with_act_only() -> None:
 def test_an_object_s_own_policy_and_check_are_used() -> None:
     agent = agents.load(Full())
     assert agent.name == "full"
-    policy = check_decisions(agent, some_view())
+    policy = check_decisions(agent, some_view(), atol=1e-5)
     assert policy.dtype == np.float64
     assert (policy[policy > 0] < 1).all()
     with pytest.raises(ValueError, match=f"not {GAME}"):
@@ -191,7 +191,7 @@ def test_an_object_s_own_policy_and_check_are_used() -> None:
 def test_a_network_called_policy_is_not_taken_for_the_method() -> None:
     agent = Bare()
     agent.policy = torch.nn.Linear(3, 3)
-    check_decisions(agents.load(agent), some_view())
+    check_decisions(agents.load(agent), some_view(), atol=1e-5)
 
 
 def test_models_need_their_adapters() -> None:
@@ -233,7 +233,7 @@ def test_a_model_plays(name: str, encoding: str) -> None:
     assert agent.name == name.split()[-1]
     assert agents.from_sb3(found, "mine").name == "mine"
     agent.check(ttt_envs.load(GAME))
-    check_decisions(agent, some_view())
+    check_decisions(agent, some_view(), atol=1e-5)
 
 
 @pytest.mark.parametrize("encoding", ["flat", "planes"])
@@ -305,7 +305,7 @@ def test_a_module_plays_its_softmax() -> None:
     module, view = torch.nn.Linear(190, 81), some_view()
     agent = agents.from_torch(module)
     assert agent.name == "torch"
-    policy = check_decisions(agent, view)
+    policy = check_decisions(agent, view, atol=1e-5)
     with torch.no_grad():
         logits = module(torch.from_numpy(view.observations).float()).numpy()
     for i in np.flatnonzero(view.masks.any(axis=1)):
@@ -327,14 +327,14 @@ def test_a_module_of_planes() -> None:
     module.append(torch.nn.Linear(game.plane_index.size, 81))
     agent = agents.from_torch(module, encoding="planes")
     agent.check(game)
-    check_decisions(agent, some_view())
+    check_decisions(agent, some_view(), atol=1e-5)
 
 
 def test_a_module_of_the_parallel_form_is_not_asked_whether_to_wait() -> None:
     module = torch.nn.Linear(190, 82)
     with torch.no_grad():
         module.bias[81] = 1e6
-    check_decisions(agents.from_torch(module), some_view())
+    check_decisions(agents.from_torch(module), some_view(), atol=1e-5)
 
 
 def test_a_module_that_does_not_fit_is_refused() -> None:
