@@ -59,7 +59,7 @@ class Timer:
         if self._armed:  # the signal may reach another thread, and this one later
             raise KeyboardInterrupt
 
-    def interrupted(self, call: Callable[[], None], seconds: float) -> bool:
+    def interrupted(self, call: Callable[[], object], seconds: float) -> bool:
         """Whether the call was interrupted, after that many seconds."""
         try:
             self._armed = True
@@ -85,13 +85,15 @@ def run(settings: Interrupts) -> int:
     game = ttt_envs.load(settings.game, **parse_options(settings.game, settings.option))
     generator = np.random.default_rng(settings.seed)
     pairs = [
-        tuple(Batch(game, settings.games, seed=1, auto_reset=True, threads=threads) for _ in range(2))
+        tuple(Batch(game, settings.games, seed=1, auto_reset=True, threads=threads, look=look) for _ in range(2))
         for threads in (1, 2, 5)
+        for look in (False, True)
     ]
     timer = Timer()
     hits, wrong, took = 0, 0, 1e-3
     for batch, model in pairs:  # compiles
         batch.step(random_joint(model))
+        batch.rollout(1)
         copied(batch, model)
     while hits < settings.interrupts:
         faulthandler.dump_traceback_later(settings.patience, exit=True)
@@ -99,11 +101,13 @@ def run(settings: Interrupts) -> int:
         joint, what = random_joint(model), generator.integers(10)
         before = everything(model)
         rows = np.flatnonzero(generator.random(batch.n) < 0.5)
-        calls: list[Callable[[], None]]
+        calls: list[Callable[[], object]]
         if what == 0:
             calls = [batch.reset, model.reset]
         elif what == 1:
             calls = [partial(each.reset_rows, rows) for each in (batch, model)]
+        elif what < 4:
+            calls = [partial(each.rollout, what) for each in (batch, model)]
         else:
             calls = [partial(each.step, joint) for each in (batch, model)]
         started = time.perf_counter()

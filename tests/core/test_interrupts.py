@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +151,24 @@ def test_shares_are_called_once_however_often_they_are_waited_for(monkeypatch: p
     gate = threading.Event()
 
     def call(number: int) -> int:
-        gate.wait(60)
+        if number:
+            gate.wait(60)
         calls.append(number)
         if number == 2:
             raise ValueError("the third")
         return number
 
     shares = Shares([lambda k=k: call(k) for k in range(4)])
+
+    class Pool(threads._Pool):
+        """An interrupt right after the first time that all was given: it is given again."""
+
+        def give(self, work: Sequence[Callable[[], object]]) -> bool:
+            given = super().give(work)
+            if not hits:
+                hits.append(1)
+                raise Interrupted
+            return given
 
     class Bell:
         def get(self) -> None:
@@ -165,6 +177,8 @@ def test_shares_are_called_once_however_often_they_are_waited_for(monkeypatch: p
         def put(self, _: None) -> None:
             pass
 
+    hits: list[int] = []
+    monkeypatch.setattr(threads, "_POOL", Pool())
     bell, shares._bell = shares._bell, Bell()  # type: ignore[assignment]
     for _ in range(3):
         with pytest.raises(Interrupted):
@@ -175,10 +189,14 @@ def test_shares_are_called_once_however_often_they_are_waited_for(monkeypatch: p
     assert sorted(calls) == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="the third"):
         shares.results()
+
+
+def test_without_further_threads_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_POOL", threads._Pool())
     monkeypatch.setattr(threads._thread, "start_new_thread", refuse)
-    alone = Shares([lambda: threading.get_ident()] * 2)
+    alone = Shares([threading.get_ident] * 2)
     alone.finish()
-    assert alone.results() == [threading.get_ident()] * 2, "without further threads the work is done here"
+    assert alone.results() == [threading.get_ident()] * 2
 
 
 def refuse(*_: object) -> None:

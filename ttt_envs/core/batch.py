@@ -232,10 +232,15 @@ class Batch:
             raise ValueError("what players know is not kept in rollouts: leave history and recall out")
         plan = (int(plies), bool(self.auto_reset), self.game.num_actions)
         with self._in_use:
-            rollout, whole = looks_for(self.game.kernels).rollout_rows, (self._anew(), plan)
-            shares = self._shares(rollout, whole, self._states, self.rewards, self.done, self._running())
-            self._in_use.do(shares.finish, self._number_ended, partial(self._see, self._rows))
-            shares.results()
+            kernel, anew = looks_for(self.game.kernels).rollout_rows, self._anew()
+
+            def play(states: Any, rewards: Any, done: Any, running: Episodes, played: np.ndarray) -> None:
+                if not played[0]:
+                    kernel(anew, (*plan, played), states, rewards, done, running)
+
+            then = (self._number_ended, partial(self._see, self._rows))
+            played = np.zeros(self.n, np.bool_)
+            self._in_threads(play, then, self._states, self.rewards, self.done, self._running(), played)
 
     def step_rows(self, rows: Any, actions: Any) -> None:
         """Play in some games, and set their entries of `rewards` and `done`.
@@ -512,36 +517,34 @@ class Batch:
 
     def _turn(self, joint: np.ndarray, told: Told) -> None:
         """Play in all games, start the ended ones anew, and look at all, in one call."""
-        play, whole, running = looks_for(self.game.kernels).play_rows, (self._anew(), self.auto_reset), self._running()
-        if self.threads > 1:
-            shares = self._shares(play, whole, self._states, joint, told, running)
-            self._in_use.do(shares.finish, self._number_ended)
-            shares.results()
-            return
-        told.over[0] = -1
+        kernel, whole = looks_for(self.game.kernels).play_rows, (self._anew(), self.auto_reset)
 
-        def once() -> None:
-            if told.over[0] < 0:
-                play(*whole, self._states, joint, told, running)
+        def play(states: np.ndarray, joint: np.ndarray, told: Told, running: Episodes) -> None:
+            if told.over[0] < 0:  # not yet, before an interrupt
+                kernel(*whole, states, joint, told, running)
 
-        self._in_use.do(once, self._number_ended)
+        told.over.fill(-1)
+        self._in_threads(play, (self._number_ended,), self._states, joint, told, self._running())
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
         kernel, whole = self.game.loops.play_rows, (self._states, self.rewards, self.done)
-        settle = partial(self._settle, rows, self._noted(rows, joint))
-        if self.threads > 1:
-            shares = self._shares(kernel, whole, rows, joint, np.zeros(len(rows), np.bool_))
-            self._in_use.do(shares.finish, settle)
-            shares.results()
-            return
-        played = np.zeros(1, np.bool_)
 
-        def play() -> None:
+        def play(rows: np.ndarray, joint: np.ndarray, played: np.ndarray) -> None:
             if not played[0]:
                 kernel(*whole, rows, joint, played)
 
-        self._in_use.do(play, settle)
+        settle = partial(self._settle, rows, self._noted(rows, joint))
+        self._in_threads(play, (settle,), rows, joint, np.zeros(len(rows) or 1, np.bool_))
+
+    def _in_threads(self, play: Callable[..., None], then: tuple[Callable[[], object], ...], *parts: Any) -> None:
+        """Call `play` with slices of `parts`, and then `then`; `play` does nothing in slices that it has done."""
+        if min(self.threads, len(parts[0])) < 2:
+            self._in_use.do(partial(play, *parts), *then)
+            return
+        shares = self._shares(play, parts)
+        self._in_use.do(shares.finish, *then)
+        shares.results()
 
     def _settle(self, rows: np.ndarray, noted: _Noted | None) -> None:
         """Do what follows when the games `rows` have been stepped."""
@@ -588,17 +591,18 @@ class Batch:
             return self._share(kernel, *parts)
 
     def _share(self, kernel: Callable[..., Any], *parts: np.ndarray) -> list[Any]:
-        if self.threads == 1:
+        if min(self.threads, len(parts[0])) < 2:
             return [kernel(*parts)]
-        shares = self._shares(kernel, (), *parts)
+        shares = self._shares(kernel, parts)
         self._in_use.do(shares.finish)
         return shares.results()
 
-    def _shares(self, kernel: Callable[..., Any], whole: tuple[Any, ...], *parts: Any) -> Shares:
+    def _shares(self, function: Callable[..., Any], parts: Sequence[Any]) -> Shares:
         """Calls with slices of `parts`, arrays and named tuples of arrays, one for each thread."""
-        cuts = np.linspace(0, len(parts[0]), min(self.threads, len(parts[0])) + 1).astype(int)
-        slices = [tuple(part_of(part, low, high) for part in parts) for low, high in pairwise(cuts) if high > low]
-        return Shares(partial(kernel, *whole, *some) for some in slices)
+        n = len(parts[0])
+        many = min(self.threads, n)
+        cuts = pairwise(n * k // many for k in range(many + 1))
+        return Shares(partial(function, *(part_of(part, low, high) for part in parts)) for low, high in cuts)
 
     # --- checks ---
 

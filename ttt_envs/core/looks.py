@@ -212,9 +212,10 @@ def play_on(state, seed, plies, joint, legal):
 def rollout_rows(anew, plan, states, rewards, done, episodes):
     """`play_on` in all games; `plan` is the number of plies, whether games start anew, and the number of actions.
 
+    Its last part is bool (1,) or more: the first is set at the end, see `loops.play_rows`.
     rewards float32 (n, players): what all plies have paid; done bool (n,): games that are over, or were in between.
     """
-    plies, again, size = plan
+    plies, again, size, played = plan
     joint, legal = np.zeros(rewards.shape[1], np.int64), np.empty(size, np.bool_)
     for i in range(states.shape[0]):
         left = plies
@@ -234,6 +235,7 @@ def rollout_rows(anew, plan, states, rewards, done, episodes):
             begin(states, i, episodes, anew)
             if left == 0:
                 break
+    played[0] = True
 
 
 @cache

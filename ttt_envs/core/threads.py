@@ -3,7 +3,8 @@
 import _thread
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet
@@ -80,6 +81,8 @@ _ROOMS: "WeakSet[OneThread]" = WeakSet()
 
 
 def _after_fork() -> None:
+    global _POOL
+    _POOL = _Pool()
     for room in list(_ROOMS):
         room.after_fork()
 
@@ -88,42 +91,80 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-class Shares:
-    """Calls that are made once each, in threads that live as long.
+class _Pool:
+    """Threads that wait for work, as many as were ever wanted at once; they end with the process.
 
-    Signals reach the main thread alone, so that no interrupt hits the calls, but only the waiting for them. A pool
-    would have locks that an interrupt can leave locked; to start two threads takes about as long as to wake two.
+    Signals reach the main thread alone, so that no interrupt hits them. A SimpleQueue has no lock that an interrupt can
+    leave locked, as that of `concurrent.futures` has.
     """
 
+    def __init__(self) -> None:
+        self._work: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._threads = 0
+
+    def give(self, work: Sequence[Callable[[], object]]) -> bool:
+        """Have all of this done, which raises nothing; False if no thread can be started for it."""
+        while self._threads < min(len(work), _MOST_THREADS):
+            try:
+                _thread.start_new_thread(self._go_on, (self._work,))
+            except RuntimeError:  # no more threads can be started
+                break
+            self._threads += 1
+        if self._threads:
+            for each in work:
+                self._work.put(each)
+        return self._threads > 0
+
+    @staticmethod
+    def _go_on(work: "SimpleQueue[Callable[[], object]]") -> None:
+        while True:
+            work.get()()
+
+
+_MOST_THREADS = max(1, os.cpu_count() or 1)
+
+_POOL = _Pool()
+
+
+class Shares:
+    """Calls of which one is made here, and the others once each in further threads at the same time."""
+
     def __init__(self, calls: Iterable[Callable[[], Any]]) -> None:
+        """The first of `calls`, made here, may be called twice after an interrupt, and must then do the same."""
         self._shares = [[call] for call in calls]
         self._results: dict[int, Any] = {}
         self._errors: list[BaseException] = []
         self._bell: SimpleQueue[None] = SimpleQueue()
+        self._given = False
 
     def finish(self) -> None:
         """Wait until all calls have been made; it may be called again after an interrupt."""
-        for number in range(len(self._shares)):
-            if number not in self._results:
-                try:
-                    _thread.start_new_thread(self._run, (number,))
-                except RuntimeError:  # no more threads can be started
-                    self._run(number)
+        if not self._given and len(self._shares) > 1:
+            others = [partial(self._run, number) for number in range(1, len(self._shares))]
+            if not _POOL.give(others):
+                for each in others:
+                    each()
+            self._given = True
+        if 0 not in self._results:
+            self._call(0, self._shares[0][0])
         while len(self._results) < len(self._shares):
             self._bell.get()
 
     def _run(self, number: int) -> None:
         try:
-            call = self._shares[number].pop()  # the first one to come takes it
+            call = self._shares[number].pop()  # given twice, if an interrupt came between: the first one takes it
         except IndexError:
             return
+        self._call(number, call)
+        self._bell.put(None)
+
+    def _call(self, number: int, call: Callable[[], Any]) -> None:
         result = None
         try:
             result = call()
-        except BaseException as error:
+        except Exception as error:
             self._errors.append(error)
         self._results[number] = result
-        self._bell.put(None)
 
     def results(self) -> list[Any]:
         """The results of the calls; raises the error that one of them has raised."""
