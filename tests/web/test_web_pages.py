@@ -107,7 +107,7 @@ def test_one_click_plays_against_the_level_chosen(people):
     cards = me.page.locator(".card-play")
     assert cards.count() == 5
     for k in range(5):
-        assert cards.nth(k).locator("img").evaluate("each => each.complete && each.naturalWidth > 0")
+        assert cards.nth(k).locator("img").evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
         assert cards.nth(k).locator("span:not(.shown)").inner_text().endswith(".")
     assert me.page.get_by_label("medium").is_checked()
     note = me.page.locator(".card .note").nth(2)

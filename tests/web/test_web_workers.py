@@ -91,6 +91,43 @@ def test_what_is_cancelled_while_it_waits_is_not_done_and_its_thread_is_free():
     asyncio.run(run())
 
 
+def test_what_is_cancelled_just_before_its_turn_is_only_cancelled():
+    async def run():
+        turns = Turns(2, "test")
+        turns._busy["a"] = 1
+        waiting = asked(turns, "a", list)
+        await asyncio.sleep(0)
+        waiting.cancel()
+        turns._freed("a")
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+        assert (turns._busy, turns._waiting) == ({}, {})
+        turns.close()
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_could_not_be_asked_is_asked_again(server, monkeypatch):
+    think, refused = server.hall.workers.think, []
+
+    async def busy(*given):
+        if len(refused) < 2:
+            refused.append(given)
+            raise Refused(503, "busy")
+        return await think(*given)
+
+    monkeypatch.setattr(server.hall.workers, "think", busy)
+    monkeypatch.setattr(hall, "_AGAIN", 0.01)
+    me = server.browser()
+    ident = me.begin(TURNS, "random", "me")
+    for _ in range(200):
+        if me.look(ident)["ply"]:
+            break
+        time.sleep(0.05)
+    assert me.look(ident)["ply"] == 1
+    assert len(refused) == 2
+
+
 def test_one_address_has_so_much_waiting(monkeypatch):
     monkeypatch.setattr(workers, "_MOST_OF_ONE", 3)
 

@@ -56,6 +56,9 @@ _LARGEST = 4 << 20
 # Seconds for which nobody minds to wait.
 _MOMENT = 0.05
 
+# Seconds after which an agent is asked again that could not be asked.
+_AGAIN = 5.0
+
 # Seconds after which a game that nobody looks at leaves memory, and agents that nobody asks are closed.
 _UNUSED = 60.0
 
@@ -322,9 +325,10 @@ class Hall:
     async def _drive_on(self, served: ServedGame) -> None:
         try:
             while asked := self._agents_asked(served):
-                await self._ask_agent(served, asked[0])
-        except Refused:  # too much else to do: tried again when somebody looks
-            pass
+                try:
+                    await self._ask_agent(served, asked[0])
+                except Refused:  # too much else to do
+                    await asyncio.sleep(_AGAIN)
         finally:
             served._driver = None
 

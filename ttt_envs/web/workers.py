@@ -60,8 +60,9 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.cancelled():
-                line.remove(turn)
-                if not line:
+                with suppress(ValueError):  # its turn came, and was not taken
+                    line.remove(turn)
+                if not line and self._waiting.get(asker) is line:
                     del self._waiting[asker]
             else:  # cancelled just when it was its turn
                 self._freed(asker)
