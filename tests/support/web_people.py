@@ -64,7 +64,9 @@ LIT = """(colours) => {
 }"""
 YELLOW = [COLOURS[name][0] for name in ("open", "card_open")]
 
-NEXT = "button.spot:not(.chosen), .banner:not([hidden]) button, h1[data-state=over]"
+# The button that shows the next round; not the one beside it that ends the waiting for what the moves have lost.
+FOLLOWING = ".banner:not([hidden], [role=status]) button"
+NEXT = f"button.spot:not(.chosen), {FOLLOWING}, h1[data-state=over]"
 
 
 class Person:
@@ -143,7 +145,7 @@ class Person:
         what_follows = self.page.locator(f"{NEXT}, .log li:nth-child({before + 1})")
         while not self.over() and log.count() == before:
             what_follows.first.wait_for(state="attached")
-            following = self.page.locator(".banner:not([hidden]) button")
+            following = self.page.locator(FOLLOWING)
             if following.count():
                 following.click()
                 continue
