@@ -98,7 +98,7 @@ def run(settings: Interrupts) -> int:
     while hits < settings.interrupts:
         faulthandler.dump_traceback_later(settings.patience, exit=True)
         batch, model = pairs[generator.integers(len(pairs))]
-        joint, what = random_joint(model), generator.integers(10)
+        joint, what = random_joint(model), int(generator.integers(10))
         before = everything(model)
         rows = np.flatnonzero(generator.random(batch.n) < 0.5)
         calls: list[Callable[[], object]]
