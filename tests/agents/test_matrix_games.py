@@ -12,6 +12,7 @@ from ttt_envs.agents.matrix_games import KnownValues, equilibria, from_both_seat
 from ttt_envs.agents.network_agents import Lookahead
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
+from ttt_envs.core.state import SIMULTANEOUS
 
 ROUND = ttt_envs.load("operation_tic_tac_toe", mode="round", specialists="none,none", max_idle_turns=2)
 DRAWN = ttt_envs.load("operation_tic_tac_toe", mode="round", max_idle_turns=2)
@@ -178,7 +179,7 @@ def test_positions_in_which_one_player_decides_are_extended():
         return matrix.max() if deciding == [0] else matrix.min()
 
     seeds = np.zeros((len(states), 1), np.uint64)
-    known = KnownValues({}, {})
+    known = KnownValues(dict)
     found = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known=known, extend=True)
     for i in range(len(states)):
         matrix = slow_matrix(DRAWN, states[i : i + 1], 0, value)
@@ -193,6 +194,46 @@ def test_positions_in_which_one_player_decides_are_extended():
     plain = equilibria(DRAWN, states, seeds, from_both_seats(scored), 500, known=known)
     assert not np.allclose(plain.values, found.values)
     assert np.array_equal(plain.values, equilibria(DRAWN, states, seeds, from_both_seats(scored), 500).values)
+
+
+def test_what_follows_is_worth_its_own_equilibrium():
+    """With two plies; where one player decides alone after both chose, that is a ply more, not one of the two."""
+    states, kinds = positions(DRAWN, 12, 4), []
+
+    def deeper(batch: ttt_envs.Batch, plies: int, after_both: bool) -> float:
+        alone = sum(batch.masks(player).any() for player in range(2)) == 1
+        plies += alone and after_both
+        kinds.append((alone, plies))
+        if not plies:
+            return slow_value(batch)
+        states, seed = batch.states.copy(), int(batch.states["rng"][0])
+        return solved(slow_matrix(DRAWN, states, seed, lambda after: deeper(after, plies - 1, not alone)), 300)[0]
+
+    seeds = np.zeros((len(states), 1), np.uint64)
+    found = equilibria(DRAWN, states, seeds, from_both_seats(scored), 300, extend=True, depth=2)
+    for i in range(len(states)):
+        alone = states["to_move"][i] != SIMULTANEOUS
+        matrix = slow_matrix(DRAWN, states[i : i + 1], 0, lambda after, alone=alone: deeper(after, 1, not alone))
+        assert found.values[i] == pytest.approx(solved(matrix, 300)[0], abs=1e-9)
+    assert set(kinds) == {(False, 0), (True, 1), (False, 1), (True, 2)}
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_of_positions_alike_by_symmetry_one_is_valued(depth):
+    states, features, asked = positions(DRAWN, 12, 3), [s.features for s in DRAWN.symmetries], []
+    states = np.concatenate([symmetry.states(states) for symmetry in DRAWN.symmetries[:4]])
+
+    def value(seen: np.ndarray) -> np.ndarray:
+        asked.append(len(seen))
+        return np.mean([from_both_seats(scored)(seen[:, :, turn]) for turn in features], axis=0)
+
+    seeds = np.zeros((len(states), 1), np.uint64)
+    plain = equilibria(DRAWN, states, seeds, value, 300, depth=depth)
+    once = sum(asked)
+    found = equilibria(DRAWN, states, seeds, value, 300, depth=depth, symmetric=True)
+    assert np.allclose(found.values, plain.values, rtol=0, atol=1e-9)
+    assert np.allclose(found.policies, plain.policies, rtol=0, atol=1e-6)
+    assert sum(asked) - once < 0.3 * once
 
 
 def test_chance_is_drawn_in_each_world():

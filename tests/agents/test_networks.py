@@ -370,8 +370,8 @@ def test_other_games_are_refused(folder):
         Lookahead(random_network(at_once)).check(at_once)
     with pytest.raises(ValueError, match="temperature of 0"):
         Lookahead(random_network(at_once, "value"), temperature=0.1).check(at_once)
-    for wrong in ({"outcomes": 36}, {"depth": 2}):
-        with pytest.raises(ValueError, match="outcomes=1 and depth=1"):
+    for wrong in ({"outcomes": 36}, {"temperature": 1.0}):
+        with pytest.raises(ValueError, match="temperature of 0 and outcomes=1"):
             Lookahead(random_network(at_once, "value"), **wrong).check(at_once)
     info = replace(info_for(three, "value"), values=3)
     with pytest.raises(ValueError, match="one ply ahead in games of more than two sides"):

@@ -229,6 +229,45 @@ def test_late_positions_are_those_of_the_slow_solver(allow_pass):
         assert (payoffs @ guess).max() < value + 1e-9
 
 
+class Foretold(SlowSolver):
+    """One player chooses one action in each position, and the other knows which."""
+
+    def __init__(self, player: int, max_idle_turns: int, allow_pass: bool) -> None:
+        super().__init__(max_idle_turns, allow_pass)
+        self.player = player
+
+    def value(self, position) -> float:  # type: ignore[no-untyped-def]
+        if position not in self.known:
+            payoffs = self.payoffs(position)
+            places = position.placer == self.player
+            self.known[position] = payoffs.min(axis=1).max() if places else payoffs.max(axis=0).min()
+        return self.known[position]
+
+
+@pytest.mark.parametrize("allow_pass", [False, True])
+def test_choices_that_are_foretold_are_those_of_the_slow_solver(allow_pass):
+    states = play(ttt_envs.load(ID, mode="round", max_idle_turns=3, allow_pass=allow_pass), 1500, seed=6)
+    states = states[(states["phase"] == TURN) & ((states["board"] != 0).sum(axis=1) >= 6) & (states["idle"] == 0)]
+    hacked = states["hacker_on"].any(axis=1)
+    states = np.concatenate([some(states[hacked], 10, 0), some(states[~hacked], 20, 0)])
+    foretold = rounds.Rounds(positions.SINGLE_HANDS, 3, allow_pass, np.zeros(2), open_hand=True)
+    mixed = rounds.Rounds(positions.SINGLE_HANDS, 3, allow_pass, np.zeros(1))
+    for solved in (foretold, mixed):
+        solved.ensure_after(states)
+    worse = 0
+    for player in (0, 1):
+        slow = Foretold(player, 3, allow_pass)
+        for k, state in enumerate(states):
+            number = positions.position_of(states[k : k + 1][0], int(state["placer"]), foretold.book.lookup)
+            places = state["placer"] == player
+            value = foretold.solution.values[number, 0 if places else 1]
+            assert value == pytest.approx(slow.value(slow_position(state)), abs=1e-12)
+            bluff = mixed.solution.values[number, 0] - value
+            assert (bluff if places else -bluff) > -1e-9
+            worse += abs(bluff) > 1e-3
+    assert worse > 20
+
+
 # --- certificates ---
 
 

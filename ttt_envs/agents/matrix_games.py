@@ -12,8 +12,9 @@ kernels.
 # ruff: noqa: F821
 # mypy: disable-error-code="no-untyped-def, name-defined"
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class Children(NamedTuple):
         words: the same memory as uint64 (children, -1), to compare it.
         done: bool (children,).
         rewards: float32 (children,), that of player 0.
-        states: structured (children,) themselves; none if they are not extended.
+        states: structured (children,) themselves; none if no game is looked through beyond them.
     """
 
     numbers: np.ndarray
@@ -68,16 +69,8 @@ class Children(NamedTuple):
     states: np.ndarray
 
 
-class KnownValues(NamedTuple):
-    """Values of positions by what both players observe.
-
-    Attributes:
-        valued: what the given function says.
-        extended: where one player decides alone: the best that follows.
-    """
-
-    valued: dict[bytes, float]
-    extended: dict[bytes, float]
+#: Values of positions by what both players observe; of those that are looked through further, by how many plies.
+KnownValues = defaultdict[int, dict[bytes, float]]
 
 
 def check_two_players(game: Game, name: str) -> None:
@@ -95,6 +88,8 @@ def equilibria(
     *,
     known: KnownValues | None = None,
     extend: bool = False,
+    depth: int = 1,
+    symmetric: bool = False,
 ) -> Equilibria:
     """Solve the matrix game of each position.
 
@@ -106,10 +101,14 @@ def equilibria(
         value: values the positions that follow.
         iterations: iterations of regret matching+, see `solve_matrix`.
         known: values of the same function that were found in earlier calls; new ones are added.
-        extend: a position that follows in which one player decides alone is worth the best that this player can reach
-            in one ply, not what `value` says of it. Chance is then drawn first.
+        extend: a position after choices at once in which one player decides alone is looked through one ply further.
+            Chance is then drawn first.
+        depth: plies. With more than one, what follows is worth its own equilibrium, of one ply less.
+        symmetric: `value` gives positions that the board's symmetries turn into each other the same number: of these
+            one alone is valued.
     """
-    known = KnownValues({}, {}) if known is None else known
+    known = KnownValues(dict) if known is None else known
+    solve = partial(equilibria, game, known=known, extend=extend, symmetric=symmetric)
     n, worlds = seeds.shape
     legal = np.empty((n, 2, game.num_actions), np.bool_)
     for player in range(2):
@@ -118,39 +117,78 @@ def equilibria(
         legal[:, player] = mask
     solved = Equilibria(np.empty(n), np.zeros(legal.shape))
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
+    turns = np.array([symmetry.features for symmetry in game.symmetries]).reshape(-1, game.observation_size)
     for part in _parts(cells * worlds, _CELLS):
-        children = _room(game, int(cells[part].sum()), worlds, extend)
+        children = _room(game, int(cells[part].sum()), worlds, extend or depth > 1)
         total = kernel_for(game.kernels)(states[part], legal[part], seeds[part], children)
         worth = children.rewards[:total].astype(np.float64)
         going = np.flatnonzero(~children.done[:total])
         if len(going):
-            worth[going] = _valued(game, value, children, going, known, extend)
+            rest = np.full(total, depth - 1)
+            if extend:
+                parents = np.empty(total, np.int64)
+                parents[children.numbers] = np.repeat(np.arange(n)[part], cells[part])[:, None]
+                alone = children.states["to_move"][:total] != SIMULTANEOUS
+                rest += alone & (states["to_move"][parents] == SIMULTANEOUS)
+            if symmetric:
+                turn_to_first(children.seen[:total], children.size, turns, children.seen[:total].copy())
+
+            def deeper(some: np.ndarray, depth: int, children: Children = children) -> np.ndarray:
+                follows = children.states[some]
+                seeds = follows["rng"][:, None]
+                return solve(follows, seeds, value, iterations, depth=depth).values
+
+            worth[going] = _valued(value, deeper, children, going, rest[going], known)
         payoffs = worth[children.numbers].mean(axis=1)
         solve_rows(legal[part], payoffs, iterations, Equilibria(solved.values[part], solved.policies[part]))
     return solved
 
 
 def _valued(
-    game: Game, value: Value, children: Children, rows: np.ndarray, known: KnownValues, extend: bool
+    value: Value,
+    deeper: Callable[[np.ndarray, int], np.ndarray],
+    children: Children,
+    rows: np.ndarray,
+    plies: np.ndarray,
+    known: KnownValues,
 ) -> np.ndarray:
-    """The values of some children, float64 (k,); those that both players see as they saw one before are `known`."""
+    """The values of some children, float64 (k,), each looked through so many `plies`, by `deeper` if not 0; those that
+    both players see as they saw one before are `known`."""
     words = np.ascontiguousarray(children.words[rows])
     keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0]
     worth = np.empty(len(rows))
+    for rest in np.unique(plies).tolist():
+        part = plies == rest
 
-    def observed(some: np.ndarray) -> np.ndarray:
-        return value(np.ascontiguousarray(children.seen[some, :, : children.size]))
+        def find(some: np.ndarray, depth: int = rest) -> np.ndarray:
+            if depth:
+                return deeper(some, depth)
+            return value(np.ascontiguousarray(children.seen[some, :, : children.size]))
 
-    def extended(some: np.ndarray) -> np.ndarray:
-        states = children.states[some]
-        return equilibria(game, states, states["rng"][:, None], value, 1, known=known).values
-
-    alone = np.zeros(len(rows), np.bool_)
-    if extend:
-        alone = children.states["to_move"][rows] != SIMULTANEOUS
-    for part, find, before in ((~alone, observed, known.valued), (alone, extended, known.extended)):
-        worth[part] = _recalled(keys[part].tolist(), rows[part], find, before)
+        worth[part] = _recalled(keys[part].tolist(), rows[part], find, known[rest])
     return worth
+
+
+@jit.kernel
+def turn_to_first(seen, size, turns, before):
+    """Turn the board in each of `seen` int8 (n, 2, at least size) as it comes first in the order of its numbers.
+
+    turns int64 (symmetries, size), permutations of features; before: a copy of `seen`.
+    """
+    for k in range(seen.shape[0]):
+        for turn in range(turns.shape[0]):
+            order = 0
+            for player in range(2):
+                for j in range(size):
+                    order = np.int64(before[k, player, turns[turn, j]]) - np.int64(seen[k, player, j])
+                    if order != 0:
+                        break
+                if order != 0:
+                    break
+            if order < 0:
+                for player in range(2):
+                    for j in range(size):
+                        seen[k, player, j] = before[k, player, turns[turn, j]]
 
 
 def _recalled(
@@ -159,7 +197,7 @@ def _recalled(
     """The values of rows by their keys: of those not known, `find` gives them, and they are known from now on."""
     if len(known) + len(keys) > _KNOWN:
         known.clear()
-    new = [k for k, key in enumerate(keys) if key not in known]
+    new = list({key: k for k, key in enumerate(keys) if key not in known}.values())
     if new:
         known.update(zip([keys[k] for k in new], find(rows[new]).tolist(), strict=True))
     return [known[key] for key in keys]
@@ -191,13 +229,13 @@ def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
         yield slice(start, len(sizes))
 
 
-def _room(game: Game, cells: int, worlds: int, extend: bool) -> Children:
-    """Room for all that can follow from so many pairs of actions."""
+def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
+    """Room for all that can follow from so many pairs of actions; `keep`: for the positions themselves, too."""
     most, size = cells * worlds, game.observation_size
     words = np.empty((most, 2 * -(-size // 8)), np.uint64)
     seen = words.view(np.int8).reshape(most, 2, -1)
     numbers = np.empty((cells, worlds), np.int64)
-    states = np.empty(most if extend else 0, game.prototype.dtype)
+    states = np.empty(most if keep else 0, game.prototype.dtype)
     return Children(numbers, size, seen, words, np.empty(most, np.bool_), np.empty(most, np.float32), states)
 
 

@@ -1,5 +1,6 @@
 """Agents that play by a trained network: by itself, or with one ply of search."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -175,7 +176,9 @@ class Lookahead(Agent):
             outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated in the place
                 of one sample, as far as they have at most so many outcomes: 36 for two dice.
             depth: plies to look ahead; with more than one, other players choose what is best for them, and know as much
-                as the player who looks ahead. Each ply multiplies the time by actions and outcomes.
+                as the player who looks ahead. Where two players choose at once, what follows is worth its own
+                equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that pairs of
+                actions lead to.
             extend: where two players choose at once: look one ply further where after them one player decides alone,
                 such as on the use of an ability.
 
@@ -196,7 +199,7 @@ class Lookahead(Agent):
         self.symmetric = self.equivariant = symmetric
         self.iterations, self.outcomes, self.depth, self.extend = iterations, outcomes, depth, extend
         # The network gives a position the same numbers whatever else it is asked for, so that this changes nothing.
-        self._known = KnownValues({}, {})
+        self._known = KnownValues(dict)
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
@@ -215,11 +218,11 @@ class Lookahead(Agent):
                 raise ValueError(f"{self.name}: extend=true is for games in which players choose at once, not {game}")
             return
         check_two_players(game, self.name)
-        if self.network.info.kind == "q" or self.temperature or self.outcomes > 1 or self.depth > 1:
+        if self.network.info.kind == "q" or self.temperature or self.outcomes > 1:
             raise ValueError(
                 f"{self.name} needs, where players choose at once, a network that gives values of positions, a "
-                f"temperature of 0, outcomes=1 and depth=1: not one of kind {self.network.info.kind}, "
-                f"{self.temperature}, {self.outcomes} and {self.depth}"
+                f"temperature of 0 and outcomes=1: not one of kind {self.network.info.kind}, "
+                f"{self.temperature} and {self.outcomes}"
             )
 
     def action_values(self, view: View) -> np.ndarray:
@@ -277,7 +280,8 @@ class Lookahead(Agent):
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
         worlds, value = view.sample_worlds(), from_both_seats(values)
-        return equilibria(game, worlds, seeds, value, self.iterations, known=self._known, extend=self.extend)
+        solve = partial(equilibria, known=self._known, extend=self.extend, depth=self.depth, symmetric=self.symmetric)
+        return solve(game, worlds, seeds, value, self.iterations)
 
     def _worlds(self, game: Game) -> int:
         return self.worlds if game.stochastic or game.hidden_information else 1

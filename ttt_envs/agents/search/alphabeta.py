@@ -1,7 +1,9 @@
 """Alpha-beta search: for games of perfect information without chance.
 
 Between more than two sides it is the paranoid algorithm: all others are taken for one side against the player who
-searches (Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000).
+searches (Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With `replies="own"` it is
+opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA Journal 16(4), 1993): each
+other side is taken to make the move that its own values say is best, one ply deep, so that it plays for itself.
 
 Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
 iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
@@ -9,8 +11,8 @@ position after each. With `reduce` there are late move reductions, too, and wind
 action is better (Reinefeld, "An improvement to the Scout tree search algorithm", ICCA Journal 6(4), 1983). At the
 horizon a position is worth what a value function says: an n-tuple network, or any network that has values.
 
-`expand` and `search` are templates, compiled for one game's rules; in them `legal_mask` and `step` stand for the game's
-kernels, and `evaluate` for one of the value functions of `ttt_envs.agents.search.horizon`.
+`expand`, `reply` and `search` are templates, compiled for one game's rules; in them `legal_mask` and `step` stand for
+the game's kernels, and `evaluate` for one of the value functions of `ttt_envs.agents.search.horizon`.
 """
 
 # ruff: noqa: F821
@@ -32,7 +34,7 @@ from ttt_envs.agents.search import horizon
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
-from ttt_envs.core.options import within
+from ttt_envs.core.options import choice, within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
@@ -200,13 +202,32 @@ def take(frame, action, value):
 
 
 @jit.allocates_nothing
-def search(depth, start, budget, scratch, valuation):
+def reply(level, scratch, valuation):
+    """Let the others move in stack[level], each as is best for themselves one ply deep, until the root's side is to
+    move or the game is over; returns the number of positions that were valued."""
+    state, order, guess, joint = scratch.stack[level], scratch.order[level], scratch.guess[level, 0], scratch.joint
+    valued = 0
+    while not state["done"] and valuation.sides[state["to_move"]] != 0:
+        count = expand(level, 1, scratch, valuation)
+        valued += count
+        best = order[0]
+        for k in range(1, count):
+            if guess[order[k]] > guess[best]:
+                best = order[k]
+        joint[state["to_move"]] = best
+        step(state, joint)
+    return valued
+
+
+@jit.allocates_nothing
+def search(depth, start, budget, own_replies, scratch, valuation):
     """Search the root, scratch.stack[0], or go on with it; returns whether it came to its end.
 
     Args:
         depth: plies, at least 2.
         start: uint64, tells this root's entries of the table from others'.
         budget: positions after which it returns, to be called again.
+        own_replies: whether the others make the moves of `reply`; then plies are those of the root's side.
         scratch: `Scratch`, in which the root's frame, order and guess are filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
@@ -250,6 +271,14 @@ def search(depth, start, budget, scratch, valuation):
         stack[below] = stack[level]
         joint[frame["mover"]] = action
         step(stack[below], joint)
+        if own_replies:
+            budget -= reply(below, scratch, valuation)
+            if stack[below]["done"]:
+                value = stack[below]["rewards"][frame["mover"]] * (_CERTAIN + _SOONER * (frame["left"] - 1))
+                improve(frame, action, value)
+                if level == 0:
+                    scores[action] = value
+                continue
         mover = np.int64(stack[below]["to_move"])
         same = sides[mover] == sides[frame["mover"]]
         remaining, high = frame["left"] - 1, frame["beta"]
@@ -308,6 +337,7 @@ def _kernels(kernels: Kernels, kind: str, find: Callable[..., Any] | None) -> _K
     bound: dict[str, Any] = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels), "observe": kernels.observe}
     bound["evaluate"] = jit.specialise(horizon.TEMPLATES[kind], **bound, **({} if find is None else {"find": find}))
     bound["expand"] = jit.specialise(expand, **bound)
+    bound["reply"] = jit.specialise(reply, **bound)
     return _Kernels(bound["expand"], jit.specialise(search, **bound))
 
 
@@ -315,7 +345,8 @@ class AlphaBeta(Agent):
     """Searches to a fixed depth, or for a fixed time, and values the positions there by a trained file.
 
     Plays games of perfect information in which one player acts at a time and nothing is left to chance after the start.
-    With more than two sides it assumes that all others play against it.
+    With more than two sides it assumes that all others play against it, or with `replies="own"` that each plays for
+    itself.
     """
 
     name = "alphabeta"
@@ -328,6 +359,7 @@ class AlphaBeta(Agent):
         depth: int = 5,
         seconds: float | None = None,
         reduce: float = 0.0,
+        replies: str = "worst",
     ) -> None:
         """Load the value function.
 
@@ -340,6 +372,8 @@ class AlphaBeta(Agent):
             reduce: leave plies out where an action stands far back in the order, `reduce` times the logarithms of the
                 plies and of its place, and search it again if it turns out better than the best. A search of the same
                 time looks further ahead, and may overlook something; 0 leaves nothing out.
+            replies: what the other sides do: "worst", what is worst for the player who searches; or "own", what is best
+                for each of them one ply deep, by the same file. Then `depth` counts the player's own plies alone.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -350,7 +384,8 @@ class AlphaBeta(Agent):
         within(0.0, 10.0, reduce=reduce)
         if seconds is not None:
             within(1e-6, 1e6, seconds=seconds)
-        self.depth, self.seconds, self.reduce = depth, seconds, reduce
+        choice("replies", replies, ("worst", "own"))
+        self.depth, self.seconds, self.reduce, self.replies = depth, seconds, reduce, replies
         self.values: Network | NTuples | None = None
         if isinstance(path, (Network, NTuples)):
             self.values = path
@@ -414,7 +449,8 @@ class AlphaBeta(Agent):
         game = view.game
         if self._game is not game:
             self.check(game)
-            self._game, self._search = game, _Search(game, self.values, self.depth, self.reduce)
+            own = self.replies == "own"
+            self._game, self._search = game, _Search(game, self.values, self.depth, self.reduce, own)
         out = np.full(view.masks.shape, np.nan)
         worlds = view.sample_worlds()
         seeds = rng.stream_seeds(view.seeds, rng.Stream.SEARCH)
@@ -434,7 +470,10 @@ def reductions_of(reduce: float, depth: int, actions: int) -> np.ndarray:
 class _Search:
     """The memory that searches of one game need, which is used again for each decision."""
 
-    def __init__(self, game: Game, values: Network | NTuples | None, depth: int, reduce: float) -> None:
+    def __init__(
+        self, game: Game, values: Network | NTuples | None, depth: int, reduce: float, own_replies: bool
+    ) -> None:
+        self.own_replies = own_replies
         actions = game.num_actions
         stack = np.repeat(game.prototype, depth + 1)
         words = stack.view(np.uint64).reshape(depth + 1, -1)
@@ -505,7 +544,7 @@ class _Search:
             scratch.scores[:], scratch.place[0] = -_INFINITE, 0
             done = False
             while not done and time.monotonic() < deadline:
-                done = self.kernels.search(plies, start, _CHUNK, scratch, self.valuation)
+                done = self.kernels.search(plies, start, _CHUNK, self.own_replies, scratch, self.valuation)
             bounds = scratch.scores.copy()
             # Actions that were not searched to this depth are behind the best of those that were.
             if not done and bounds.max() == -_INFINITE:

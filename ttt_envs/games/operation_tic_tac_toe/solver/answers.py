@@ -110,7 +110,7 @@ def answer_turn(states, asked, known, answer):
         fill_turn(states, 1, (book.lookup, solution.values), turns[1]),
     )
     limits = prediction_limits(states[0]), prediction_limits(states[1])
-    values = count_down(turns, counts, 0, limits, (solution.draws[0], left))
+    values = count_down(turns, counts, 0, limits, (solution.draws[0], left, False))
     value[0] = values[placer]
     turn, n = turns[placer], counts[placer]
     d = 0 if placer == 0 else solution.draws.shape[0] - 1

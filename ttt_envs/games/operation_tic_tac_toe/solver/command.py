@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ttt_envs.core.oracle import SolveCommand, StageProgress
+from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, names_of
+from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import SHIPPED, make_tables, table_path, write_tables
 from ttt_envs.storage.files import check_writable, locked_file
 
@@ -32,5 +36,33 @@ class RoundValues:
         return f"wrote {path}: {path.stat().st_size:,} bytes"
 
 
+@dataclass(frozen=True)
+class Bluffing:
+    """Work out what secret and mixed choices are worth in a round, beside choices that the other player foretells."""
+
+    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
+        """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
+        rules = SINGLE_HANDS, options["max_idle_turns"], options["allow_pass"]
+        both, foretold = Rounds(*rules, np.zeros(1)), Rounds(*rules, np.zeros(2), open_hand=True)
+        lines, found = [], []
+        for own in SINGLE_HANDS:
+            for other in SINGLE_HANDS if own else (0,):
+                if own and not other:
+                    continue
+                for rounds in (both, foretold):
+                    rounds.ensure(own, other)
+                value, (placing, predicting) = both.start_values(own, other)[0], foretold.start_values(own, other)
+                # What bluffing wins the player who places first, and the other.
+                gains = value - placing, predicting - value
+                found.append((own, other, value, *gains))
+                progress("pairs of specialists", len(found) / (1 + (len(SINGLE_HANDS) - 1) ** 2))
+        for own, other, *numbers in found:
+            pair = ", ".join(name for held in (own, other) for name in names_of(held) or ("spies alone",))
+            lines.append(f"{pair}: value {{:+.3f}}, bluffing {{:.3f}} and {{:.3f}}".format(*numbers))
+        mean = np.mean([each[3:] for each in found[1:]], axis=0)
+        lines.append("mean of the 64 pairs: bluffing {:.3f} and {:.3f}".format(*mean))
+        return "\n".join(lines)
+
+
 #: The commands of `ttt solve` for this game.
-COMMANDS: Mapping[str, type[SolveCommand]] = {"round-values": RoundValues}
+COMMANDS: Mapping[str, type[SolveCommand]] = {"bluffing": Bluffing, "round-values": RoundValues}

@@ -4,6 +4,9 @@ A turn is a matrix game, see `matrix`. An ability is used once and a specialist 
 hold only becomes less, and while it stays the same, the board fills up. Only one thing leaves everything as it was: a
 spy that is blocked, or a pass. But that counts one idle turn more, and so it goes backward there too: from the draw
 after the last idle turn to none.
+
+How much of a value is bluffing is worked out in the same way: one player then does not mix. They choose one action in
+each position, and the other knows which.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,7 +19,7 @@ from ttt_envs.core.jit import kernel
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import NOWHERE, TURN
-from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve
+from ttt_envs.games.operation_tic_tac_toe.solver.matrix import ROOMS, solve
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
     height,
     lesser_standings,
@@ -53,6 +56,23 @@ def make_solution(positions: int, draws: np.ndarray) -> Solution:
 
 
 @kernel
+def solve_open(room, free, blocked, limits, places):
+    """The value for the Placer, as that of `matrix.solve`, if one player does not mix, and the other knows it: the
+    Placer if `places`, else the Predictor."""
+    if places:
+        return np.minimum(free, blocked).max()
+    least, most = limits
+    value = free.max() if least == 0 else np.inf
+    for first in range(ROOMS):
+        for second in range(first + 1 if most == 2 else first, ROOMS if most == 2 else first + 1):
+            best = -np.inf
+            for a in range(room.shape[0]):
+                best = max(best, blocked[a] if room[a] in (first, second) else free[a])
+            value = min(value, best)
+    return value
+
+
+@kernel
 def count_down(turns, counts, d, limits, left):
     """Values of two positions that are one, but for the Placer, from the draw after the last idle turn on.
 
@@ -61,19 +81,24 @@ def count_down(turns, counts, d, limits, left):
         counts: the number of placements of each.
         d: which worth of a draw it has to the first Placer; the last but d to the other.
         limits: the limits of each for `matrix.solve`.
-        left: the draw's worth to the first Placer, and how many idle turns there are before it.
+        left: the draw's worth to the first Placer, how many idle turns there are before it, and whether one of the
+            players does not mix: the first Placer if d is 0, else the other.
 
     Returns the values for the first Placer and for the other. `blocked` of the Turns, and `free` of a pass, become what
     they are with so many idle turns left.
     """
-    draw, idle_turns = left
+    draw, idle_turns, open_hand = left
     one = part_of(turns[0], counts[0], d)
     two = part_of(turns[1], counts[1], turns[1].free.shape[0] - 1 - d)
     x, y = draw, -draw
     for _ in range(idle_turns):
         wait_for(-y, one)
         wait_for(-x, two)
-        new_x, new_y = solve(one[0], one[2], one[3], limits[0])[0], solve(two[0], two[2], two[3], limits[1])[0]
+        if open_hand:
+            new_x = solve_open(one[0], one[2], one[3], limits[0], d == 0)
+            new_y = solve_open(two[0], two[2], two[3], limits[1], d != 0)
+        else:
+            new_x, new_y = solve(one[0], one[2], one[3], limits[0])[0], solve(two[0], two[2], two[3], limits[1])[0]
         if new_x == x and new_y == y:
             break
         x, y = new_x, new_y
@@ -98,7 +123,7 @@ def wait_for(worth, part):
 
 
 @kernel
-def solve_both(states, numbers, known, turns, idle_turns):
+def solve_both(states, numbers, known, turns, idle):
     """Solve a position with either Placer.
 
     Args:
@@ -106,7 +131,7 @@ def solve_both(states, numbers, known, turns, idle_turns):
         numbers: the numbers of the two positions, each as its Placer sees it.
         known: the lookup of a Book, and a Solution with all that can follow.
         turns: two Turns.
-        idle_turns: the number of idle turns that make a draw.
+        idle: the number of idle turns that make a draw, and whether one player does not mix; see `Rounds`.
     """
     lookup, solution = known
     counts = (
@@ -116,12 +141,12 @@ def solve_both(states, numbers, known, turns, idle_turns):
     limits = prediction_limits(states[0]), prediction_limits(states[1])
     draws = solution.draws.shape[0]
     for d in range(draws):
-        x, y = count_down(turns, counts, d, limits, (solution.draws[d], idle_turns))
+        x, y = count_down(turns, counts, d, limits, (solution.draws[d], idle[0], idle[1]))
         solution.values[numbers[0], d], solution.values[numbers[1], draws - 1 - d] = x, y
 
 
 @kernel
-def solve_boards(states, book, solution, turns, idle_turns):
+def solve_boards(states, book, solution, turns, idle):
     """Solve, as `solve_both`, all boards with the standings in `states`; those of lesser standings are solved."""
     own = book.standing[standing_of(states[0], 0)]
     other = book.standing[standing_of(states[0], 1)]
@@ -133,16 +158,16 @@ def solve_boards(states, book, solution, turns, idle_turns):
         second = position_of(states[1], 1, book.lookup)
         # With equal standings both may be one board; or the other one's, which is solved already.
         if second >= 0 and (own != other or second >= first):
-            solve_both(states, (first, second), (book.lookup, solution), turns, idle_turns)
+            solve_both(states, (first, second), (book.lookup, solution), turns, idle)
 
 
 @kernel
-def solve_positions(states, positions, book, solution, turns, idle_turns):
+def solve_positions(states, positions, book, solution, turns, idle):
     """Solve, as `solve_both`, positions int64 (n, 3), from `locate` for player 0, in an order that allows it."""
     for k in range(positions.shape[0]):
         put_positions(states, positions[k : k + 1], book)
         numbers = position_of(states[0], 0, book.lookup), position_of(states[1], 1, book.lookup)
-        solve_both(states, numbers, (book.lookup, solution), turns, idle_turns)
+        solve_both(states, numbers, (book.lookup, solution), turns, idle)
 
 
 @kernel
@@ -156,11 +181,22 @@ class Rounds:
     """Rounds solved as far as they have been asked for."""
 
     def __init__(
-        self, hands: tuple[int, ...], idle_turns: int, may_pass: bool, draws: np.ndarray, most: int | None = None
+        self,
+        hands: tuple[int, ...],
+        idle_turns: int,
+        may_pass: bool,
+        draws: np.ndarray,
+        most: int | None = None,
+        *,
+        open_hand: bool = False,
     ) -> None:
-        """`hands` and `most` as for `make_book`; `idle_turns` make a draw, worth `draws`, see Solution."""
+        """`hands` and `most` as for `make_book`; `idle_turns` make a draw, worth `draws`, see Solution.
+
+        `open_hand`, with two draws: one player does not mix. In the first of the values it is the Placer, in the second
+        the Predictor.
+        """
         self.book = make_book(hands, most)
-        self.idle_turns = idle_turns
+        self.idle_turns, self.open_hand = idle_turns, open_hand
         self.may_pass = may_pass
         self.solution = make_solution(self.book.positions, draws)
         self._solved: set[tuple[int, int]] = set()
@@ -182,7 +218,7 @@ class Rounds:
                 continue
             for player, standing in enumerate(pair):
                 put_standing(self._states, player, standing)
-            solve_boards(self._states, self.book, self.solution, self._turns, self.idle_turns)
+            solve_boards(self._states, self.book, self.solution, self._turns, (self.idle_turns, self.open_hand))
             self._solved |= {pair, pair[::-1]}
 
     def ensure_after(self, states: np.ndarray) -> None:
@@ -190,7 +226,7 @@ class Rounds:
         seen = ~np.isnan(self.solution.values[: self.book.positions, 0])
         queue = reachable(self._states, self.posed(states), seen, self.book)
         for level in levels(queue, self.book):
-            solve_positions(self._states, level, self.book, self.solution, self._turns, self.idle_turns)
+            solve_positions(self._states, level, self.book, self.solution, self._turns, (self.idle_turns, self.open_hand))
 
     def start_values(self, own: int, other: int) -> np.ndarray:
         """Values of a round for the player who places first, with these standings: float64 (draws,)."""
