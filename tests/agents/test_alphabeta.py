@@ -246,7 +246,7 @@ def test_each_of_the_others_replies_for_itself(depth):
 
 
 def test_wrong_parameters_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="replies must be"):
+    with pytest.raises(ValueError, match="replies='best'"):
         AlphaBeta(replies="best")
     with pytest.raises(ValueError, match="depth must be a whole number from 1"):
         AlphaBeta(depth=0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.oracle import SolveCommand, StageProgress
-from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, names_of
+from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import SHIPPED, make_tables, table_path, write_tables
 from ttt_envs.storage.files import check_writable, locked_file
@@ -38,30 +38,26 @@ class RoundValues:
 
 @dataclass(frozen=True)
 class Bluffing:
-    """Work out what secret and mixed choices are worth in a round, beside choices that the other player foretells."""
+    """Work out what a player gets in a round who does not mix, and whose choices the other player foretells."""
 
     def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
         rules = SINGLE_HANDS, options["max_idle_turns"], options["allow_pass"]
-        both, foretold = Rounds(*rules, np.zeros(1)), Rounds(*rules, np.zeros(2), open_hand=True)
-        lines, found = [], []
-        for own in SINGLE_HANDS:
-            for other in SINGLE_HANDS if own else (0,):
-                if own and not other:
-                    continue
-                for rounds in (both, foretold):
-                    rounds.ensure(own, other)
-                value, (placing, predicting) = both.start_values(own, other)[0], foretold.start_values(own, other)
-                # What bluffing wins the player who places first, and the other.
-                gains = value - placing, predicting - value
-                found.append((own, other, value, *gains))
-                progress("pairs of specialists", len(found) / (1 + (len(SINGLE_HANDS) - 1) ** 2))
-        for own, other, *numbers in found:
-            pair = ", ".join(name for held in (own, other) for name in names_of(held) or ("spies alone",))
-            lines.append(f"{pair}: value {{:+.3f}}, bluffing {{:.3f}} and {{:.3f}}".format(*numbers))
-        mean = np.mean([each[3:] for each in found[1:]], axis=0)
-        lines.append("mean of the 64 pairs: bluffing {:.3f} and {:.3f}".format(*mean))
-        return "\n".join(lines)
+        mixed, foretold = Rounds(*rules, np.zeros(1)), Rounds(*rules, np.zeros(2), open_hand=True)
+        pairs = [(0, 0), *((own, other) for own in SINGLE_HANDS[1:] for other in SINGLE_HANDS[1:])]
+        found = []
+        for own, other in pairs:
+            for rounds in (mixed, foretold):
+                rounds.ensure(own, other)
+            value, (placing, predicting) = mixed.start_values(own, other)[0], foretold.start_values(own, other)
+            found.append((value, placing, -value, -predicting))
+            progress("pairs of specialists", len(found) / len(pairs))
+        specialists = np.array(found[1:])
+        rows = {"spies alone": found[0], "mean of 64 pairs": specialists.mean(axis=0), "best": specialists.max(axis=0)}
+        return "\n".join(
+            "{}: who places first gets {:+.3f}, foretold {:+.3f}; the other {:+.3f}, foretold {:+.3f}".format(name, *row)
+            for name, row in rows.items()
+        )
 
 
 #: The commands of `ttt solve` for this game.
