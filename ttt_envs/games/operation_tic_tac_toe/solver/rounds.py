@@ -226,7 +226,9 @@ class Rounds:
         seen = ~np.isnan(self.solution.values[: self.book.positions, 0])
         queue = reachable(self._states, self.posed(states), seen, self.book)
         for level in levels(queue, self.book):
-            solve_positions(self._states, level, self.book, self.solution, self._turns, (self.idle_turns, self.open_hand))
+            solve_positions(
+                self._states, level, self.book, self.solution, self._turns, (self.idle_turns, self.open_hand)
+            )
 
     def start_values(self, own: int, other: int) -> np.ndarray:
         """Values of a round for the player who places first, with these standings: float64 (draws,)."""
