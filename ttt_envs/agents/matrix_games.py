@@ -177,7 +177,7 @@ def turn_to_first(seen, size, turns, before):
     """
     for k in range(seen.shape[0]):
         for turn in range(turns.shape[0]):
-            order = 0
+            order = np.int64(0)
             for player in range(2):
                 for j in range(size):
                     order = np.int64(before[k, player, turns[turn, j]]) - np.int64(seen[k, player, j])
