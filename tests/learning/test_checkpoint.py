@@ -124,13 +124,6 @@ def test_other_settings_are_not_resumed(run: Path, changes: dict, words: str) ->
         train(tiny(run, resume=True, steps=1024, **changes))
 
 
-def test_a_run_is_not_overwritten(run: Path) -> None:
-    before = (run / "network.safetensors").read_bytes()
-    with pytest.raises(FileExistsError, match="--resume"):
-        train(tiny(run))
-    assert (run / "network.safetensors").read_bytes() == before
-
-
 def test_nothing_to_resume(run: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nothing to resume: no file \S+config\.json"):
         train(tiny(tmp_path, resume=True))
@@ -185,13 +178,10 @@ def worked() -> dict:
     [
         ({"optimizer.0.exp_avg": None}, "of another kind, or of another shape"),
         ({"optimizer.1.step": np.float32([1, 1])}, "of another kind, or of another shape"),
-        ({"optimizer.0.exp_avg": np.float32(0)}, "of another kind, or of another shape"),
         ({"optimizer.0.step": np.array(True)}, "of other types of numbers"),
         ({"optimizer.0.step": np.float32(-1)}, "numbers below 0"),
-        ({"optimizer.1.exp_avg_sq": np.full(2, -1, np.float32)}, "numbers below 0"),
         ({"optimizer.1.exp_avg": np.full(2, 1e300)}, "numbers that are not finite"),
         ({"optimizer.2.step": np.float32(1)}, "of more parameters than there are"),
-        ({"policy.bias": np.full(2, 1e300)}, "numbers that are not finite"),
         ({"policy.bias": np.full(2, np.nan)}, "numbers that are not finite"),
     ],
 )
@@ -209,11 +199,9 @@ def test_a_file_with_numbers_that_no_training_leaves_is_refused(tmp_path: Path, 
     ("changes", "words"),
     [
         ({"learning_rate": None}, "learning_rate must be of type float, not None"),
-        ({"eval_games": 10**12}, "eval_games must be a whole number from 2 to 10,000,000, not 1000000000000"),
         ({"steps": "many"}, "steps must be of type int, not 'many'"),
         ({"gamma": 1e300}, "gamma must be a number from 0 to 1, not 1e+300"),
         ({"hidden": 16}, "hidden must be of type tuple[int, ...], not 16"),
-        ({"hidden": [[16]]}, "hidden must be of type tuple[int, ...]"),
         ({"options": None}, "options must be names with values, not None"),
         ({"game": ["super_tic_tac_toe"]}, "game must be of type str"),
         ({"tables": 3}, "unexpected keyword argument 'tables'"),
