@@ -135,7 +135,7 @@ def test_what_a_killed_study_left_is_gone_on_with(tmp_path):
     assert grid._train(early, tmp_path)
     with pytest.raises(ValueError, match="the same command goes on"):
         write_page(plan, tmp_path)
-    assert grid.train(plan, tmp_path, workers=1)
+    assert grid.train(plan, tmp_path, grid.Workers(1))
     steps = [step for step, _ in read_metrics(run.folder(tmp_path))["eval/exploitability"]]
     assert steps[0] == 0
     assert steps[-1] >= 900
@@ -146,7 +146,7 @@ def test_a_killed_study_leaves_no_worker():
     text = """if True:
         import os, signal, time
         from ttt_envs.studies import grid
-        with grid._pool(1, "processes", None) as pool:
+        with grid._pool(grid.Workers(1)) as pool:
             print(pool.submit(os.getppid).result() == os.getpid(), flush=True)
             for _ in range(2):
                 pool.submit(time.sleep, 60)
@@ -159,13 +159,13 @@ def test_a_killed_study_leaves_no_worker():
 
 def test_what_was_trained_otherwise_is_refused(tmp_path):
     plan = plan_of(ONE)
-    assert grid.train(plan, tmp_path, workers=1)
+    assert grid.train(plan, tmp_path, grid.Workers(1))
     for changes, words in (
         ({"methods": {"mmd": {"num_envs": 32, "magnet": 0.5}}}, "has other settings: magnet is 0.2 there and 0.5 here"),
         ({"steps": 200, "methods": {"mmd": {"num_envs": 32, "save_every": 300}}}, "is one of 300 steps, not 200"),
     ):
         with pytest.raises(ValueError, match=words):
-            grid.train(plan_of({**ONE, **changes}), tmp_path, workers=1)
+            grid.train(plan_of({**ONE, **changes}), tmp_path, grid.Workers(1))
         with pytest.raises(ValueError, match=words):
             write_page(plan_of({**ONE, **changes}), tmp_path)
 
@@ -180,17 +180,17 @@ def test_a_plan_of_processor_time(tmp_path, monkeypatch):
     plan = plan_of(given)
     assert grid.budgeted(plan_of(ONE), tmp_path) == plan_of(ONE)
     said: list[str] = []
-    found = grid.budgeted(plan, tmp_path, workers=1, progress=said.append)
+    found = grid.budgeted(plan, tmp_path, grid.Workers(1), said.append)
     steps = {run.label: run.settings["steps"] for run in found.runs}
     assert steps["mmd"] > 2 * steps["mmd-large"] > 2000
     assert len(said) == 2
     assert "2 s of processor time" in said[0]
     assert not list((tmp_path / "pilots").glob("*/*")), "pilot runs are thrown away"
     monkeypatch.setattr(grid, "_pilot", None)  # what is known is not measured again
-    assert grid.budgeted(plan, tmp_path, workers=1) == found
+    assert grid.budgeted(plan, tmp_path, grid.Workers(1)) == found
     with pytest.raises(ValueError, match=r"is for 2\.0 seconds a run, not 3\.0"):
         grid.budgeted(plan_of({**given, "seconds": 3.0}), tmp_path)
-    assert grid.train(found, tmp_path, workers=1)
+    assert grid.train(found, tmp_path, grid.Workers(1))
     rows = json.loads(write_page(found, tmp_path) and (tmp_path / "study.json").read_text())["runs"]
     last = [row["processor_seconds"] for row in rows if row["steps"] >= steps[row["method"]]]
     assert len(last) == 2
@@ -202,9 +202,9 @@ def test_on_ray_the_same_is_learned(tmp_path):
     pytest.importorskip("ray")
     plan = plan_of({**ONE, "seeds": 2})
     said: list[str] = []
-    assert grid.train(plan, tmp_path / "ray", workers=2, progress=said.append, engine="ray")
+    assert grid.train(plan, tmp_path / "ray", grid.Workers(2, "ray"), said.append)
     assert said[-1].startswith("2 of 2: match-mini, mmd, seed ")
-    assert grid.train(plan, tmp_path / "here", workers=1)
+    assert grid.train(plan, tmp_path / "here", grid.Workers(1))
     for run in plan.runs:
         ours, theirs = (load_network(run.folder(tmp_path / where)).tensors for where in ("here", "ray"))
         assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
@@ -212,9 +212,9 @@ def test_on_ray_the_same_is_learned(tmp_path):
 
 def test_another_engine_is_refused(tmp_path):
     with pytest.raises(ValueError, match="engine='fork' must be one of 'processes', 'ray'"):
-        grid.train(plan_of(ONE), tmp_path, engine="fork")
+        grid.train(plan_of(ONE), tmp_path, grid.Workers(engine="fork"))
     with pytest.raises(ValueError, match="address='here:1' is that of a Ray cluster"):
-        grid.train(plan_of(ONE), tmp_path, address="here:1")
+        grid.train(plan_of(ONE), tmp_path, grid.Workers(address="here:1"))
 
 
 def test_settings_of_one_task_and_other_seeds():
@@ -228,7 +228,7 @@ def test_settings_of_one_task_and_other_seeds():
 
 def test_there_are_never_two_writers(tmp_path):
     with locked_folder(tmp_path / "x"), pytest.raises(OSError, match="being written by process"):
-        grid.train(plan_of(ONE), tmp_path / "x", workers=1)
+        grid.train(plan_of(ONE), tmp_path / "x", grid.Workers(1))
 
 
 def test_an_interrupted_run_leaves_a_partial_page(quick, monkeypatch):

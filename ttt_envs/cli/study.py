@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -58,9 +58,9 @@ class Study:
             raise ValueError("give one plan, --quick, tables of studies, or run folders")
         plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
         out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
-        where: dict[str, Any] = {"engine": self.engine, "address": self.address}
-        plan = grid.budgeted(plan, out, self.workers, print, **where)
-        complete = grid.train(plan, out, self.workers, print, **where)
+        workers = grid.Workers(self.workers, self.engine, self.address)
+        plan = grid.budgeted(plan, out, workers, print)
+        complete = grid.train(plan, out, workers, print)
         print(write_page(plan, out, complete))
         print(f"The page, its table as CSV and LaTeX, and curves as PNG, SVG and PDF are in {out}")
         return DONE if complete else INTERRUPTED

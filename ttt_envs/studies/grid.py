@@ -119,6 +119,24 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Workers:
+    """Where runs are trained.
+
+    Attributes:
+        number: of processes; 0: one a processor.
+        engine: "processes", or "ray": tasks on a Ray cluster, whose nodes have the study's folder under the same path.
+        address: of a cluster to join; None starts one on this machine, with `number` processors.
+    """
+
+    number: int = 0
+    engine: str = "processes"
+    address: str | None = None
+
+
+_HERE = Workers()
+
+
+@dataclass(frozen=True)
 class Plan:
     """The runs that a study compares.
 
@@ -213,13 +231,7 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
 
 
 def budgeted(
-    plan: Plan,
-    out: Path,
-    workers: int = 0,
-    progress: Callable[[str], None] = lambda text: None,
-    *,
-    engine: str = "processes",
-    address: str | None = None,
+    plan: Plan, out: Path, workers: Workers = _HERE, progress: Callable[[str], None] = lambda text: None
 ) -> Plan:
     """The plan with the steps that its processor time makes; of a plan that gives steps, itself.
 
@@ -239,7 +251,7 @@ def budgeted(
             steps = known["steps"]
         pilots = {f"{run.task.name}/{run.label}": run for run in plan.runs if run.seed == plan.runs[0].seed}
         left = {name: run for name, run in pilots.items() if name not in steps}
-        with _pool(workers, engine, address) as pool:
+        with _pool(workers) as pool:
             waiting = {
                 pool.submit(_pilot, run, out / "pilots" / name, plan.seconds): name for name, run in left.items()
             }
@@ -280,24 +292,14 @@ def _pilot(run: Run, folder: Path, seconds: float) -> int:
     return int(round(number, 1 - int(math.log10(number))))
 
 
-def train(
-    plan: Plan,
-    out: Path,
-    workers: int = 0,
-    progress: Callable[[str], None] = lambda text: None,
-    *,
-    engine: str = "processes",
-    address: str | None = None,
-) -> bool:
+def train(plan: Plan, out: Path, workers: Workers = _HERE, progress: Callable[[str], None] = lambda text: None) -> bool:
     """Train what is not finished yet; False if it was interrupted, and the same call goes on.
 
     Args:
         plan: the grid, see `budgeted`.
         out: the study's folder, which is locked meanwhile.
-        workers: processes; 0: one a processor.
+        workers: where runs are trained; by default a process a processor.
         progress: gets a line for each run that is finished.
-        engine: "processes", or "ray": tasks on a Ray cluster, whose nodes have the folder under the same path.
-        address: of a cluster to join; None starts one on this machine, with `workers` processors.
 
     Raises:
         InUse: another process is writing the folder.
@@ -305,13 +307,13 @@ def train(
         ConnectionError: there is no cluster at the address.
         FileNotFoundError: a run is not in the folder, as the node that trained it has another one.
     """
-    within(0, 10_000, workers=workers)
+    within(0, 10_000, workers=workers.number)
     with locked_folder(out):
         left = [run for run in plan.runs if not run.finished(out)]
         done = len(plan.runs) - len(left)
         if done:
             progress(f"{done} of {len(plan.runs)} runs are finished")
-        with _pool(workers, engine, address) as pool:
+        with _pool(workers) as pool:
             waiting = {pool.submit(_train, run, out): run for run in left}
             try:
                 for future in as_completed(waiting):
@@ -340,16 +342,16 @@ class _Pool(Protocol):
 
 
 @contextmanager
-def _pool(workers: int, engine: str, address: str | None) -> Iterator[_Pool]:
+def _pool(workers: Workers) -> Iterator[_Pool]:
     """A context with processes, or tasks on a cluster, that have one thread for matrix products."""
-    choice("engine", engine, ("processes", "ray"))
-    if engine == "ray":
-        with _OneThread(), connected(address, workers or None):
+    if choice("engine", workers.engine, ("processes", "ray")) == "ray":
+        with _OneThread(), connected(workers.address, workers.number or None):
             yield Tasks()
         return
-    if address is not None:
-        raise ValueError(f"address={address!r} is that of a Ray cluster: give engine='ray' too")
-    with _OneThread(), ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"), _end_with_parent) as pool:
+    if workers.address is not None:
+        raise ValueError(f"address={workers.address!r} is that of a Ray cluster: give engine='ray' too")
+    number = workers.number or os.cpu_count()
+    with _OneThread(), ProcessPoolExecutor(number, get_context("spawn"), _end_with_parent) as pool:
         yield pool
 
 
