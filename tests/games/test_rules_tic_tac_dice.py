@@ -193,11 +193,13 @@ def test_a_full_3x3_board_without_a_row_is_split_5_to_4():
             assert sum(owners) in (4, 5)
 
 
-def check_rows(game: Game) -> None:
+@pytest.mark.parametrize(("size", "win_length"), [(3, 3), (4, 3), (4, 4), *(compiled_late(5, k) for k in (3, 4, 5))])
+def test_rows(size, win_length):
     """In a single round: of all sets of markers, or 65,536 of them, exactly those with a line win.
 
     Thus cells in a row that go on beyond an edge are no line, and every line is one, whichever cell comes last.
     """
+    game = ttt_envs.load("tic_tac_dice", size=size, win_length=win_length, rounds="single")
     size, win_length = game.options["size"], game.options["win_length"]
     cells = size * size
     most = 512 if jit.DISABLED else 2**16
@@ -226,11 +228,6 @@ def check_rows(game: Game) -> None:
         assert np.array_equal(rewards == 1, expected)
         assert np.array_equal(after["done"], expected | sets.all(axis=1))
         assert np.array_equal(rewards, -after["rewards"][:, 1 - player])
-
-
-@pytest.mark.parametrize(("size", "win_length"), [(3, 3), (4, 3), (4, 4), *(compiled_late(5, k) for k in (3, 4, 5))])
-def test_rows(size, win_length):
-    check_rows(ttt_envs.load("tic_tac_dice", size=size, win_length=win_length, rounds="single"))
 
 
 # --- options ---

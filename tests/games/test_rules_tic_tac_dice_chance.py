@@ -1,6 +1,6 @@
 """Chance in the Tic-Tac-Dice family: dice, claims, deals and starts are counted.
 
-A `check_` function takes a Game and asserts. Chance is tested by counting, with fixed seeds. An entry of a table may be
+Chance is tested by counting, with fixed seeds. An entry of a table may be
 5 standard deviations off what is expected: by accident one entry in 1.7 million is, one in 100,000 where the count is
 small. The largest table has 200 entries, so that with other seeds a test would raise a false alarm once in thousands of
 runs at most.
@@ -20,7 +20,6 @@ from slow_tic_tac_dice import ROLLS, claiming_rolls
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.game import Game
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.testing.positions import difference, masks_of, observations_of, positions
 
@@ -39,8 +38,15 @@ def test_the_rule_text_gives_these_claims():
     assert tuple(len(claiming_rolls({rank})) for rank in range(1, 9)) == CLAIMS
 
 
-def check_claims(game: Game) -> None:
+@cache
+def ranks_in(bits: int) -> frozenset[int]:
+    return frozenset(rank for rank in range(1, 9) if bits >> rank & 1)
+
+
+@pytest.mark.parametrize("game_id", IDS)
+def test_claims(game_id):
     """Each rank can be claimed by as many of the 36 rolls, dice set by hand."""
+    game = ttt_envs.load(game_id)
     states = blank(game, 36)
     states["dice"] = np.sort(ROLLS, axis=1)
     masks = masks_of(game, states, 0)
@@ -51,13 +57,13 @@ def check_claims(game: Game) -> None:
     assert not masks_of(game, states, 1).any()
 
 
-def check_rolled_claims(game: Game) -> None:
+def test_rolled_claims():
     """With every rank unclaimed no roll is passed over: the rolls are 36 equally likely ones, and so are claims.
 
     Such a position is left of the 3x3 board when the second of two aces is claimed.
     """
-    after = claimed(game, reseeded(game, blank(game, MANY)), 8)
-    masks = masks_of(game, after, 1)
+    after = claimed(MATCH, reseeded(MATCH, blank(MATCH, MANY)), 8)
+    masks = masks_of(MATCH, after, 1)
     close(masks[:, :8].sum(axis=0), MANY, np.array(CLAIMS) / 36, "claims of ranks 1 to 8")
     assert not masks[:, 8].any()
     rolled = decisions(after)[1]
@@ -66,7 +72,7 @@ def check_rolled_claims(game: Game) -> None:
     close(rolled, MANY, expected, "rolls")
 
 
-def check_next_decisions(game: Game) -> None:
+def test_next_decisions():
     """Who claims next, and by which dice, as often as the 36 rolls have it; passes and extra turns included.
 
     The ranks left are such that no roll is useless, or some, or most (an eight alone). 3x3 board, X claims an ace.
@@ -74,23 +80,25 @@ def check_next_decisions(game: Game) -> None:
     for left in ({1, 2, 3, 4, 5, 6, 7, 8}, {8}, {7, 8}, {1, 6}, {2}):
         ranks = (sorted(left) * 4)[: 8 if len(left) == 8 else len(left)]
         for low, high in ((1, 1), (1, 2)):
-            states = blank(game, MANY // 2)
+            states = blank(MATCH, MANY // 2)
             states["rank"] = [*ranks, *[3, 4, 5, 6, 3, 4, 5, 6][len(ranks) :], 1]
             # Other cards are claimed, by turns in pairs, so that nobody has a row.
             states["owner"] = [0] * len(ranks) + [1, 1, 2, 2, 1, 1, 2, 2][len(ranks) :] + [0]
             states["dice"] = low, high
-            after = claimed(game, reseeded(game, states), 8)
+            after = claimed(MATCH, reseeded(MATCH, states), 8)
             roller = 0 if low == high else 1
             chances, found = decision_chances(left, roller), decisions(after)
             close(found, len(after), chances, f"ranks {left} after {low} {high}")
             close(found[0].sum(), len(after), chances[0].sum(), f"X, ranks {left} after {low} {high}")
 
 
-def check_deals(game: Game) -> None:
+@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
+def test_deals(size):
     """Layouts are dealt without replacement, and every card is as likely in every cell.
 
     With replacement two cells would be alike with chance 1/8 and not 3/31, which is 19 standard deviations off here.
     """
+    game = ttt_envs.load("tic_tac_dice", size=size)
     ranks = Batch(game, MANY, seed=5).states["rank"]
     cells = ranks.shape[1]
     assert ranks.min() == 1
@@ -106,16 +114,13 @@ def check_deals(game: Game) -> None:
     close(np.array(alike), MANY, 3 / 31, "two cells alike")
 
 
-@cache
-def ranks_in(bits: int) -> frozenset[int]:
-    return frozenset(rank for rank in range(1, 9) if bits >> rank & 1)
-
-
-def check_starts(game: Game) -> None:
+@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
+def test_starts(size):
     """Each player starts half of the rounds, and the first claim's dice are as likely as the layout has it.
 
     Who starts is seen where no roll is useless; elsewhere the dice may have gone round before the first claim.
     """
+    game = ttt_envs.load("tic_tac_dice", size=size)
     states = Batch(game, MANY, seed=6).states
     layouts, of = np.unique(np.bitwise_or.reduce(1 << states["rank"].astype(np.int64), axis=1), return_inverse=True)
     sizes = np.bincount(of)
@@ -132,44 +137,17 @@ def check_starts(game: Game) -> None:
     close((states["to_move"][at_once] == 0).sum(), int(at_once.sum()), 0.5, "X starts")
 
 
-def check_next_round(game: Game) -> None:
+def test_next_round():
     """In a match the round after a row starts afresh: a new layout and each player first half of the time."""
-    states = blank(game, MANY // 4)
+    states = blank(MATCH, MANY // 4)
     states["owner"][:, :2] = 1
-    after = claimed(game, reseeded(game, states), 2)
+    after = claimed(MATCH, reseeded(MATCH, states), 2)
     n = len(after)
     assert not after["done"].any()
     assert not after["owner"].any()
     close((after["to_move"] == 0).sum(), n, 0.5, "X claims first")
     close(np.stack([(after["rank"] == rank).sum(axis=0) for rank in range(1, 9)]), n, 1 / 8, "a rank in a cell")
     close((after["rank"][:, 0] == after["rank"][:, 8]).sum(), n, 3 / 31, "two cells alike")
-
-
-@pytest.mark.parametrize("game_id", IDS)
-def test_claims(game_id):
-    check_claims(ttt_envs.load(game_id))
-
-
-def test_rolled_claims():
-    check_rolled_claims(MATCH)
-
-
-def test_next_decisions():
-    check_next_decisions(MATCH)
-
-
-@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
-def test_deals(size):
-    check_deals(ttt_envs.load("tic_tac_dice", size=size))
-
-
-@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
-def test_starts(size):
-    check_starts(ttt_envs.load("tic_tac_dice", size=size))
-
-
-def test_next_round():
-    check_next_round(MATCH)
 
 
 @jit.kernel

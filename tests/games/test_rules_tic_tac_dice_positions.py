@@ -81,16 +81,12 @@ def test_each_row_gives_two_points(game_id):
             check_round_ends(game, swapped(text), cell, (1, 2))
 
 
-def check_count_points(game: Game) -> None:
+def test_more_markers_give_one_point():
     """A full board without a row: 1 point for more markers, whoever claimed the last card. 3x3, first to 5."""
     for last, dice in (("I", "1 3"), ("G", "3 4"), ("I", "1 1, then rolls again")):
         text = full_text(last, dice, "points X 2 O 0 of 5, ply 16")
-        check_round_ends(game, text, last, (3, 0))
-        check_round_ends(game, swapped(text), last, (0, 3))
-
-
-def test_more_markers_give_one_point():
-    check_count_points(MATCH)
+        check_round_ends(MATCH, text, last, (3, 0))
+        check_round_ends(MATCH, swapped(text), last, (0, 3))
 
 
 @pytest.mark.parametrize("game_id", ["big_tic_tac_dice", "tic_tac_super_dice"])
@@ -121,43 +117,35 @@ def test_points_after_31_drawn_rounds_go_on():
     check_round_ends(game, text, "P", (3, 4), drawn=31)  # nine against seven
 
 
-def check_match_ends(game: Game) -> None:
+def test_the_target_ends_the_match():
     """By reaching the target or going beyond it; never before. 3x3, first to 5."""
     before = ROW_ON_TOP.format(first="X claims by dice 1 3", c="*", i="*", facts="points X {} O {} of 5, ply 24")
     over = ROW_ON_TOP.format(first="over: X wins, row A B C", c="X", i="", facts="points X {} O {} of 5, ply 25")
-    check_round_ends(game, before.format(2, 4), "C", (4, 4))
+    check_round_ends(MATCH, before.format(2, 4), "C", (4, 4))
     for points in ((3, 0), (4, 3), (4, 4)):
         end = over.format(points[0] + 2, points[1])
-        check_game_ends(game, before.format(*points), "C", end, (1, -1))
-        check_game_ends(game, swapped(before.format(*points)), "C", swapped(end), (-1, 1))
+        check_game_ends(MATCH, before.format(*points), "C", end, (1, -1))
+        check_game_ends(MATCH, swapped(before.format(*points)), "C", swapped(end), (-1, 1))
     # On count: 3 + 1 is not enough, 4 + 1 is.
     facts = "points X {} O 4 of 5, ply {}"
-    check_round_ends(game, full_text("G", "3 4", facts.format(3, 40)), "G", (4, 4))
+    check_round_ends(MATCH, full_text("G", "3 4", facts.format(3, 40)), "G", (4, 4))
     end = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins, 5 markers to 4").format(
         g="O", i="X", facts=facts.format(5, 41)
     )
-    check_game_ends(game, full_text("G", "3 4", facts.format(4, 40)), "G", end, (1, -1))
+    check_game_ends(MATCH, full_text("G", "3 4", facts.format(4, 40)), "G", end, (1, -1))
 
 
-def test_the_target_ends_the_match():
-    check_match_ends(MATCH)
-
-
-def check_doubles(game: Game) -> None:
+def test_doubles_keep_the_turn():
     """After doubles the claimer rolls again, else the other one; every rank is left, so no roll is passed over. 3x3."""
     text = (
         "{} claims by dice {}\nA 1*   B 2*   C 3{c}\nD 4    E 5    F 6\nG 7    H 8    I 1*\npoints X 0 O 0 of 5, ply 0"
     )
     doubled = text.format("X", "1 1, then rolls again", c="")
-    assert (check_goes_on(game, doubled, "I")["to_move"] == 0).all()
-    assert (check_goes_on(game, swapped(doubled), "I")["to_move"] == 1).all()
+    assert (check_goes_on(MATCH, doubled, "I")["to_move"] == 0).all()
+    assert (check_goes_on(MATCH, swapped(doubled), "I")["to_move"] == 1).all()
     plain = text.format("X", "1 2", c="*")
-    assert (check_goes_on(game, plain, "I")["to_move"] == 1).all()
-    assert (check_goes_on(game, swapped(plain), "A")["to_move"] == 0).all()
-
-
-def test_doubles_keep_the_turn():
-    check_doubles(MATCH)
+    assert (check_goes_on(MATCH, plain, "I")["to_move"] == 1).all()
+    assert (check_goes_on(MATCH, swapped(plain), "A")["to_move"] == 0).all()
 
 
 def test_nobody_rolls_again_after_the_end():

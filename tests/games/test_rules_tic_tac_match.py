@@ -1,7 +1,6 @@
 """The rules of Tic-Tac Match against a slow second version, written from the rule text alone.
 
-A `check_` function takes a Game and asserts. Chance is tested by counting, with fixed seeds: an entry of a table may be
-5 standard deviations off what is expected.
+Chance is tested by counting, with fixed seeds: an entry of a table may be 5 standard deviations off what is expected.
 """
 
 from collections import Counter
@@ -134,11 +133,15 @@ def test_fast_and_slow_agree(case, part):
 # --- cards ---
 
 
-def check_cards(game: Game) -> None:
+@pytest.mark.parametrize(
+    "case", [(compiled_late if case in COMPILED_ALONE else pytest.param)(case) for case in range(len(COMPARED))]
+)
+def test_cards_are_conserved(case):
     """In every position the cards are those of the deck; hands are full but for a Double Play; the pile is not empty.
 
     No Flip, Wipe-Out or Double Play ends the game, unless the turns are used up or nobody can play.
     """
+    game = ttt_envs.load(ID, **COMPARED[case][0])
     play = play_batch(Batch(game, 10 if jit.DISABLED else 100, seed=3), game.max_plies)
     for states in play.states:
         tops = (states["top"][:, :, None] == np.arange(states["pile"].shape[1])).sum(axis=1)
@@ -155,13 +158,6 @@ def check_cards(game: Game) -> None:
     without_symbol = (play.actions.max(axis=2) >= flip) & ~play.states[:-1]["done"]
     assert without_symbol.any() or game.options["hand_size"] == 1
     assert not play.states[1:]["rewards"][without_symbol].any()
-
-
-@pytest.mark.parametrize(
-    "case", [(compiled_late if case in COMPILED_ALONE else pytest.param)(case) for case in range(len(COMPARED))]
-)
-def test_cards_are_conserved(case):
-    check_cards(ttt_envs.load(ID, **COMPARED[case][0]))
 
 
 @pytest.mark.parametrize(("players", "teams"), [(2, True), (4, True), (4, False)])
@@ -223,61 +219,49 @@ def check_end(states: np.ndarray, *rewards: float) -> None:
     assert np.allclose(states["rewards"], rewards)
 
 
-def check_rows(game: Game) -> None:
+BOARD = "rX rX . bX . rO . . gO"
+
+
+def test_rows():
     """Three like cards end the game exactly if they lie in a row, whichever is laid last. With two players."""
-    text = position(game, "seat 1 plays", ". . . . . . . . .", "X O", "4 F", "1 rX, 3 W")
+    text = position(TWO, "seat 1 plays", ". . . . . . . . .", "X O", "4 F", "1 rX, 3 W")
     triples = list(combinations(range(9), 3))
     for last, identity in product(range(3), range(2)):
-        states = np.repeat(game.parse_state(text), len(triples))
+        states = np.repeat(TWO.parse_state(text), len(triples))
         states["identity"] = identity, 1 - identity
         for state, cells in zip(states, triples, strict=True):
             state["top"][list(cells)] = 0
             state["top"][cells[last]] = rules.NOTHING
         actions = np.repeat([[cells[last]] for cells in triples], 2, axis=1)
-        ends = after(game, states, actions)
+        ends = after(TWO, states, actions)
         expected = np.array([cells in ROWS for cells in triples])
         assert np.array_equal(ends["done"], expected)
         assert np.array_equal(ends["rewards"][:, identity], np.where(expected, 1, 0)), "X wins"
         assert np.array_equal(ends["rewards"][:, 1 - identity], np.where(expected, -1, 0))
 
 
-BOARD = "rX rX . bX . rO . . gO"
-
-
-def check_line_between(game: Game) -> None:
+def test_lines_are_looked_for_between_the_cards_of_a_double_play():
     """The first card of a Double Play can end the game, for either side; nothing is played or drawn after it."""
     for ids, rewards in (("O X", (-1, 1)), ("X O", (1, -1))):
-        text = position(game, "seat 1 plays", BOARD, ids, "4 yO", "1 rX, 2 bO, 1 D")
-        ends = played(game, text, "double play", "red X to C")
+        text = position(TWO, "seat 1 plays", BOARD, ids, "4 yO", "1 rX, 2 bO, 1 D")
+        ends = played(TWO, text, "double play", "red X to C")
         check_end(ends, *rewards)
         assert (ends["hand"][:, 1].sum(axis=1) == 2).all()
         assert (ends["turn"] == 5).all()
-        assert np.array_equal(ends["pile"], game.parse_state(text)["pile"].repeat(len(ends), axis=0))
-
-
-def check_who_wins(game: Game) -> None:
-    """Not who completes the row, but whose ID card shows its symbol then: a Flip before it turns that round."""
-    for ids, rewards in (("O X", (-1, 1)), ("X O", (1, -1))):
-        text = position(game, "seat 1 plays", BOARD, ids, "1 rX, 3 yO", "1 rX, 1 bO, 1 F, 1 D")
-        check_end(played(game, text, "red X to C"), *rewards)
-        swapped = [-reward for reward in rewards]
-        check_end(played(game, text, "double play", "flip", "red X to C"), *swapped)
-        flipped = played(game, text, "flip")
-        assert (flipped["identity"] == 1 - game.parse_state(text)["identity"]).all()
-        assert not flipped["done"].any()
-        check_end(played(game, text, "flip", "red X to C"), *swapped)
-
-
-def test_rows():
-    check_rows(TWO)
-
-
-def test_lines_are_looked_for_between_the_cards_of_a_double_play():
-    check_line_between(TWO)
+        assert np.array_equal(ends["pile"], TWO.parse_state(text)["pile"].repeat(len(ends), axis=0))
 
 
 def test_the_symbol_shown_at_that_moment_wins():
-    check_who_wins(TWO)
+    """Not who completes the row, but whose ID card shows its symbol then: a Flip before it turns that round."""
+    for ids, rewards in (("O X", (-1, 1)), ("X O", (1, -1))):
+        text = position(TWO, "seat 1 plays", BOARD, ids, "1 rX, 3 yO", "1 rX, 1 bO, 1 F, 1 D")
+        check_end(played(TWO, text, "red X to C"), *rewards)
+        swapped = [-reward for reward in rewards]
+        check_end(played(TWO, text, "double play", "flip", "red X to C"), *swapped)
+        flipped = played(TWO, text, "flip")
+        assert (flipped["identity"] == 1 - TWO.parse_state(text)["identity"]).all()
+        assert not flipped["done"].any()
+        check_end(played(TWO, text, "flip", "red X to C"), *swapped)
 
 
 @late
@@ -348,22 +332,22 @@ def test_a_double_play_needs_two_cards():
 # --- what cards do ---
 
 
-def check_draws(game: Game) -> None:
+def test_draws():
     """The card that is drawn is each card of the pile with the same chance. With two players."""
-    text = position(game, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO, 3 yX, 2 F, 1 W, 1 D")
-    states = played(game, text, "blue O to E", futures=MANY)
+    text = position(TWO, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO, 3 yX, 2 F, 1 W, 1 D")
+    states = played(TWO, text, "blue O to E", futures=MANY)
     drawn = states["hand"][:, 1].astype(int)
     drawn[:, 3] -= 3
     assert (drawn.sum(axis=1) == 1).all()
-    pile = game.parse_state(text)["pile"][0]
+    pile = TWO.parse_state(text)["pile"][0]
     close(drawn.sum(axis=0), MANY, pile / pile.sum(), "kinds drawn")
     assert np.array_equal(drawn + states["pile"], np.tile(pile, (MANY, 1)))
 
 
-def check_new_pile(game: Game) -> None:
+def test_the_pile_is_made_anew_as_soon_as_it_is_empty():
     """Made of discards and covered cards as soon as the last card is drawn; the top cards stay. With two players."""
-    text = position(game, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO", covered="3 yX, 1 yO")
-    before, states = game.parse_state(text), played(game, text, "blue O to D")
+    text = position(TWO, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO", covered="3 yX, 1 yO")
+    before, states = TWO.parse_state(text), played(TWO, text, "blue O to D")
     assert (states["hand"][:, 1, 1] == 1).all(), "the last card is drawn"
     new = (before["discard"] + before["covered"])[0]
     new[2] += 1  # the card that was just covered
@@ -373,7 +357,8 @@ def check_new_pile(game: Game) -> None:
     assert (np.delete(states["top"], 3, axis=1) == np.delete(before["top"], 3, axis=1)).all()
 
 
-def check_wipe_out(game: Game) -> None:
+@late
+def test_wipe_out():
     """The mover draws first, then the victim, who may be a team-mate and plays next; then it goes on clockwise.
 
     The pile has one card, so that the mover gets that one, and the victim's cards come from a new pile in which the
@@ -382,8 +367,8 @@ def check_wipe_out(game: Game) -> None:
     hands, one = ("4 gX", "3 rO, 1 W", "4 bO", "4 yO"), np.eye(11, dtype=int)
     for k in (1, 2, 3):
         victim = (1 + k) % 4
-        text = position(game, "seat 1 plays", BOARD, "X O X O", *hands, pile="1 gO", covered="6 yX")
-        before, states = game.parse_state(text)[0], played(game, text, f"wipe-out +{k}")
+        text = position(FOUR, "seat 1 plays", BOARD, "X O X O", *hands, pile="1 gO", covered="6 yX")
+        before, states = FOUR.parse_state(text)[0], played(FOUR, text, f"wipe-out +{k}")
         assert (states["hand"][:, 1] == before["hand"][1] + one[7] - one[9]).all()
         assert (states["discard"] == before["hand"][victim]).all()
         new = before["discard"] + before["covered"] + one[9]
@@ -392,40 +377,23 @@ def check_wipe_out(game: Game) -> None:
             assert (states["hand"][:, other] == before["hand"][other]).all()
         assert (states["to_move"] == victim).all()
         assert (states["turn"] == 6).all()
-        symbols = masks_of(game, states, victim)[:, :72]
-        ends = after(game, states, np.repeat(symbols.argmax(axis=1)[:, None], 4, axis=1))
+        symbols = masks_of(FOUR, states, victim)[:, :72]
+        ends = after(FOUR, states, np.repeat(symbols.argmax(axis=1)[:, None], 4, axis=1))
         next_ones = ends["to_move"][symbols.any(axis=1) & ~ends["done"]]
         assert len(next_ones)
         assert (next_ones == (victim + 1) % 4).all()
 
 
-def check_exchange(game: Game) -> None:
+def test_a_hand_without_a_legal_play_is_exchanged():
     """A hand without a legal play is thrown away at the start of the turn, which is then taken. With two players."""
-    text = position(game, "seat 1 plays", BOARD, "X O", "4 D", "4 bO")
-    before, states = game.parse_state(text), played(game, text, "blue O to E")
+    text = position(TWO, "seat 1 plays", BOARD, "X O", "4 D", "4 bO")
+    before, states = TWO.parse_state(text), played(TWO, text, "blue O to E")
     assert (states["to_move"] == 0).all()
     assert (states["discard"] == np.eye(11, dtype=int)[10] * 4).all()
     assert not states["hand"][:, :, 10].any()
     assert (states["hand"].sum(axis=2) == 4).all()
     assert (states["turn"] == 6).all()
     assert (states["pile"].sum(axis=1) == before["pile"].sum() - 5).all()
-
-
-def test_draws():
-    check_draws(TWO)
-
-
-def test_the_pile_is_made_anew_as_soon_as_it_is_empty():
-    check_new_pile(TWO)
-
-
-@late
-def test_wipe_out():
-    check_wipe_out(FOUR)
-
-
-def test_a_hand_without_a_legal_play_is_exchanged():
-    check_exchange(TWO)
 
 
 @pytest.mark.parametrize("action", ["blue O to E", "flip", "wipe-out +1"])

@@ -1,7 +1,6 @@
 """Chance in Tic-Tac Match: deals, starts, and what a player may hold for possible are counted.
 
-A `check_` function takes a Game and asserts. Chance is tested by counting, with fixed seeds: an entry of a table may be
-5 standard deviations off what is expected.
+Chance is tested by counting, with fixed seeds: an entry of a table may be 5 standard deviations off what is expected.
 """
 
 from collections import Counter
@@ -38,7 +37,8 @@ def chance_of(drawn: int, cards: int, such: int, size: int) -> float:
     return comb(such, cards) * comb(size - such, drawn - cards) / comb(size, drawn) if cards <= drawn else 0.0
 
 
-def check_deals(game: Game) -> None:
+@pytest.mark.parametrize("game", [TWO, compiled_late(FOUR)])
+def test_deals(game):
     """Every card is as likely in each hand, in the centre and among those revealed before it. For the default deck."""
     states = Batch(game, MANY, seed=5).states
     for kind, such in enumerate(states["deck"][0].tolist()):
@@ -62,7 +62,8 @@ def check_deals(game: Game) -> None:
     assert not states["covered"].any()
 
 
-def check_starts(game: Game) -> None:
+@pytest.mark.parametrize("game", [TWO, compiled_late(FOUR), compiled_late(ALONE)])
+def test_starts(game):
     """The centre's symbol is that of the dealer's side, and the player to the dealer's left begins."""
     states = Batch(game, 20 if jit.DISABLED else 1000, seed=6).states
     dealers = {2: [0], 4: [0, 2]}[game.num_players] if game.options["teams"] else [0]
@@ -72,16 +73,6 @@ def check_starts(game: Game) -> None:
         assert (same == (player in dealers)).all(), f"ID card of player {player}"
     assert len(np.unique(states["top"][:, 4] % 2)) == 2
     assert (states["to_move"] == 1).all()
-
-
-@pytest.mark.parametrize("game", [TWO, compiled_late(FOUR)])
-def test_deals(game):
-    check_deals(game)
-
-
-@pytest.mark.parametrize("game", [TWO, compiled_late(FOUR), compiled_late(ALONE)])
-def test_starts(game):
-    check_starts(game)
 
 
 # --- what a player cannot know ---
@@ -146,16 +137,13 @@ def check_worlds_are_uniform(game: Game, state: np.void) -> int:
     return learn
 
 
-def check_worlds(game: Game) -> None:
+@pytest.mark.parametrize("case", [0, 1, compiled_late(2)])
+def test_worlds_are_uniform_over_what_is_not_known(case):
     """Any hand of the others out of those possible, as often as it should be; in the games of a few cards."""
+    game = ttt_envs.load(ID, **LISTED[case])
     states = positions(game, 60)
     states = states[~states["done"]][:: 3 if jit.DISABLED else 2]
     assert sum(check_worlds_are_uniform(game, state) for state in states), "that the mover can play tells nothing"
-
-
-@pytest.mark.parametrize("case", [0, 1, compiled_late(2)])
-def test_worlds_are_uniform_over_what_is_not_known(case):
-    check_worlds(ttt_envs.load(ID, **LISTED[case]))
 
 
 @pytest.mark.parametrize("game", [TWO, compiled_late(FOUR), compiled_late(ALONE)])
