@@ -12,6 +12,8 @@ from ttt_envs.agents.network_agents import softmax_rows
 from ttt_envs.agents.networks import misfit
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, unknown, within
+from ttt_envs.core.rng import fold_all
+from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
@@ -40,10 +42,11 @@ class ActionTable:
     Attributes:
         features: bool (observation size,), those that count.
         values: float32 (rows, num_actions); rows from `len` on are not used yet.
+        turns: the symmetries of the game, if observations that one of them turns into each other share a row.
     """
 
-    def __init__(self, actions: int, features: np.ndarray) -> None:
-        self.features = features
+    def __init__(self, actions: int, features: np.ndarray, turns: Sequence[Symmetry] = ()) -> None:
+        self.features, self.turns = features, turns
         self.values = np.zeros((1024, actions), np.float32)
         self._rows: dict[bytes, int] = {}
 
@@ -53,6 +56,23 @@ class ActionTable:
     def fits(self) -> bool:
         """Tell whether the keys are as long as the features make them."""
         return {len(key) for key in self._rows} <= {(int(self.features.sum()) + 7) // 8}
+
+    def turned(self, observations: np.ndarray, actions: int) -> tuple[np.ndarray, np.ndarray]:
+        """Observations (n, size) as the table has them, and what each action is there, int64 (n, num_actions)."""
+        own = np.arange(observations.shape[1]), np.arange(actions)
+        if not self.turns:
+            return observations, np.broadcast_to(own[1], (len(observations), actions))
+        # Of the images of an observation one is chosen: that whose features have the least sum of random weights, which
+        # are whole numbers of 40 bits, so that sums are exact.
+        features = np.stack([own[0], *(turn.features for turn in self.turns)])
+        drawn = np.empty(len(own[0]), np.uint64)
+        fold_all(own[0].astype(np.uint64), np.uint64(0), drawn)
+        weights = np.empty(features.T.shape)
+        for k, order in enumerate(features):
+            weights[order, k] = drawn >> np.uint64(24)
+        which = (observations @ weights).argmin(axis=1)
+        numbers = np.stack([own[1], *(turn.actions.argsort() for turn in self.turns)])
+        return np.take_along_axis(observations, features[which], axis=1), numbers[which]
 
     def find(self, observations: np.ndarray, add: bool = False) -> np.ndarray:
         """The row of each observation, int8 (n, size) of zeros and ones -> int64 (n,).
@@ -148,6 +168,7 @@ class TabularAgent(Around):
         if not reason:
             try:
                 self.table.features = features_of(game, facts["blocks"])
+                self.table.turns = game.symmetries if facts.get("folded") is True else ()
             except ValueError as error:
                 reason = f"{self.path}: {error}"
             else:
@@ -170,9 +191,10 @@ class TabularAgent(Around):
         """The table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
         if self._fits is not view.game:
             self.check(view.game)
-        rows = self.table.find(view.observations)
+        observations, numbers = self.table.turned(view.observations, view.masks.shape[1])
+        rows = self.table.find(observations)
         values, known = np.full(view.masks.shape, np.nan), rows >= 0
-        values[known] = self.table.values[rows[known]]
+        values[known] = np.take_along_axis(self.table.values[rows[known]], numbers[known], axis=1)
         return np.where(view.masks, values, np.nan)
 
     def value(self, view: View) -> np.ndarray:

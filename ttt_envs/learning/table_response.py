@@ -2,13 +2,18 @@
 
 The learner plays one seat of each game against an agent that stays as it is. At every ply all of the learner's actions
 are tried on copies of the position, with each answer that the agent gives at the same time, weighted by the agent's own
-probabilities. What they lead to is worth the reward at the end, or else what the table has for the learner's
-observation there. The agent is asked only in positions that are really played, so that it may be anything that answers.
+probabilities. All that came of them is kept: the reward at the end, or else the learner's next observation. An action
+is worth the mean of it, an observation as much as its best action, and this is worked out for the whole table at once
+(value iteration in the model that experience makes), each time when some more has come in. The agent is asked only in
+positions that are really played, so that it may be anything that answers.
 
 The table goes by what the learner observes, without memory: in a game in which the past tells more, a best response
-may win more. Sources: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (expected updates, and
-trajectory sampling); Watkins and Dayan, "Q-learning", Machine Learning 1992.
+may win more. Sources: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning, and
+trajectory sampling); Kearns and Singh, "Finite-sample convergence rates for Q-learning and indirect algorithms", NIPS
+1998.
 """
+
+from copy import deepcopy
 
 import numpy as np
 
@@ -18,11 +23,23 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.learning.tabular import at_random
 
-#: Rows of a table: observations beyond are not learned.
-LIMIT = 1_000_000
+#: Values in a table, rows times actions: observations beyond are not learned.
+LIMIT = 32_000_000
 
-# A value moves to what is found at the k-th visit by k to this power.
-_POWER = -0.7
+#: How much of what came of actions is kept: the latest.
+MEMORY = 8_000_000
+
+_CAME = [("pair", np.int32), ("next", np.int32), ("share", np.float32), ("paid", np.float32)]
+
+# Visits that are judged of a position of which the learner sees all, and in which nothing is drawn: more than one, as
+# the agent's own probabilities may be estimates.
+_ENOUGH = 8
+
+# The table is worked out anew when so many times as much is known.
+_MORE = 1.05
+
+# Sweeps that work it out to the end, each looking one decision further ahead.
+_SWEEPS = 30
 
 
 class TableLearner:
@@ -32,11 +49,18 @@ class TableLearner:
         table: values of the learner's actions.
     """
 
-    def __init__(self, game: Game, opponent: Agent, n: int, generator: np.random.Generator) -> None:
-        """`game`: of two players; `n`: games."""
+    def __init__(
+        self, game: Game, opponent: Agent, n: int, generator: np.random.Generator, *, folded: bool = False
+    ) -> None:
+        """`game`: of two players; `n`: games; `folded`: mirror images are taken for one observation."""
         self.game, self.opponent, self.generator = game, opponent, generator
-        self.table = ActionTable(game.num_actions, features_of(game, ()))
-        self._visits, self._worth = np.zeros(0, np.int64), np.zeros(0)
+        self.table = ActionTable(game.num_actions, features_of(game, ()), game.symmetries if folded else ())
+        self._enough = 2**62 if game.hidden_information or game.chance == "play" else _ENOUGH
+        # Of each row its visits, and its number among all observations that were met, decided in or not; of these what
+        # each is worth. The last one stands for a row that there is not, and for the end.
+        self._visits, self._numbers = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._met, self._worth = ActionTable(0, self.table.features), np.zeros(1)
+        self._came, self._kept, self._solved = np.zeros(MEMORY, _CAME), 0, 0
         self._batch = Batch(game, n, seed=int(generator.integers(2**63)), auto_reset=True)
         self._rows = np.arange(n)
         self._me = self._rows % 2
@@ -69,40 +93,86 @@ class TableLearner:
         batch.step(joint)
         return int(deciding.sum())
 
+    def best(self) -> ActionTable:
+        """A copy of the table, worked out to the end, and careful: the unknown is as bad as a game that is lost."""
+        self._solve(_SWEEPS, -1.0)
+        found = deepcopy(self.table)
+        self._solve(_SWEEPS)
+        return found
+
     def _judged(self, observations: np.ndarray, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         """Values of the actions `mine`, bool (n, num_actions), against the probabilities `theirs`, learned from."""
-        parents, actions, answers = np.nonzero(mine[:, :, None] & (theirs > 0)[:, None, :])
-        children, each = self._batch.states[parents], np.arange(len(parents))
-        joint = np.zeros((len(parents), 2), np.int64)
-        me = self._me[parents]
-        joint[each, me], joint[each, 1 - me] = actions, answers
-        self.game.loops.step_rows(children, each, joint)
-        results = children["rewards"][each, me].astype(np.float64)
-        going = np.flatnonzero(~children["done"])
-        if len(going):
-            seen = np.empty((len(going), self.game.observation_size), np.int8)
-            self.game.loops.observe_rows(children[going], me[going], seen)
-            found = self.table.find(seen)
-            results[going] = np.where(found >= 0, self._worth[found], 0.0) if len(self._worth) else 0.0
-        weighted = np.bincount(
-            parents * mine.shape[1] + actions, theirs[parents, answers] * results, minlength=mine.size
+        observations, named = self.table.turned(observations, mine.shape[1])
+        rows = self.table.find(observations, add=len(self.table) * mine.shape[1] < LIMIT)
+        more = np.zeros(len(self.table) + 1 - len(self._visits), np.int64)
+        self._visits, self._numbers = np.append(self._visits, more), np.append(self._numbers, more)
+        judged = np.flatnonzero(self._visits[rows] < self._enough)
+        parents, actions, answers = np.nonzero(mine[judged][:, :, None] & (theirs[judged] > 0)[:, None, :])
+        parents = judged[parents]
+        following, paid = self._played(parents, actions, answers)
+        shares, actions = theirs[parents, answers], named[parents, actions]
+        values = np.bincount(
+            parents * mine.shape[1] + actions, shares * (paid + self._worth[following]), minlength=mine.size
         ).reshape(mine.shape)
 
-        rows = self.table.find(observations, add=len(self.table) < LIMIT)
-        known = np.flatnonzero(rows >= 0)
-        rows, allowed = rows[known], mine[known]
-        if (more := len(self.table.values) - len(self._visits)) > 0:
-            self._visits, self._worth = (
-                np.append(self._visits, np.zeros(more, int)),
-                np.append(self._worth, np.zeros(more)),
-            )
-        # Where several games are at one observation, the last of them counts.
-        self._visits[rows] += 1
-        moved = self.table.values[rows] + (self._visits[rows] ** _POWER)[:, None] * (
-            weighted[known] - self.table.values[rows]
-        )
-        self.table.values[rows] = np.where(allowed, moved, self.table.values[rows])
-        self._worth[rows] = np.where(allowed, moved, -np.inf).max(axis=1)
-        values = np.where(mine, weighted, 0.0)
-        values[known] = self.table.values[rows]
-        return values
+        known = rows >= 0
+        new = np.flatnonzero(known & (self._visits[rows] == 0))
+        self._visits[rows[judged]] += 1
+        self._visits[-1] = 0
+        if len(new):
+            self.table.values[rows[new]] = values[new]
+            self._numbers[rows[new]] = numbers = self._number(observations[new])
+            own = np.take_along_axis(values[new], named[new], axis=1)
+            self._worth[numbers] = np.where(mine[new], own, -np.inf).max(axis=1)
+        kept = known[parents]
+        self._keep((rows[parents] * mine.shape[1] + actions)[kept], following[kept], shares[kept], paid[kept])
+        if self._kept > _MORE * self._solved:
+            self._solve()
+        values[known] = self.table.values[rows[known]]
+        return np.take_along_axis(values, named, axis=1)
+
+    def _played(self, rows: np.ndarray, actions: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What comes of actions with these answers in rows of the batch: the next observation's number, -1 at the end,
+        and what is paid there.
+        """
+        states, each, me = self._batch.states[rows], np.arange(len(rows)), self._me[rows]
+        joint = np.zeros((len(rows), 2), np.int64)
+        joint[each, me], joint[each, 1 - me] = actions, answers
+        self.game.loops.step_rows(states, each, joint)
+        going, following = np.flatnonzero(~states["done"]), np.full(len(rows), -1)
+        if len(going):
+            seen = np.empty((len(going), self.game.observation_size), np.int8)
+            self.game.loops.observe_rows(states[going], me[going], seen)
+            following[going] = self._number(self.table.turned(seen, self.game.num_actions)[0])
+        return following, np.where(states["done"], states["rewards"][each, me], 0.0)
+
+    def _number(self, observations: np.ndarray) -> np.ndarray:
+        """The number of each observation among all that were met."""
+        numbers = self._met.find(observations, add=True)
+        if len(self._met) >= len(self._worth):
+            self._worth = np.append(self._worth, np.zeros(len(self._met)))
+        return numbers
+
+    def _keep(self, pairs: np.ndarray, following: np.ndarray, shares: np.ndarray, paid: np.ndarray) -> None:
+        """Keep what came of pairs of a row and an action; the oldest is forgotten."""
+        at = (self._kept + np.arange(len(pairs))) % MEMORY
+        for name, values in zip(("pair", "next", "share", "paid"), (pairs, following, shares, paid), strict=True):
+            self._came[name][at] = values
+        self._kept += len(pairs)
+
+    def _solve(self, sweeps: int = 1, unknown: float = 0.0) -> None:
+        """Work the table out anew; `unknown` is what observations are worth in which nothing was decided yet."""
+        came, shape = self._came[: self._kept], (len(self.table), self.table.values.shape[1])
+        if not len(came):
+            return
+        total = np.bincount(came["pair"], came["share"], shape[0] * shape[1]).reshape(shape)
+        visited = np.zeros(len(self._worth), np.bool_)
+        visited[self._numbers[:-1]] = visited[-1] = True
+        self._worth[~visited] = unknown
+        for _ in range(sweeps):
+            found = came["share"] * (came["paid"] + self._worth[came["next"]])
+            found = np.bincount(came["pair"], found, shape[0] * shape[1]).reshape(shape)
+            values = np.divide(found, total, where=total > 0, out=np.full(shape, -np.inf))
+            self.table.values[: shape[0]] = np.where(total > 0, values, self.table.values[: shape[0]])
+            self._worth[self._numbers[:-1]] = values.max(axis=1)
+        self._solved = self._kept
