@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ttt_envs.core import jit
 from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, check_history, describe, planes_of, with_history
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.counterpart import Counterpart
@@ -305,6 +306,27 @@ class Game:
     def loops(self) -> Loops:
         """The compiled loops around the kernels."""
         return loops_for(self.kernels)
+
+    @cached_property
+    def lookers(self) -> tuple[int, ...]:
+        """Rows of `move`: (players,) where several may act at once, () where it is whoever is to move who looks."""
+        return (self.num_players,) if self.simultaneous else ()
+
+    @cached_property
+    def move(self) -> Callable[..., int]:
+        """`loops.move_one` for `lookers`, to be called in a third of the time; see `jit.entry`."""
+        return self._move(self.lookers)
+
+    @cached_property
+    def move_all(self) -> Callable[..., int]:
+        """`move` with a row a player in any game."""
+        return self._move((self.num_players,))
+
+    def _move(self, rows: tuple[int, ...]) -> Callable[..., int]:
+        legal, told = (np.empty((*rows, self.num_actions), dtype) for dtype in (np.bool_, np.int8))
+        states, actions = self.prototype.copy(), np.empty(self.num_players, np.int64)
+        seen = np.empty((*rows, self.observation_size), np.int8)
+        return jit.entry(self.loops.move_one, states, actions, True, legal, told, seen)
 
     @cached_property
     def symmetries(self) -> tuple[Symmetry, ...]:

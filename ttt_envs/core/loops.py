@@ -127,30 +127,36 @@ def look(state, player, legal, seen):
 
 
 @jit.allocates_nothing
-def move_one(states, actions, play, legal, seen):
+@jit.keeps_gil
+def move_one(states, actions, play, legal, told, seen):
     """Play in states[0] if `play`, and look at what follows: a step of an environment in one call.
 
-    With a row a player, all of them look; with one row, for games in which one player acts at a time, it is whoever is
+    With a row a player, all of them look; without rows, for games in which one player acts at a time, it is whoever is
     to move, and nobody after the end. Gives the set of those who look and have a choice to make, as bits.
 
-    actions int64 (players,); legal bool (rows, num_actions); seen int8 (rows, observation size).
+    actions int64 (players,), all -1 after they were played; legal bool (num_actions,), which stands in the first
+    entries of told int8 (num_actions or more,), too, and seen int8 (observation size,), all with or without rows.
     """
     state = states[0]
     if play:
         step(state, actions)
+        actions[:] = -1
     acting = np.int64(0)
-    if legal.shape[0] > 1:
+    if legal.ndim > 1:
         for player in range(legal.shape[0]):
             look(state, player, legal[player], seen[player])
             for action in range(legal.shape[1]):
+                told[player, action] = legal[player, action]
                 if legal[player, action]:
                     acting |= np.int64(1) << np.int64(player)
-                    break
     elif not state["done"]:
         mover = np.int64(state["to_move"])
-        look(state, mover, legal[0], seen[0])
+        legal_mask(state, mover, legal)
+        observe(state, mover, seen)
+        for action in range(legal.shape[0]):
+            told[action] = legal[action]
         acting = np.int64(1) << mover
-    return acting
+    return int(acting)
 
 
 @jit.allocates_nothing

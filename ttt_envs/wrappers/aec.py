@@ -6,7 +6,7 @@ import numpy as np
 from pettingzoo import AECEnv
 
 from ttt_envs.core.illegal import IllegalAction, explain
-from ttt_envs.wrappers.board import Board
+from ttt_envs.wrappers.board import FIRST, INT8, Board
 from ttt_envs.wrappers.common import as_action, forfeit
 
 
@@ -55,12 +55,13 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.truncations = dict.fromkeys(names, False)
         self.agent_selection = names[0]
         self._skip_agent_selection = None
-        # A row for each player of the actions that are legal, or one alone, for whoever is to move; see `_turn`.
-        self._rows = np.zeros((len(names) if self.game.simultaneous else 1, self.game.num_actions), np.bool_)
-        self._legal = self._rows[0]
-        self._acting, self._looked = self._turn(self._committed, self._rows, play=False)
-        for player in np.flatnonzero(self._committed >= 0).tolist():
-            self._acting &= ~(1 << player)
+        # The legal actions of whoever is to move, or of each player in a row of their own; see `Game.move`.
+        self._rows = np.zeros((*self.game.lookers, self.game.num_actions), np.bool_)
+        self._legal = self._rows[0] if self.game.simultaneous else self._rows
+        self._move(play=False)
+        if self.game.simultaneous:  # of a saved position, some may have chosen
+            for player in np.flatnonzero(self._committed >= 0).tolist():
+                self._acting &= ~(1 << player)
         if self._pay.has_rounds:
             self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
             self._rounds_told = self._rounds[:]
@@ -68,12 +69,18 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         if self.render_mode == "human":
             self.render()
 
-    def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
-        """An agent's info: its mask, all zeros for None, and in a match what rounds have paid it since it acted last.
+    def _move(self, *, play: bool) -> None:
+        """Play what all have chosen if `play`, and look at what follows."""
+        if play and self._history:
+            self._known.note(FIRST, self._states, self._committed[None])
+        # All that the user gets is new: what they do to it does not change what is legal.
+        self._masks = masks = np.empty(self._rows.shape, INT8)
+        self._looked = seen = np.empty((*self.game.lookers, self._size), INT8)
+        self._acting = self.game.move(self._states, self._committed, play, self._rows, masks, seen)
 
-        A mask is copied: what a user does to it does not change what is legal.
-        """
-        own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask.astype("b")  # quicker than by the type
+    def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
+        """An agent's info: its mask, zeros for None, and in a match what rounds have paid it since it acted last."""
+        own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask
         if not self._pay.has_rounds:
             return {"action_mask": own}
         player = self._number[name]
@@ -92,14 +99,14 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self.infos = {name: self._told(name) for name in names}
             ended = dict.fromkeys(names, True)
             self.terminations, self.truncations = (ended, self.truncations) if over else (self.terminations, ended)
-            self._rows[:] = False
+            self._rows.fill(0)
             self._deads_step_first()
             return
-        player = (self._acting & -self._acting).bit_length() - 1
-        row = player if self.game.simultaneous else 0
-        self._legal = self._rows[row]  # anew each time: a copied environment has two arrays in the place of one
+        player, mask, seen = (self._acting & -self._acting).bit_length() - 1, self._masks, self._looked
+        if self.game.simultaneous:  # anew each time: a copied environment has two arrays in the place of one
+            self._legal, mask, seen = self._rows[player], mask[player], seen[player]
         self.agent_selection = name = self.possible_agents[player]
-        self._info, seen = self._told(name, self._legal), self._looked[row]
+        self._info = self._told(name, mask)
         self._ready = self._with_past(player, seen) if self._history else seen
 
     def observe(self, agent: str) -> Any:
@@ -118,16 +125,15 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Observation, cumulative reward, termination, truncation and info of `agent_selection`."""
-        name = self.agent_selection
-        info = self._info
-        observation = self.observe(name) if observe else None
-        return (
-            observation,
-            self._cumulative_rewards[name],
-            self.terminations[name],
-            self.truncations[name],
-            self.infos[name] if info is None else info,
-        )
+        name, info, ready = self.agent_selection, self._info, self._ready
+        if info is None:
+            info = self.infos[name]
+        observation = None
+        if observe and ready is not None:
+            observation, self._ready = self._encode.shown(ready, info["action_mask"]), None
+        elif observe:
+            observation = self.observe(name)
+        return observation, self._cumulative_rewards[name], self.terminations[name], self.truncations[name], info
 
     def step(self, action: int | None) -> None:
         """Play `action` for `agent_selection`; None for an agent whose game is over.
@@ -166,8 +172,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             if self._acting:
                 self._select(np.zeros(len(self._committed), np.float32) if self._pay.by_step else None, played=False)
             else:
-                self._acting, self._looked = self._turn(self._committed, self._rows, play=True)
-                self._committed.fill(-1)
+                self._move(play=True)
                 self._select(self._paid(before) if self._pay.by_step or not self._acting else None, played=True)
         if self.render_mode == "human":
             self.render()

@@ -29,7 +29,10 @@ from ttt_envs.wrappers.common import (
 )
 from ttt_envs.wrappers.pay import Pay, RewardFunction
 
-_FIRST = np.zeros(1, np.int64)
+#: The number of the only game, for what takes many.
+FIRST = np.zeros(1, np.int64)
+
+INT8 = np.dtype(np.int8)
 
 
 class Board:
@@ -128,20 +131,9 @@ class Board:
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
         self._committed[:] = -1
         if self._history:
-            self._known.begin(_FIRST)
-        self._pay.begin(_FIRST)
+            self._known.begin(FIRST)
+        self._pay.begin(FIRST)
         self._episodes = None
-
-    def _turn(self, joint: np.ndarray, legal: np.ndarray, *, play: bool) -> tuple[int, np.ndarray]:
-        """Play the actions int64 (players,), -1 for those who do not act, if `play`, and look at what follows.
-
-        Fills legal bool (rows, num_actions), with the rows of `loops.move_one`, and gives its set of players and what
-        these rows' players see, without the history.
-        """
-        if play and self._history:
-            self._known.note(_FIRST, self._states, joint[None])
-        seen = np.empty((len(legal), self._size), np.int8)
-        return int(self.game.loops.move_one(self._states, joint, play, legal, seen)), seen
 
     def _seen(self, player: int) -> np.ndarray:
         """The flat observation of a player, with the history."""
@@ -151,7 +143,7 @@ class Board:
 
     def _with_past(self, player: int, seen: np.ndarray) -> np.ndarray:
         """A flat observation with the history that a player has."""
-        return self._known.encoded(_FIRST, np.array([player]), seen[None])[0]
+        return self._known.encoded(FIRST, np.array([player]), seen[None])[0]
 
     def _paid(self, before: np.ndarray | None) -> np.ndarray:
         """The pay of each player for the latest step, float32 (players,); `before` is from `Pay.before`."""
@@ -195,7 +187,7 @@ class Board:
             # Of the system, which shows nothing of a game; and not before somebody asks, as it takes a while.
             self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
         by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
-        return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(_FIRST, by))
+        return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))
 
     def get_state(self) -> bytes:
         """The whole position, hidden things and choices already committed included, for `set_state` of any such
@@ -211,9 +203,9 @@ class Board:
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
         self._states, self._committed, self._episode_seed = states, committed, seed
         self._known.past[0] = unpack_past(self.game, data, history)
-        self._pay.begin(_FIRST)
+        self._pay.begin(FIRST)
         if not states["done"][0]:
-            self._pay.keep(_FIRST, states)
+            self._pay.keep(FIRST, states)
         self._episodes = None
 
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:

@@ -38,6 +38,7 @@ class Encoder:
         self.dtype = np.dtype(choice("dtype", dtype, DTYPES))
         self.planes = choice("encoding", encoding, ENCODINGS) == "planes"
         self.masked = choice("mask", mask, MASKS) == "both"
+        self._as_is = not self.planes and self.dtype == np.int8
         self.game = game
         self.space = gymnasium.spaces.Box(0, 1, game.encoded_shape(encoding, history), self.dtype.type)
 
@@ -55,7 +56,7 @@ class Encoder:
 
     def shown(self, flat: np.ndarray, mask: np.ndarray) -> Any:
         """Flat observations int8 (..., size) and masks int8 (..., actions) as the user gets them."""
-        encoded = self(flat)
+        encoded = flat if self._as_is else self(flat)
         return {"observation": encoded, "action_mask": mask} if self.masked else encoded
 
 

@@ -16,7 +16,7 @@ class OneGame(PlayerGames):
     def __init__(self, game: Game, **settings: Any) -> None:
         """Make the game; call `reset` first. `settings` are those of `PlayerGames`."""
         # Room for what players may do, see `loops.move_one`.
-        self._rows_of_one = np.zeros((game.num_players if game.simultaneous else 1, game.num_actions), np.bool_)
+        self._rows_of_one = np.zeros((*game.lookers, game.num_actions), np.bool_)
         self._joint = np.full((1, game.num_players), -1)
         self._acting: int | None = None  # the set of who acts, None if not known
         super().__init__(game, 1, autoreset="disabled", **settings)
@@ -37,13 +37,14 @@ class OneGame(PlayerGames):
         what is returned, int8 (observation size,); None if the game is over.
         """
         states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
-        keys, move = self._others[0].tolist(), self.game.loops.move_one
+        keys, move = self._others[0].tolist(), self.game.move
         self._masks = self._seen = None
         before = self._pay.before(states)
         (joint,) = self._joint
         joint[:] = -1
-        rows, seen = self._rows_of_one, np.empty((len(self._rows_of_one), self.game.observation_size), np.int8)
-        acting = move(states, joint, False, rows, seen) if self._acting is None else self._acting
+        rows, seen = self._rows_of_one, np.empty((*self.game.lookers, self.game.observation_size), np.int8)
+        told = np.empty(rows.shape, np.int8)
+        acting = move(states, joint, False, rows, told, seen) if self._acting is None else self._acting
         joint[learner] = action
         while True:
             self._show(self._rows)
@@ -57,17 +58,15 @@ class OneGame(PlayerGames):
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
             self._memory.note(self._rows, states, self._joint)
-            self._acting = acting = int(move(states, joint, True, rows, seen))
-            joint[:] = -1
+            self._acting = acting = move(states, joint, True, rows, told, seen)
             over = not acting or (self.max_plies is not None and bool(states["ply"][0] >= self.max_plies))
             if over or acting >> learner & 1:
                 break
         self._end_one(before, learner, over)
         if over:
             return None
-        row = learner if len(rows) > 1 else 0
-        legal[:] = rows[row]
-        return np.asarray(seen[row])
+        legal[:] = rows[learner] if self.game.simultaneous else rows
+        return np.asarray(seen[learner]) if self.game.simultaneous else seen
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
         """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.

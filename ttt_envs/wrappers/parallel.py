@@ -6,7 +6,7 @@ import numpy as np
 from pettingzoo import ParallelEnv
 
 from ttt_envs.core.illegal import IllegalAction, explain
-from ttt_envs.wrappers.board import Board
+from ttt_envs.wrappers.board import FIRST, Board
 from ttt_envs.wrappers.common import as_action, forfeit
 
 
@@ -43,10 +43,11 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
     def _look(self, joint: np.ndarray, *, play: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """Play the actions int64 (players,) if `play`, and tell all what follows."""
         players = len(self.possible_agents)
-        legal = np.empty((players, self.wait), np.bool_)
-        acting, seen = self._turn(joint, legal, play=play)
+        legal, seen = np.empty((players, self.wait), np.bool_), np.empty((players, self._size), np.int8)
+        if play and self._history:
+            self._known.note(FIRST, self._states, joint[None])
         masks = self._masks = np.empty((players, self.wait + 1), np.int8)
-        masks[:, :-1] = legal
+        acting = self.game.move_all(self._states, joint, play, legal, masks, seen)
         masks[:, -1] = [not acting >> player & 1 for player in range(players)]
         observations, infos = {}, {}
         # A copy, as what a user does to a mask does not change what is legal.
