@@ -9,8 +9,8 @@ positions that are really played, so that it may be anything that answers.
 
 The table goes by what the learner observes, without memory: in a game in which the past tells more, a best response
 may win more. Sources: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning, and
-trajectory sampling); Kearns and Singh, "Finite-sample convergence rates for Q-learning and indirect algorithms", NIPS
-1998.
+trajectory sampling); Brafman and Tennenholtz, "R-max: a general polynomial time algorithm for near-optimal
+reinforcement learning", JMLR 2002.
 """
 
 from copy import deepcopy
@@ -55,7 +55,9 @@ class TableLearner:
         """`game`: of two players; `n`: games; `folded`: mirror images are taken for one observation."""
         self.game, self.opponent, self.generator = game, opponent, generator
         self.table = ActionTable(game.num_actions, features_of(game, ()), game.symmetries if folded else ())
-        self._enough = 2**62 if game.hidden_information or game.chance == "play" else _ENOUGH
+        # Where a few visits tell all, the unknown is worth a visit: it is taken for a game that is won (R-max).
+        told = not game.hidden_information and game.chance != "play"
+        self._enough, self._hope = (_ENOUGH, 1.0) if told else (2**62, 0.0)
         # Of each row its visits, and its number among all observations that were met, decided in or not; of these what
         # each is worth. The last one stands for a row that there is not, and for the end.
         self._visits, self._numbers = np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -97,7 +99,7 @@ class TableLearner:
         """A copy of the table, worked out to the end, and careful: the unknown is as bad as a game that is lost."""
         self._solve(_SWEEPS, -1.0)
         found = deepcopy(self.table)
-        self._solve(_SWEEPS)
+        self._solve(_SWEEPS, self._hope)
         return found
 
     def _judged(self, observations: np.ndarray, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -127,7 +129,7 @@ class TableLearner:
         kept = known[parents]
         self._keep((rows[parents] * mine.shape[1] + actions)[kept], following[kept], shares[kept], paid[kept])
         if self._kept > _MORE * self._solved:
-            self._solve()
+            self._solve(1, self._hope)
         values[known] = self.table.values[rows[known]]
         return np.take_along_axis(values, named, axis=1)
 
@@ -160,7 +162,7 @@ class TableLearner:
             self._came[name][at] = values
         self._kept += len(pairs)
 
-    def _solve(self, sweeps: int = 1, unknown: float = 0.0) -> None:
+    def _solve(self, sweeps: int, unknown: float) -> None:
         """Work the table out anew; `unknown` is what observations are worth in which nothing was decided yet."""
         came, shape = self._came[: self._kept], (len(self.table), self.table.values.shape[1])
         if not len(came):
