@@ -25,7 +25,13 @@ from ttt_envs.studies.tasks import task_of, tasks
 
 QUICK = {**grid.QUICK, "steps": 1500}
 SHIPPED = sorted((Path(__file__).parents[2] / "docs/studies").glob("*_logs.tar.gz"))
+NAMES = [path.name.removesuffix("_logs.tar.gz") for path in SHIPPED]
 ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "measurements": 1, "methods": {"mmd": {"num_envs": 32}}}
+
+
+def named(logs: Path, end: str) -> Path:
+    """Another file of a shipped study."""
+    return logs.with_name(logs.name.removesuffix("_logs.tar.gz") + end)
 
 
 class Here(Executor):
@@ -106,7 +112,7 @@ def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys):
     assert cli.main(["study", str(parts[0]), "runs/x"]) == 2
 
 
-@pytest.mark.parametrize("logs", SHIPPED, ids=lambda path: path.name.removesuffix("_logs.tar.gz"))
+@pytest.mark.parametrize("logs", SHIPPED, ids=NAMES)
 def test_shipped_tables_say_what_the_logs_of_the_runs_do(logs):
     found = {}
     with tarfile.open(logs) as archive:
@@ -119,7 +125,7 @@ def test_shipped_tables_say_what_the_logs_of_the_runs_do(logs):
                 scores = task.score(task.measures(np.array(list(measured.values()))))
                 found[name, method, int(seed.removeprefix("seed-"))] = dict(zip(measured, scores, strict=True))
     table = {}
-    with logs.with_name(logs.name.replace("_logs.tar.gz", ".csv")).open() as file:
+    with named(logs, ".csv").open() as file:
         for row in csv.DictReader(file):
             key = row["task"], row["method"], int(row["run"])
             table.setdefault(key, {})[int(row["steps"])] = pytest.approx(float(row["score"]))
@@ -316,6 +322,18 @@ def test_best_play_scores_one_and_what_is_between_is_between(name, agent, least)
     task = task_of(name)
     score = float(task.score(np.array(measured(task, agent))))
     assert score == 1 if least == 1 else least < score < 0.65
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="games are played compiled")
+@pytest.mark.parametrize("logs", SHIPPED, ids=NAMES)
+def test_the_best_network_of_a_shipped_study_plays_as_its_table_says(logs):
+    with named(logs, ".csv").open() as file:
+        rows = list(csv.DictReader(file))
+    ends = {(row["method"], row["run"]): float(row["score"]) for row in rows}  # the last row of a run counts
+    task = task_of(rows[0]["task"])
+    score = float(task.score(np.array(measured(task, f"network:{named(logs, '_best.safetensors')}"))))
+    # Exploitability is exact; the other measures are of games or positions that the seed of the run has drawn.
+    assert score == pytest.approx(max(ends.values()), abs=1e-6 if task.measure == "exploitability" else 0.06)
 
 
 def test_statistics_by_hand():
