@@ -300,7 +300,7 @@ _MEANING = {
     "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
 #: The overview's names of measures.
-_SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax")
+_SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax", "open_spiel")
 _NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 
 

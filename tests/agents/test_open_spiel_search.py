@@ -106,6 +106,13 @@ def test_other_games_and_options_are_refused(game, options):
         agents.load("open_spiel").check(ttt_envs.load(game, **options))
 
 
+def test_the_agent_that_was_trained_for_its_rule_beats_it():
+    game = ttt_envs.load("super_tic_tac_toe", **CLOSED, random_opening_plies=4)
+    report = evaluation.tournament(game, ["trained:super_tic_tac_toe", "open_spiel:mcts=100"], games=8, seed=2)
+    assert report.chosen == {"trained:super_tic_tac_toe": "trained:super_tic_tac_toe/ntuple_closed"}
+    assert report.mean_reward[0, 1] > 0.5
+
+
 @pytest.mark.slow
 def test_our_search_is_as_strong_with_as_many_simulations():
     report = evaluation.tournament(

@@ -129,12 +129,15 @@ def test_the_best_agent_is_the_one_for_the_options():
             found = agents.load(f"trained:{card.game}").agent_for(ttt_envs.load(card.game, **card.options))
             found = found.agent if isinstance(found, Rounds) else found
             assert found.name == card.agent.format(folder=folder() / card.game / card.name)
+            assert shipped.full_name(f"trained:{card.game}", ttt_envs.load(card.game, **card.options)) == (
+                f"trained:{card.game}/{card.name}"
+            )
     with pytest.raises(ValueError, match="plays only games without chance"):
         agents.load("trained:super_tic_tac_toe").check(ttt_envs.load("tic_tac_dice"))
 
 
 def test_of_several_that_can_play_it_is_the_one_with_the_fewest_other_options(monkeypatch):
-    (card,) = (card for card in CARDS if card.best and card.game == "super_tic_tac_toe")
+    (card,) = (card for card in CARDS if card.name == "perfect")
 
     def made_for(depth, **options):
         return replace(card, agent=f"alphabeta:depth={depth}", outcomes=(replace(card.outcomes[0], options=options),))
@@ -161,7 +164,7 @@ OPERATION = {"mode": "round", "max_idle_turns": 3}
             "super_tic_tac_toe/alphazero",
             "super_tic_tac_toe",
             {"won_boards": "closed", "first_move": "anywhere"},
-            r"there is no trained agent, but mcts: trained:super_tic_tac_toe/perfect for the default options or ",
+            "there is trained:super_tic_tac_toe/ntuple_closed$",
         ),
         ("super_tic_tac_toe", "super_tic_tac_toe", {"won_boards": "closed"}, "there is no trained agent, but mcts: "),
         ("martian_tic_tac_toe", "martian_tic_tac_toe", {"same_size_swap": True}, "/ntuple_4x4 for size=4; "),

@@ -133,7 +133,8 @@ class Trained(Agent):
             ValueError: there is no such agent; the known ones are named.
         """
         by_name: dict[str, list[Card]] = {}
-        for card in cards():
+        shipped = cards()
+        for card in shipped:
             by_name.setdefault(f"{card.game}/{card.name}", []).append(card)
             if card.best:
                 by_name.setdefault(card.game, []).append(card)
@@ -143,8 +144,11 @@ class Trained(Agent):
         from ttt_envs.agents import load, stranger
 
         for card in by_name[which]:
-            if stranger(card.agent, own=(FOLDER,)) is not None:
-                raise ValueError(f"the card of {card.game}/{card.name} names more than its folder: {card.agent}")
+            beside = [f"{FOLDER}/../{other.name}" for other in shipped if other.game == card.game]
+            if stranger(card.agent, own=(FOLDER, *beside)) is not None:
+                raise ValueError(
+                    f"the card of {card.game}/{card.name} names more than its folder, and those beside it: {card.agent}"
+                )
         #: The agents that may be meant, and what they were made for.
         self.choices = [
             (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[which]
