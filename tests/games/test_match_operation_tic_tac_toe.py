@@ -4,13 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from operation_positions import ID, play, some
+from best_play import check_answers, play
+from operation_positions import ID, some
 from slow_operation_solver import SlowMatch
 from slow_operation_tic_tac_toe import SPECIALISTS
 
 import ttt_envs
 from ttt_envs.core import jit
-from ttt_envs.core.batch import Batch
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (
@@ -18,7 +18,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
     positions,
     rounds,
 )
-from ttt_envs.testing.positions import masks_of, play_batch
+from ttt_envs.testing.positions import masks_of
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -106,21 +106,8 @@ def matches() -> np.ndarray:
 
 @pytest.mark.slow
 def test_what_is_said_of_a_match_fits_together(matches):
-    oracle = MATCH.oracle()
     choosing, playing = matches[matches["phase"] < TURN], matches[(matches["phase"] >= TURN)]
-    states = np.concatenate([some(choosing, 100, 13), some(playing, 2, 13)])
-    assert np.abs(oracle.value(states, 0) + oracle.value(states, 1)).max() < 1e-12
-    assert np.abs(oracle.value(states, 0)).max() <= 1
-    for player in (0, 1):
-        masks = masks_of(MATCH, states, player)
-        acts = masks.any(axis=1)
-        value, policy, worth = (ask(states, player) for ask in (oracle.value, oracle.policy, oracle.action_values))
-        assert np.abs(policy.sum(axis=1) - acts).max() < 1e-12
-        assert not policy[~masks].any()
-        assert np.array_equal(~np.isnan(worth[acts]), masks[acts])
-        best = np.where(masks, worth, -np.inf).max(axis=1)
-        assert np.abs(best - value)[acts].max() < 1e-9
-        assert (best[:, None] - worth)[policy > 1e-9].max() < 1e-9
+    check_answers(MATCH, np.concatenate([some(choosing, 100, 13), some(playing, 2, 13)]))
 
 
 @pytest.mark.slow
@@ -141,13 +128,6 @@ def test_a_match_goes_on_as_it_was_valued(matches):
             MATCH.loops.step_one(after, i, actions[i])
         values = oracle.value(after, 0).reshape(len(mine), len(theirs))
         assert np.abs(values @ policy[theirs] - worth[mine]).max() < oracle.error
-
-
-def test_finished_matches_are_worth_what_they_paid():
-    states = play_batch(Batch(MATCH, 20, seed=16), MATCH.max_plies).states[-1]
-    assert states["done"].all()
-    for player in (0, 1):
-        assert np.array_equal(MATCH.oracle().value(states, player), states["rewards"][:, player])
 
 
 @pytest.mark.slow

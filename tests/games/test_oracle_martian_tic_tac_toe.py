@@ -225,30 +225,11 @@ def _states(digits: np.ndarray, to_move: int) -> np.ndarray:
     return states
 
 
-def test_values_do_not_change_with_the_board_turned_or_the_players_exchanged():
-    oracle, states = GAME.oracle(), random_states(2000, seed=5)
-    expected = oracle.action_values(states, 0)
-    for symmetry in GAME.symmetries:
-        turned = oracle.action_values(symmetry.states(states), 0)
-        assert np.array_equal(turned, expected[:, symmetry.actions], equal_nan=True), symmetry.name
-    assert np.array_equal(oracle.value(states, 0), 0 - oracle.value(states, 1))
-    boards = np.array(states["piece"])
+def test_values_do_not_change_with_the_players_exchanged():
+    oracle, boards = GAME.oracle(), np.array(random_states(2000, seed=5)["piece"])
     exchanged = np.where(boards == 0, 0, (boards + 2) % 6 + 1)
     one, other = _states(boards, 0), _states(exchanged, 1)
     assert np.array_equal(oracle.plies_to_end(one), oracle.plies_to_end(other))
-
-
-def test_a_position_is_worth_its_best_action():
-    oracle, states = GAME.oracle(), random_states(20_000, seed=6)
-    mover = states["to_move"]
-    values, policy = oracle.action_values(states, mover), oracle.policy(states, mover)
-    legal = np.empty(values.shape, bool)
-    GAME.loops.mask_rows(states, mover.astype(np.int64), legal)
-    assert np.array_equal(~np.isnan(values), legal)
-    assert np.array_equal(oracle.value(states, mover), np.nanmax(values, axis=1))
-    assert np.allclose(policy.sum(axis=1), 1)
-    assert (values[policy > 0] == np.repeat(np.nanmax(values, axis=1), (policy > 0).sum(axis=1))).all()
-    assert not oracle.policy(states, 1 - mover).any()
 
 
 def test_it_answers_a_hundred_thousand_positions_a_second():
@@ -350,16 +331,6 @@ def test_a_drawn_position_stays_drawn_whatever_has_occurred():
     assert len(drawn) > 100
     assert oracle.covers(drawn).all()
     assert (oracle.value(drawn, 0) == 0).all()
-
-
-def test_finished_games_are_worth_what_they_paid():
-    played = play_games(GAME, [agents.load("random")], seats=[0, 0], games=30, seed=1, record=range(30))
-    ends = np.array([played.records[k].states[-1] for k in range(30)])
-    oracle = GAME.oracle()
-    for player in (0, 1):
-        assert np.array_equal(oracle.value(ends, player), ends["rewards"][:, player])
-    assert np.isnan(oracle.action_values(ends, 0)).all()
-    assert not oracle.policy(ends, 0).any()
 
 
 # --- where there is none ---

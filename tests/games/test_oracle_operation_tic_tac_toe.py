@@ -5,12 +5,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from operation_positions import ID, ROUND, play, slow_position, some
+from best_play import check_answers, play
+from operation_positions import ID, ROUND, slow_position, some
 from slow_operation_solver import SlowSolver, matrix_game
 
 import ttt_envs
 from ttt_envs.core import jit
-from ttt_envs.core.batch import Batch
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (
@@ -21,7 +21,6 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
     rounds,
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, fill_turn, make_turn
-from ttt_envs.testing.positions import masks_of, play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -147,42 +146,16 @@ def test_all_pairs_are_solved_within_8_seconds(oracle):
     assert time.process_time() - start < 8
 
 
-@pytest.mark.parametrize(("options", "n"), [({}, 200), ({"allow_pass": True, "draw_offers": True}, 200)])
-def test_what_is_said_of_a_position_fits_together(options, n):
-    game = ttt_envs.load(ID, mode="round", **options)
-    oracle, states = game.oracle(), play(game, n, seed=1)
-    assert oracle.covers(states).all()
-    assert np.abs(oracle.value(states, 0) + oracle.value(states, 1)).max() < 1e-12
-    assert (states["phase"] == ABILITY).sum() > n / 4
+def test_what_is_said_of_a_position_fits_together():
+    game = ttt_envs.load(ID, mode="round", allow_pass=True, draw_offers=True)
+    oracle, states = game.oracle(), play(game, 200, seed=1)
+    assert (states["phase"] == ABILITY).sum() > 50
+    check_answers(game, states)
     for player in (0, 1):
-        masks = masks_of(game, states, player)
         acts = (states["phase"] == TURN) | (states["placer"] == player)
-        value, policy, worth = (ask(states, player) for ask in (oracle.value, oracle.policy, oracle.action_values))
-        assert np.array_equal(policy.sum(axis=1) > 0, acts)
-        assert np.abs(policy.sum(axis=1)[acts] - 1).max() < 1e-12
-        assert not policy[~masks].any()
-        assert np.array_equal(~np.isnan(worth[acts]), masks[acts])
-        # Against the other's equilibrium nothing is better than the value, and what is mixed is as good.
-        best = np.where(masks, worth, -np.inf).max(axis=1)
-        assert np.abs(best - value)[acts].max() < 1e-9
-        assert (best[:, None] - worth)[policy > 1e-9].max() < 1e-9
-        # Who does not act sees of an ability what it is worth to him.
-        waits = ~acts
-        assert np.abs(np.nanmin(worth[waits], axis=1) - value[waits]).max() < 1e-12
-        if options:
-            assert not policy[:, OFFER_DRAW].any()
-            assert np.array_equal(worth[acts, OFFER_DRAW], worth[acts, PASS], equal_nan=True)
-
-
-def test_finished_rounds_are_worth_what_they_paid(oracle):
-    states = play_batch(Batch(ROUND, 200, seed=3), ROUND.max_plies).states[-1]
-    assert states["done"].all()
-    assert oracle.covers(states).all()
-    for player in (0, 1):
-        assert np.array_equal(oracle.value(states, player), states["rewards"][:, player])
-        assert not oracle.policy(states, player).any()
-        assert np.isnan(oracle.action_values(states, player)).all()
-    assert set(states["rewards"][:, 0]) == {-1, 0, 1}
+        assert not oracle.policy(states, player)[:, OFFER_DRAW].any()
+        worth = oracle.action_values(states, player)[acts]
+        assert np.array_equal(worth[:, OFFER_DRAW], worth[:, PASS], equal_nan=True)
 
 
 def test_who_is_called_player_0_does_not_matter(oracle):
@@ -192,14 +165,6 @@ def test_who_is_called_player_0_does_not_matter(oracle):
     # Strategies are not unique where payoffs differ by nothing but rounding; what they do is.
     for player in (0, 1):
         assert np.allclose(oracle.policy(states, player), oracle.policy(swapped, 1 - player), atol=1e-6)
-
-
-def test_mirror_images_are_worth_the_same(oracle):
-    states = play(ROUND, 200, seed=5)
-    values = oracle.value(states, 0)
-    assert len(ROUND.symmetries) == 8
-    for symmetry in ROUND.symmetries:
-        assert np.abs(oracle.value(symmetry.states(states), 0) - values).max() < 1e-12
 
 
 @pytest.mark.parametrize("allow_pass", [False, pytest.param(True, marks=pytest.mark.slow)])

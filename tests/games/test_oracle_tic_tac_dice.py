@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from best_play import play
 from slow_dice_solver import ROWS, SlowRound
 
 import ttt_envs
@@ -20,19 +21,12 @@ from ttt_envs.games.tic_tac_dice.solver import oracle as oracles
 from ttt_envs.games.tic_tac_dice.solver.command import Layout, MatchValues
 from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, deal_layouts, rows
 from ttt_envs.games.tic_tac_dice.solver.tables import MATCH_VALUES, match_values
-from ttt_envs.testing.positions import play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 SINGLE = ttt_envs.load("tic_tac_dice", rounds="single")
 MATCH = ttt_envs.load("tic_tac_dice")
 LAYOUTS = deal_layouts(20, 9, seed=123)
-
-
-def play(game, n: int, seed: int) -> np.ndarray:
-    """All positions of n random games that are not over: structured (k,)."""
-    states = play_batch(Batch(game, n, seed=seed), game.max_plies).states.ravel()
-    return states[~states["done"]]
 
 
 # --- a round ---
@@ -138,22 +132,6 @@ def test_played_against_itself_it_gets_its_own_value():
     assert abs(paid.mean() - expected) < 3 * error, (paid.mean(), expected, error)
 
 
-def test_a_position_is_worth_its_best_claim_and_both_players_see_the_same():
-    oracle, states = SINGLE.oracle(), play(SINGLE, 300, seed=1)
-    mover = states["to_move"]
-    claims = oracle.action_values(states, mover)
-    masks = np.empty(claims.shape, np.bool_)
-    SINGLE.loops.mask_rows(states, mover.astype(np.int64), masks)
-    assert np.array_equal(~np.isnan(claims), masks)
-    assert np.allclose(oracle.value(states, mover), np.nanmax(claims, axis=1), atol=1e-15)
-    assert np.array_equal(oracle.value(states, 0), -oracle.value(states, 1))
-    assert np.array_equal(oracle.action_values(states, 1 - mover)[masks], -claims[masks])
-    policy = oracle.policy(states, mover)
-    assert np.allclose(policy.sum(axis=1), 1)
-    assert np.allclose(np.nansum(policy * claims, axis=1), np.nanmax(claims, axis=1))
-    assert not oracle.policy(states, 1 - mover).any()
-
-
 def test_a_step_keeps_the_value_on_average():
     """The value of a claim is the mean, over the dice, of what follows; within 5 standard errors for each of 40."""
     oracle, states = SINGLE.oracle(), play(SINGLE, 50, seed=2)[::8][:40]
@@ -165,22 +143,6 @@ def test_a_step_keeps_the_value_on_average():
         SINGLE.loops.step_rows(after, np.arange(2000), np.full((2000, 2), cell))
         values = oracle.value(after, 0)
         assert abs(values.mean() - row[cell]) <= 5 * values.std() / np.sqrt(2000) + 1e-9
-
-
-@pytest.mark.parametrize("game", [SINGLE, MATCH], ids=repr)
-def test_values_do_not_change_with_the_board_turned(game):
-    oracle, states = game.oracle(), play(game, 5, seed=3)[::3]
-    for symmetry in game.symmetries:
-        turned = oracle.action_values(symmetry.states(states), 0)
-        assert np.allclose(turned, oracle.action_values(states, 0)[:, symmetry.actions], atol=1e-12, equal_nan=True)
-
-
-def test_finished_rounds_are_worth_what_they_paid():
-    states = play_batch(Batch(SINGLE, 50, seed=4), 9).states[-1]
-    oracle = SINGLE.oracle()
-    assert np.array_equal(oracle.value(states, 1), states["rewards"][:, 1])
-    assert np.isnan(oracle.action_values(states, 0)).all()
-    assert not oracle.policy(states, 0).any()
 
 
 def test_solutions_are_kept_within_bounds(monkeypatch):

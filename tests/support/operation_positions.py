@@ -4,19 +4,11 @@ import numpy as np
 from slow_operation_tic_tac_toe import SPECIALISTS, SPY, Position
 
 import ttt_envs
-from ttt_envs.core.batch import Batch
 from ttt_envs.games.operation_tic_tac_toe import rules
-from ttt_envs.testing.positions import play_batch
 
 ID = "operation_tic_tac_toe"
 ROUND = ttt_envs.load(ID, mode="round")
 KINDS = (SPY, *SPECIALISTS)
-
-
-def play(game, n: int, seed: int) -> np.ndarray:
-    """All positions of n random games that are not over: structured (k,)."""
-    states = play_batch(Batch(game, n, seed=seed), game.max_plies).states.ravel()
-    return states[~states["done"]]
 
 
 def some(states: np.ndarray, n: int, seed: int) -> np.ndarray:
