@@ -258,7 +258,9 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
     assert (after.title, after.seconds, after.outcomes[1:-1]) == ("new", before.seconds, before.outcomes[1:])
     assert (after.outcomes[0].value, after.outcomes[0].seeds) == (0.5, before.outcomes[0].seeds)
     assert (after.outcomes[-1].low, after.outcomes[-1].games, after.outcomes[-1].seeds) == (0.4, 3, ())
-    ship.remeasure(name, {**recipe, "agent": "random"}, ship.Config(measure=("score:greedy",)), ship.Console(quiet=True))
+    ship.remeasure(
+        name, {**recipe, "agent": "random"}, ship.Config(measure=("score:greedy",)), ship.Console(quiet=True)
+    )
     assert read_card(tmp_path / name).outcomes[0].seeds == (), "those were of another agent"
     with pytest.raises(SystemExit, match="no figure 'score:nobody'"):
         ship.remeasure(name, recipe, ship.Config(measure=("score:nobody",)), ship.Console(quiet=True))
