@@ -48,10 +48,13 @@ from ttt_envs.registry import parse_options
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
-#: The one of the batches below that is timed with `step_unchecked` too: games, threads, option.
-UNCHECKED = (1024, 1, "")
+#: The one of the batches below that is timed with `step_unchecked` too: games, option.
+UNCHECKED = (1024, "")
 
-BATCHES = ((1, 1), (8, 1), (64, 1), (1024, 1), (8192, 1), (8192, 2))  # games, threads
+BATCHES = (1, 8, 64, 1024, 8192)
+
+# Games of a batch with two threads.
+_THREADED = (1024, 8192)
 
 _SIMULATIONS = 1000
 _WARM_UP = 20_000
@@ -62,6 +65,7 @@ LEGEND = "\n".join(
         f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
         f"make_single, make_vec, make_sb3, {CARTPOLE}: random play, the opponents' moves inside each step",
         "Batch: many games, each step with observation, mask and a random action",
+        "two threads / one: `step` of a Batch with look=True alone, by the clock",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "cursor: random playouts in Python by Game.start, and by OpenSpiel, processor time",
         "tree search: from the opening",
@@ -72,8 +76,18 @@ LEGEND = "\n".join(
     )
 )
 
-Section = Literal["aec", "wrappers", "batch", "cursor", "search", "arena", "training", "start"]
-SECTIONS: tuple[Section, ...] = ("aec", "wrappers", "batch", "cursor", "search", "arena", "training", "start")
+Section = Literal["aec", "wrappers", "batch", "threads", "cursor", "search", "arena", "training", "start"]
+SECTIONS: tuple[Section, ...] = (
+    "aec",
+    "wrappers",
+    "batch",
+    "threads",
+    "cursor",
+    "search",
+    "arena",
+    "training",
+    "start",
+)
 
 
 @dataclass(frozen=True)
@@ -124,21 +138,51 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
     """`Batch` of several sizes, and with other options where there is a goal for them; one of them unchecked too."""
     goals = GOALS["games"].get(game_id, {})
     with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
-    for n, threads, option in [(*sizes, "") for sizes in BATCHES] + [(1024, 1, option) for option in with_options]:
+    for n, option in [(n, "") for n in BATCHES] + [(1024, option) for option in with_options]:
         game = ttt_envs.load(game_id, **parse_options(game_id, [option] if option else []))
-        both = (n, threads, option) == UNCHECKED
+        both = (n, option) == UNCHECKED
         plays = {}
         for checked in (True, False) if both else (True,):
-            batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads)
+            batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True)
             plays[checked] = partial(step_batch, batch, checked=checked)
         runs = alternate(plays, config)
         name = f"{n}, {option}" if option else str(n)
-        goal = goals.get(f"batch {name}") if threads == 1 else None
-        what = f"Batch of {name}" + (f", {threads} threads" if threads > 1 else "")
-        yield rate(game_id, what, runs[True], "steps/s", goal)
+        what = f"Batch of {name}"
+        yield rate(game_id, what, runs[True], "steps/s", goals.get(f"batch {name}"))
         if both:
             ratios = [a / b for a, b in zip(runs[True], runs[False], strict=True)]
             yield rate(game_id, f"{what} / step_unchecked", ratios, "x", goals.get(f"batch {name} / step_unchecked"))
+
+
+def step_and_look(batch: Any, seconds: float) -> float:
+    """Step a batch with `look=True` for so long at random; steps of a game a second, the choices left out."""
+    masks = batch.look.masks.reshape(-1, batch.game.num_actions)
+    seeds, chosen = np.arange(len(masks), dtype=np.uint64), np.empty(len(masks), np.int64)
+    actions = chosen.reshape(batch.n, -1) if batch.game.simultaneous else chosen
+    steps, spent = 0, 0.0
+    while spent < seconds:
+        seeds += np.uint64(1)
+        choose_rows(masks, seeds, chosen)
+        start = time.perf_counter()
+        batch.step(actions)
+        spent += time.perf_counter() - start
+        steps += batch.n
+    return steps / spent
+
+
+def bench_threads(game_id: str, config: Config) -> Iterator[Timing]:
+    """Two threads of a `Batch` beside one."""
+    game = ttt_envs.load(game_id)
+    for n in _THREADED:
+        plays = {
+            threads: partial(
+                step_and_look, ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads, look=True)
+            )
+            for threads in (1, 2)
+        }
+        runs = alternate(plays, config)
+        ratios = [two / one for one, two in zip(runs[1], runs[2], strict=True)]
+        yield rate(game_id, f"Batch of {n}, two threads / one", ratios, "x")
 
 
 # --- search ---
@@ -275,6 +319,7 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
     "aec": lambda game_id, config: bench_aec(game_id, config, GOALS["games"].get(game_id, {})),
     "wrappers": lambda game_id, config: bench_wrappers(game_id, config, GOALS["games"].get(game_id, {})),
     "batch": bench_batch,
+    "threads": bench_threads,
     "cursor": lambda game_id, config: bench_cursor(game_id, config, GOALS["games"].get(game_id, {})),
     "search": bench_search,
     "arena": lambda game_id, config: bench_arena(game_id, config, GOALS["games"].get(game_id, {})),

@@ -23,7 +23,7 @@ def toy(monkeypatch):
 QUICK = benchmark.Config(seconds=0.02, repeats=2)
 
 
-@pytest.mark.parametrize("part", ["aec", "wrappers", "batch", "cursor", "search"])
+@pytest.mark.parametrize("part", ["aec", "wrappers", "batch", "threads", "cursor", "search"])
 def test_benchmark_measures(part):
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=(SUPER,))))
     assert found
@@ -37,7 +37,7 @@ def test_benchmark_measures(part):
     assert [m.goal for m in found if m.goal is not None] == list(goals.values())
 
 
-@pytest.mark.parametrize("part", ["aec", "batch", "search"])
+@pytest.mark.parametrize("part", ["aec", "batch", "threads", "search"])
 def test_benchmark_measures_any_kind_of_game(toy, part):
     """Three players who choose at once; tree search refuses them."""
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=("toy_coin",))))
