@@ -322,6 +322,12 @@ class Game:
         """`move` with a row a player in any game."""
         return self._move((self.num_players,))
 
+    @cached_property
+    def mask_rows(self) -> Callable[..., None]:
+        """`loops.mask_rows`, likewise, which takes players that are read-only, too."""
+        legal = np.empty((1, self.num_actions), np.bool_)
+        return jit.entry(self.loops.mask_rows, self.prototype.copy(), np.empty(1, np.int64), legal)
+
     def _move(self, rows: tuple[int, ...]) -> Callable[..., int]:
         legal, told = (np.empty((*rows, self.num_actions), dtype) for dtype in (np.bool_, np.int8))
         states, actions = self.prototype.copy(), np.empty(self.num_players, np.int64)

@@ -18,7 +18,9 @@ that may be drawn. A script holds:
 
 import operator
 import secrets
+from collections.abc import Callable
 from enum import IntEnum
+from functools import cache
 
 import numpy as np
 
@@ -231,8 +233,14 @@ def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarra
     if not 0 <= (index := operator.index(index)) < 2**32:
         raise ValueError(f"index must be from 0 to 2**32-1, not {index}")
     out = np.empty(len(seeds), np.uint64)
-    fold_all(seeds, (int(stream) << 32) + index, out)
+    _fold_all()(seeds, (int(stream) << 32) + index, out)
     return out
+
+
+@cache
+def _fold_all() -> Callable[..., None]:
+    words = np.zeros(4, np.uint64)[::2]  # with gaps, as arrays of any strides are taken
+    return jit.entry(fold_all, words, 0, words)
 
 
 class Purpose(IntEnum):

@@ -1,12 +1,14 @@
 """View: what a player may know, and what an agent is given."""
 
 import operator
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_envs.core import jit
 from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
@@ -25,6 +27,13 @@ class lazy(cached_property[Made]):  # noqa: N801  # read as its base class
             return self
         made = vars(instance)[self.attrname] = self.func(instance)
         return made
+
+
+@cache
+def _decision_rows() -> Callable[..., None]:
+    """The entry of `decision_rows`, for arrays with gaps, too."""
+    words, numbers, plies = (np.zeros(4, dtype)[::2] for dtype in (np.uint64, np.int64, np.int32))
+    return jit.entry(decision_rows, words, numbers, plies, words)
 
 
 class View:
@@ -115,7 +124,7 @@ class View:
         own["_watching"], own["_episodes"] = players.tobytes(), None if episodes is None else episodes.tobytes()
         if not derived:
             decisions = np.empty(len(states), np.uint64)
-            decision_rows(seeds, players, states["ply"], decisions)
+            _decision_rows()(seeds, players, states["ply"], decisions)
             seeds = decisions
         own["seeds"] = read_only(seeds)
 
@@ -168,7 +177,7 @@ class View:
     def masks(self) -> NDArray[np.bool_]:
         """bool (n, num_actions)."""
         out = np.empty((len(self), self.game.num_actions), np.bool_)
-        self.game.loops.mask_rows(self._states, self._players, out)
+        self.game.mask_rows(self._states, self.players, out)
         return read_only(out)
 
     def encoded(self, encoding: str = "flat", *, history: int = 0) -> NDArray[np.int8]:
