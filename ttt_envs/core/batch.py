@@ -100,7 +100,7 @@ class Batch:
             n: number of games, at least 1.
             seed: whole number, or None for one from the system.
             auto_reset: a game that ends starts anew within the same step.
-            threads: threads that share the work; worth it from some thousand games on.
+            threads: threads that share the work; worth it from some thousand games on, if as many cores are idle.
             history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
             recall: keep account of what the players know, for `info_state_keys`. All players then look at each
                 position, which takes longer than a step.
