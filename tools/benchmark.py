@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import tyro
@@ -77,17 +77,7 @@ LEGEND = "\n".join(
 )
 
 Section = Literal["aec", "wrappers", "batch", "threads", "cursor", "search", "arena", "training", "start"]
-SECTIONS: tuple[Section, ...] = (
-    "aec",
-    "wrappers",
-    "batch",
-    "threads",
-    "cursor",
-    "search",
-    "arena",
-    "training",
-    "start",
-)
+SECTIONS: tuple[Section, ...] = get_args(Section)
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def kernels(game: Game) -> Mapping[str, tuple[Callable[..., Any], tuple[Any, ...
             lambda anew, plan, states, rewards, done, episodes: rollout_rows(
                 anew, plan, states, rewards, done, episodes
             ),
-            (anew, (1, True, game.num_actions), states, told.rewards, told.done, episodes),
+            (anew, (1, True, game.num_actions, told.done), states, told.rewards, told.done, episodes),
         ),
     }
 

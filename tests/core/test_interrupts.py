@@ -1,6 +1,7 @@
 """Ctrl-C and forks in the middle of a Batch's work: no step is left half done, and nothing waits for ever."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -237,6 +238,26 @@ def test_a_fork_while_another_thread_is_inside(stepping: bool) -> None:
         leave.set()
         other.join()
     batch.step([40, 40, 40])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    batch = Batch(GAME, 60, seed=0, threads=2, look=True)
+    batch.rollout(1)
+    child = os.fork()
+    if not child:
+        batch.rollout(1)
+        os._exit(0)
+    for _ in range(200):
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child waits for a thread of its parent")
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 def in_the_child(batch: Batch, stepping: bool) -> int:

@@ -1,4 +1,4 @@
-"""What holds of every oracle that knows all positions of its game."""
+"""Properties of every oracle that knows all positions of its game."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What holds of all that an oracle says."""
+"""Checks of all that an oracle says."""
 
 import numpy as np
 
@@ -30,6 +30,6 @@ def check_answers(game: Game, states: np.ndarray) -> None:
         best = np.where(masks, worth, -np.inf).max(axis=1)
         assert np.abs(best - value)[acts].max() < 1e-9
         assert (best[:, None] - worth)[policy > 1e-9].max() < 1e-9
-        # Who waits sees what the other's actions are worth to him.
+        # The player who waits is told the worth of the other's actions to themselves.
         theirs = -oracle.action_values(states[~acts], 1 - player)
         assert np.allclose(worth[~acts], theirs, rtol=0, atol=1e-12, equal_nan=True)

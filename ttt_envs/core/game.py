@@ -309,7 +309,7 @@ class Game:
 
     @cached_property
     def lookers(self) -> tuple[int, ...]:
-        """Rows of `move`: (players,) where several may act at once, () where it is whoever is to move who looks."""
+        """Rows of `move`: (players,) where several may act at once, and () for one look, of the player to move."""
         return (self.num_players,) if self.simultaneous else ()
 
     @cached_property

@@ -92,7 +92,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Pool:
-    """Threads that wait for work, as many as were ever wanted at once; they end with the process.
+    """Threads that wait for work, as many as were ever wanted at once, but one a processor at most.
+
+    They end with the process, and none of them is in a forked one.
 
     Signals reach the main thread alone, so that no interrupt hits them. A SimpleQueue has no lock that an interrupt can
     leave locked, as that of `concurrent.futures` has.
@@ -155,14 +157,14 @@ class Shares:
             call = self._shares[number].pop()  # given twice, if an interrupt came between: the first one takes it
         except IndexError:
             return
-        self._call(number, call)
+        self._call(number, call, BaseException)  # no error ends a thread of the pool
         self._bell.put(None)
 
-    def _call(self, number: int, call: Callable[[], Any]) -> None:
+    def _call(self, number: int, call: Callable[[], Any], kept: type[BaseException] = Exception) -> None:
         result = None
         try:
             result = call()
-        except Exception as error:
+        except kept as error:
             self._errors.append(error)
         self._results[number] = result
 

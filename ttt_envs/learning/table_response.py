@@ -134,8 +134,8 @@ class TableLearner:
         return np.take_along_axis(values, named, axis=1)
 
     def _played(self, rows: np.ndarray, actions: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What comes of actions with these answers in rows of the batch: the next observation's number, -1 at the end,
-        and what is paid there.
+        """The outcome of actions with these answers in rows of the batch: the next observation's number, -1 at the end,
+        and the reward there.
         """
         states, each, me = self._batch.states[rows], np.arange(len(rows)), self._me[rows]
         joint = np.zeros((len(rows), 2), np.int64)

@@ -1,4 +1,4 @@
-"""What the Gymnasium and SB3 environments of a learner share: looking at their games, and the options of a reset."""
+"""Common parts of the Gymnasium and SB3 environments of a learner: looking at their games, and options of a reset."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ RESET_OPTIONS = ("player", "opponent")
 
 
 class LooksAtGames:
-    """The part that the environments for learners share: what can be seen of their games, `_games`.
+    """A base of the environments for learners, with the looks at their games, `_games`.
 
     It stands before the framework's class among the bases.
     """

@@ -55,7 +55,7 @@ class Bluffing:
         specialists = np.array(found[1:])
         rows = {"spies alone": found[0], "mean of 64 pairs": specialists.mean(axis=0), "best": specialists.max(axis=0)}
         return "\n".join(
-            "{}: who places first gets {:+.3f}, foretold {:+.3f}; the other {:+.3f}, foretold {:+.3f}".format(
+            "{}: the first Placer gets {:+.3f}, foretold {:+.3f}; the other {:+.3f}, foretold {:+.3f}".format(
                 name, *row
             )
             for name, row in rows.items()
