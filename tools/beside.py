@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent.parent
 # The last one is the first move of an environment with nothing compiled.
 Work = Literal[
     "choice", "batch", "look", "rollout", "aec", "parallel", "single", "greedy", "vector", "vector_greedy", "sb3",
-    "view", "search", "tournament", "start",
+    "view", "search", "tournament", "ppo", "mmd", "start",
 ]  # fmt: skip
 WORKS: tuple[Work, ...] = get_args(Work)
 
@@ -190,6 +190,35 @@ class Meeting:
         return sum(len(each.games) for each in self._play().pairings)
 
 
+class Learning:
+    """Self-play and updates of MaskablePPO, or of the loop that methods of policy gradient share; counts decisions."""
+
+    def __init__(self, game: Any, method: str) -> None:
+        torch, module = import_module("torch"), import_module(f"ttt_envs.learning.{method}")
+        torch.set_num_threads(1)
+        self._round: Callable[[], int]
+        if method == "mmd":
+            learner = module.MMD(module.Config(game=game.id, steps=10**9), game)
+            learner.begin(np.random.default_rng(0))
+            self._round = partial(learner.one_round, 0.0)
+            return
+        torch.distributions.Distribution.set_default_validate_args(False)
+        config = module.Config(game=game.id, steps=10**9)
+        model, steps = module.make_model(config, game), config.num_envs * config.rollout
+        model.set_logger(module.Logger(None, []))
+        current = module.PolicyAgent(module.ActorNet(model.policy))
+        model.env.set_opponents(module.OpponentPool(game, config, current, module.read_snapshot).pool())
+
+        def learn() -> int:
+            model.learn(steps, callback=lambda *_: True, reset_num_timesteps=False)
+            return int(steps)
+
+        self._round = learn
+
+    def __call__(self) -> int:
+        return self._round()
+
+
 def start(folder: Path, game_id: str, seconds: float) -> float:
     """How often a second the first move of an environment could be made, import and compilation included."""
     code = (
@@ -221,6 +250,8 @@ def work(name: Work, game_id: str) -> Callable[[float], float]:
         counted |= {"look": Looking if can else Playing, "rollout": Rolling if can else Playing}
     if name in counted:
         return partial(clocked, counted[name](core.load(game_id)))
+    if name in ("ppo", "mmd"):
+        return partial(clocked, Learning(core.load(game_id), name))
     if name == "start":
         return partial(start, Path(str(core.__file__)).parent.parent, game_id)
     if name == "aec":

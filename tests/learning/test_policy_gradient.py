@@ -8,6 +8,7 @@ import pytest
 import torch
 import toy_coin
 import toy_kuhn
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 import ttt_envs
 from ttt_envs import agents, evaluation
@@ -91,8 +92,10 @@ class Plain(policy_gradient.PolicyGradient[policy_gradient.Config]):
         return policy_gradient.clipped(log_probs, sample, 0.2) - 0.01 * entropy
 
 
-def test_an_update_is_that_of_maskable_ppo(tmp_path):
+@pytest.mark.parametrize("policy", [MaskableActorCriticPolicy, ppo.MaskedPolicy])
+def test_an_update_is_that_of_maskable_ppo(tmp_path, monkeypatch, policy):
     """From the same weights and decisions both make the same step, with the advantages of a first pass and a second."""
+    monkeypatch.setattr(ppo, "MaskedPolicy", policy)  # the library's own is held to SB3's so
     game = toy_kuhn.make()
     shared = {"game": KUHN, "out": tmp_path, "num_envs": 32, "hidden": (16, 16), "learning_rate": 3e-3, "epochs": 2}
     theirs = ppo.make_model(ppo.Config(**shared, rollout=4, batch=128, entropy=0.01), game)
@@ -132,6 +135,14 @@ def test_an_update_is_that_of_maskable_ppo(tmp_path):
     assert moved > 1e-3
     for name, each in ours.network.tensors().items():
         assert each == pytest.approx(changed[name], abs=2e-5), name
+
+
+def test_actions_are_drawn_by_their_probabilities():
+    torch.manual_seed(0)
+    logits, masks = torch.tensor([0.1, 0.6, 0.2, 0.7]).log(), torch.tensor([True, False, True, True])
+    found = policy_gradient.drawn(policy_gradient.masked(logits.repeat(40_000, 1), masks.repeat(40_000, 1)))
+    assert np.bincount(found, minlength=4) / 40_000 == pytest.approx([0.1, 0.0, 0.2, 0.7], abs=0.01)
+    assert 1 not in found, "it is not legal"
 
 
 def of(method: str, **changes: Any) -> Any:

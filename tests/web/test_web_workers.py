@@ -248,6 +248,22 @@ def test_an_errand_compiles_what_the_server_needs(server, monkeypatch):
     assert len(sent) == len(set(sent))
 
 
+def test_the_seed_of_a_game_is_made_beside_the_server(server, monkeypatch):
+    """At the first game of all that has to be compiled, which other players do not wait for."""
+    usual, threads = hall.first_episode_seed, []
+
+    def noted(seed):
+        threads.append(threading.current_thread().name)
+        return usual(seed)
+
+    monkeypatch.setattr(hall, "first_episode_seed", noted)
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "random")
+    me.play(ident, "4/4")
+    me.wait(ident)
+    assert {name.rpartition("_")[0] for name in threads} == {"ttt-serve-own"}
+
+
 def only_messengers(turns):
     usual = turns.run
 

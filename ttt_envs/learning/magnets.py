@@ -12,13 +12,12 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
-# The logit of an illegal action; finite, so that no difference of two is nan.
-_NEVER = -1e8
+from ttt_envs.learning.masked_policy import MaskedPolicy
+from ttt_envs.learning.policy_gradient import entropy_of
 
 
-class MagnetPolicy(MaskableActorCriticPolicy):
+class MagnetPolicy(MaskedPolicy):
     """A policy whose entropy bonus, as PPO's loss takes it, holds the weighted divergence from the magnet too.
 
     The model's own `ent_coef` must be 1.
@@ -29,7 +28,7 @@ class MagnetPolicy(MaskableActorCriticPolicy):
     """
 
     def __init__(self, *args: Any, entropy: float, magnet: float, **named: Any) -> None:
-        """As `MaskableActorCriticPolicy`; the magnet is the untrained policy at first."""
+        """As `MaskedPolicy`; the magnet is the untrained policy at first."""
         super().__init__(*args, **named)
         self.entropy, self.magnet = entropy, magnet
         # Not among the optimiser's parameters, which were collected before; kept with the policy's.
@@ -44,17 +43,9 @@ class MagnetPolicy(MaskableActorCriticPolicy):
             for own, current in zip(self.magnet_net.parameters(), self._actor().parameters(), strict=True):
                 own.lerp_(current, rate)
 
-    def evaluate_actions(
-        self, obs: torch.Tensor, actions: torch.Tensor, action_masks: torch.Tensor | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Values, log-probabilities of the actions, and the weighted bonus: three float32 (n,) or (n, 1)."""
-        values, log_probabilities, entropy = super().evaluate_actions(obs, actions, action_masks)
-        assert entropy is not None
+    def bonus(self, obs: torch.Tensor, log_probs: torch.Tensor, action_masks: Any) -> torch.Tensor:
+        """The weighted entropy, less the weighted divergence from the magnet: float32 (n,)."""
         with torch.no_grad():
-            logits = self.magnet_net(self.extract_features(obs))
-        if action_masks is not None:
-            legal = torch.as_tensor(action_masks, dtype=torch.bool).reshape(logits.shape)
-            logits = logits.masked_fill(~legal, _NEVER)
-        now: Any = self.action_dist.distribution
-        divergence = (now.probs * (now.logits - logits.log_softmax(dim=-1))).sum(dim=-1)
-        return values, log_probabilities, self.entropy * entropy - self.magnet * divergence
+            magnet = self.masked(self.magnet_net(self.extract_features(obs)), action_masks)
+        divergence = (log_probs.exp() * (log_probs - magnet)).sum(dim=1)
+        return self.entropy * entropy_of(log_probs) - self.magnet * divergence

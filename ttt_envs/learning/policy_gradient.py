@@ -17,6 +17,7 @@ import torch
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
+from ttt_envs.core.rng import sample_rows
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.settings import Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import ACTIVATIONS, TorchNetwork
@@ -215,10 +216,10 @@ def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 
 
 def drawn(log_probs: torch.Tensor) -> np.ndarray:
-    """An action of each row of log-probabilities, by torch's random numbers: int64 (n,)."""
-    # The largest of log-probabilities with Gumbel noise is a draw from them.
-    noise = torch.empty_like(log_probs).exponential_().log_()
-    return np.asarray((log_probs - noise).argmax(dim=1).numpy())
+    """An action of each row of log-probabilities, by one of torch's random numbers a row: int64 (n,)."""
+    out, seeds = np.empty(len(log_probs), np.int64), torch.randint(2**63 - 1, (len(log_probs),)).numpy()
+    sample_rows(log_probs.double().exp().numpy(), seeds.view(np.uint64), out)
+    return out
 
 
 def entropy_of(log_probs: torch.Tensor) -> torch.Tensor:

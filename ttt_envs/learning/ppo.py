@@ -45,6 +45,7 @@ from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.magnets import MagnetPolicy
+from ttt_envs.learning.masked_policy import MaskedPolicy
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
 from ttt_envs.learning.torch_networks import ACTIVATIONS, Logits, load_torch_network
@@ -152,7 +153,7 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
         env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), **form)
     weights = {"entropy": config.entropy, "magnet": config.magnet} if config.magnet else {}
     model = MaskablePPO(
-        MagnetPolicy if config.magnet else "MlpPolicy",
+        MagnetPolicy if config.magnet else MaskedPolicy,
         env,
         seed=config.seed,
         device="cpu",
@@ -237,7 +238,7 @@ def read_snapshot(path: Path) -> PolicyAgent:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C).
 
-    Sets for the whole process: one thread and no checks of distributions in torch, and the seeds that SB3 sets.
+    Sets for the whole process: one thread in torch, and the seeds that SB3 sets.
 
     Raises what `checkpoint.opened` does, and ValueError for
     an agent that cannot play the game, or a metric that cannot be measured in it.
@@ -250,7 +251,6 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
     game, folder = config.load(), config.out
     torch.set_num_threads(1)  # small networks get slower with more
-    torch.distributions.Distribution.set_default_validate_args(False)  # they cost a tenth of the time
     model = make_model(config, game)
     if config.resume:
         model.num_timesteps = checkpoint.restore(folder, parts_of(model))

@@ -233,7 +233,7 @@ class Hall:
                 errands.begin(game)
             return LiveGame(game, first_episode_seed(stored.seed), stored.actions, stored.waiting)
 
-        live = await self.workers.run(prepare, errand=_errand("begin", stored))
+        live = await self.workers.run(prepare, errand=Errand("begin", stored.game, stored.options, 0))
         self._ready.add(game)
         return live
 
@@ -338,7 +338,7 @@ class Hall:
         assert agent is not None
         try:
             work = partial(self.shelf.decide, agent, served.live.view(player))
-            errand = _errand("decide", served.stored, [player])
+            errand = _errand("decide", served, [player])
             action = await self.workers.think((served.game.id, agent), work, errand)
         except Refused:
             raise
@@ -402,7 +402,7 @@ class Hall:
         views = [served.live.view(player, ply) for player in players]
         seats = [served.stored.seats[player].agent for player in players]
         work = partial(errands.thoughts, views, seats, self.shelf.take)
-        errand = _errand("think", served.stored, players, ply)
+        errand = _errand("think", served, players, ply)
 
         async with served._thinking:  # one game keeps one thread busy, however many ask
             kept = served._thoughts.get(ply, [])
@@ -420,7 +420,7 @@ class Hall:
                 return served._review
             state, players = served.live.state, served.people or range(served.game.num_players)
             work = partial(review, errands.decisions(served.live, players), take=self.shelf.take)
-            errand = _errand("review", served.stored, players)
+            errand = _errand("review", served, players)
             found = await self.workers.think(("review", served.game.id), work, errand)
             if served.live.state is state:
                 served._review = found
@@ -472,13 +472,14 @@ class Hall:
         self.workers.close()
 
 
-def _errand(work: str, stored: StoredGame, players: Sequence[int] = (), ply: int = 0) -> Errand:
+def _errand(work: str, served: ServedGame, players: Sequence[int], ply: int = 0) -> Errand:
     """The errand for a game as it is now."""
+    stored = served.stored
     return Errand(
         work,
         stored.game,
         stored.options,
-        first_episode_seed(stored.seed),
+        served.live.episode_seed,  # making it of the game's seed may have to be compiled, too
         list(stored.actions),
         dict(stored.waiting or {}),
         list(players),
