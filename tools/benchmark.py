@@ -36,6 +36,7 @@ from tools.environments import (
     open_spiel,
     search_by_open_spiel,
 )
+from tools.searches import bench_kernels
 from tools.timings import Timing, alternate, rate, skipped
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
@@ -69,6 +70,7 @@ LEGEND = "\n".join(
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "cursor: random playouts in Python by Game.start, and by OpenSpiel, processor time",
         "tree search: from the opening",
+        "kernels of searches: what a template calls, as shares of the time of a decision",
         "tournament, loop: every pair of agents, all seats, processor time; beside the agents: without their `act`",
         "learners: one process, own settings, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
@@ -76,7 +78,7 @@ LEGEND = "\n".join(
     )
 )
 
-Section = Literal["aec", "wrappers", "batch", "threads", "cursor", "search", "arena", "training", "start"]
+Section = Literal["aec", "wrappers", "batch", "threads", "cursor", "search", "kernels", "arena", "training", "start"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 
 
@@ -312,6 +314,7 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
     "threads": bench_threads,
     "cursor": lambda game_id, config: bench_cursor(game_id, config, GOALS["games"].get(game_id, {})),
     "search": bench_search,
+    "kernels": bench_kernels,
     "arena": lambda game_id, config: bench_arena(game_id, config, GOALS["games"].get(game_id, {})),
     "training": bench_training,
     "start": bench_start,

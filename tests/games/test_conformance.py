@@ -57,7 +57,7 @@ def mask_for_all(state, player, out):
 
 
 @kernel
-def always_the_last_but_one(state, x):
+def always_the_last_but_one(state, player, x):
     """A random action that often is none."""
     return np.int64(79)
 
@@ -95,7 +95,7 @@ def test_check_game_names_the_check_that_fails():
     # An exception within the game is a failure too.
     with pytest.raises(AssertionError, match=r"fails the check 'kernels_only_read' .*ZeroDivisionError"):
         check_game(toy_coin.make().replace(draw=lambda state, viewer: 1 / 0))
-    with pytest.raises(AssertionError, match=r"random_action draws 79 by 0 where the mask gives"):
+    with pytest.raises(AssertionError, match=r"random_action draws 79 by 0 for player 0 where the mask gives"):
         CHECKS["random_action"](broken(random_action=always_the_last_but_one))
     with pytest.raises(AssertionError, match=r"not 0 or 1, or not written: \['to move"):
         CHECKS["observations"](broken(observe=last_feature_kept))

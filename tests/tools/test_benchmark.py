@@ -5,11 +5,15 @@ from dataclasses import replace
 from importlib.util import find_spec
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import ttt_envs
-from tools import arena, benchmark
-from ttt_envs import registry
+from tools import arena, benchmark, searches
+from ttt_envs import agents, registry
+from ttt_envs.agents.search import mcts
+from ttt_envs.core import jit
+from ttt_envs.core.view import View
 
 SUPER = "super_tic_tac_toe"
 
@@ -44,6 +48,27 @@ def test_benchmark_measures_any_kind_of_game(toy, part):
     assert all(m.value > 0 for m in found) == (part != "search")
     if part == "search":
         assert "skipped: agent mcts:simulations=1000 plays only games" in found[0].note
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="counts the cycles of compiled kernels")
+def test_the_parts_of_a_search_are_those_of_the_same_search(monkeypatch):
+    game, spec = ttt_envs.load(SUPER), "mcts:simulations=50"
+    watch = searches.Watch(("simulate",))
+    view = View(game, game.new_state(0), np.zeros(1, np.int64), np.zeros(1, np.uint64))
+    wanted = agents.load(spec).search(view)
+    monkeypatch.setattr(jit, "specialise", watch.specialise)
+    monkeypatch.setattr(mcts, "kernel_for", mcts.kernel_for.__wrapped__)
+    assert np.array_equal(agents.load(spec).search(view), wanted)
+    calls = {kernel: int(number) for (_, kernel), (number, _) in watch.counts.items()}
+    assert calls["back_up"] == calls["resample"] == 50
+    assert calls["legal_mask"] == calls["best_child"] >= 50 + calls["arrive"]
+    monkeypatch.undo()
+    monkeypatch.setattr(searches, "SPECS", (spec,))
+    assert not list(searches.bench_kernels("tic_tac_match", QUICK)), "MCTS does not play it"
+    whole, *parts = searches.bench_kernels(SUPER, QUICK)
+    assert whole.value > 0
+    (playouts,) = (m.value for m in parts if m.what.startswith(f"{spec}, simulate: playout,"))
+    assert 30 < playouts < 130
 
 
 def test_benchmark_of_tournaments(toy, monkeypatch):

@@ -17,7 +17,7 @@ import numpy as np
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of, of_choice
-from ttt_envs.core.rng import Purpose, choose, derive
+from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.core.siphash import siphash
 from ttt_envs.core.state import SIMULTANEOUS
 
@@ -200,10 +200,9 @@ def play_on(state, seed, plies, joint, legal):
         mover = np.int64(state["to_move"])
         if mover == SIMULTANEOUS:
             for player in range(joint.shape[0]):
-                legal_mask(state, player, legal)
-                joint[player] = choose(legal, of_choice(state, player, seed))
+                joint[player] = drawn(state, player, of_choice(state, player, seed), legal)
         else:
-            joint[mover] = drawn(state, of_choice(state, mover, seed), legal)
+            joint[mover] = drawn(state, mover, of_choice(state, mover, seed), legal)
         step(state, joint)
         plies -= 1
     return plies

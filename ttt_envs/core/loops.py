@@ -43,8 +43,8 @@ class Kernels(NamedTuple):
         resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
         is_legal: (state, player, action): the entry of the legal mask, without the rest; False for numbers that are no
             player's or no action's, and in a finished game. None: looked up in the mask, which takes longer.
-        random_action: (state, x uint64): the action that `rng.choose` draws by `x` from the mover's legal mask, without
-            the mask; where one player acts and the game is not over. None: by the mask, which takes longer.
+        random_action: (state, player, x uint64): the action that `rng.choose` draws by `x` from the legal mask of a
+            player who acts, without the mask. None: by the mask, which takes longer.
     """
 
     reset: Callable[..., Any]
@@ -178,10 +178,9 @@ def reply(state, player, seed, actions, legal):
         if mover == SIMULTANEOUS:
             for other in range(actions.shape[0]):
                 if other != player:
-                    legal_mask(state, other, legal)
-                    actions[other] = choose(legal, of_choice(state, other, seed))
+                    actions[other] = drawn(state, other, of_choice(state, other, seed), legal)
         elif mover != player:
-            actions[mover] = drawn(state, of_choice(state, mover, seed), legal)
+            actions[mover] = drawn(state, mover, of_choice(state, mover, seed), legal)
         step(state, actions)
         actions[player] = -1
 
@@ -252,16 +251,16 @@ def by_mask(state, player, action, mask):
 
 @jit.inlined
 @jit.allocates_nothing
-def drawn_by_rule(state, x, mask):
-    """A random legal action of the player to move, by the game's own `random_action`."""
-    return random_action(state, x)
+def drawn_by_rule(state, player, x, mask):
+    """A random legal action of a player who acts, by the game's own `random_action`."""
+    return random_action(state, player, x)
 
 
 @jit.inlined
 @jit.allocates_nothing
-def drawn_by_mask(state, x, mask):
-    """A random legal action of the player to move, by the mask, which is written to `mask` bool (num_actions,)."""
-    legal_mask(state, state["to_move"], mask)
+def drawn_by_mask(state, player, x, mask):
+    """A random legal action of a player who acts, by the mask, which is written to `mask` bool (num_actions,)."""
+    legal_mask(state, player, mask)
     return choose(mask, x)
 
 

@@ -77,23 +77,24 @@ def check_is_legal(game: Game) -> None:
 
 
 def check_random_action(game: Game) -> None:
-    """`random_action`, where there is one, draws what `rng.choose` draws from the mask of the player to move."""
+    """`random_action`, where there is one, draws what `rng.choose` draws from the mask of a player who acts."""
     if game.kernels.random_action is None:
         return
     states = positions(game)
-    states = states[~states["done"] & (states["to_move"] != SIMULTANEOUS)]
     masks = np.empty((len(states), game.num_actions), np.bool_)
-    game.loops.mask_rows(states, states["to_move"].astype(np.int64), masks)
     draws = np.random.default_rng(0).integers(2**64, size=(len(states), FEW), dtype=np.uint64)
     draws[:, :2] = 0, 2**64 - 1
-    for i, state in enumerate(states):
-        before = state.tobytes()
-        for x in draws[i]:
-            wanted, drawn = rng.choose(masks[i], x), game.kernels.random_action(state, x)
-            assert drawn == wanted, (
-                f"random_action draws {drawn} by {x} where the mask gives {wanted}:\n{game.format_state(state, None)}"
-            )
-        assert state.tobytes() == before, "random_action changes the state"
+    for player in range(game.num_players):
+        game.loops.mask_rows(states, np.full(len(states), player), masks)
+        for i in np.flatnonzero(~states["done"] & np.isin(states["to_move"], (player, SIMULTANEOUS))):
+            state, before = states[i], states[i].tobytes()
+            for x in draws[i]:
+                wanted, drawn = rng.choose(masks[i], x), game.kernels.random_action(state, player, x)
+                assert drawn == wanted, (
+                    f"random_action draws {drawn} by {x} for player {player} where the mask gives {wanted}:\n"
+                    f"{game.format_state(state, None)}"
+                )
+            assert state.tobytes() == before, "random_action changes the state"
 
 
 def check_rewards(game: Game) -> None:

@@ -188,8 +188,8 @@ def playout(state, joint, legal, plies):
     """
     while plies > 0 and not state["done"]:
         plies -= 1
-        mover = state["to_move"]
-        joint[mover] = drawn(state, rng.draw(state), legal)
+        mover = np.int64(state["to_move"])
+        joint[mover] = drawn(state, mover, rng.draw(state), legal)
         step(state, joint)
 
 
@@ -405,11 +405,12 @@ class MCTS(Agent):
             sides[list(team)] = len(team)
 
         def work(some: np.ndarray) -> None:
-            world = worlds[0, :1].copy()
-            tree, index, memory = self._memory(game, world, self.simulations + 1 if self.seconds is None else 1 << 12)
-            scratch = Scratch(world, memory, np.empty(game.num_actions, np.bool_), sides)
+            world, legal = worlds[0, :1].copy(), np.empty(game.num_actions, np.bool_)
             for i in some:
-                tree[:], index[:] = 0, 0
+                # New room each time: NumPy takes ten times as long to clear records as to hand out zeros.
+                size = self.simulations + 1 if self.seconds is None else 1 << 12
+                tree, index, memory = self._memory(game, world, size)
+                scratch = Scratch(world, memory, legal, sides)
                 self._plant(tree, view.players[i])
                 run = partial(kernel, worlds[i], seeds[i])
                 if self.seconds is None:

@@ -18,8 +18,9 @@ applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The searc
   Monte Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. How close they can come is
   limited by gamma, since the value of a position is learned from games in which both explore.
 
-`playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step` and
-`resample` stand for the game's kernels, and `arrive` for `follow` or `recognise` of `ttt_envs.agents.search.mcts`.
+`playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step`,
+`resample` and `drawn` stand for what `core.loops.kernels_of` names, and `arrive` for `follow` or `recognise` of
+`ttt_envs.agents.search.mcts`.
 """
 
 # ruff: noqa: F821
@@ -35,7 +36,7 @@ import numpy as np
 from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Kernels, advance_for
+from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import within
 
 
@@ -228,8 +229,7 @@ def playout(state, joint, legal):
     while not state["done"]:
         for player in range(joint.shape[0]):
             if state["to_move"] < 0 or player == state["to_move"]:
-                legal_mask(state, player, legal)
-                joint[player] = rng.choose(legal, rng.draw(state))
+                joint[player] = drawn(state, player, rng.draw(state), legal)
         step(state, joint)
 
 
@@ -323,13 +323,12 @@ def read_root(tree, out):
 @cache
 def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
     """`simulate` for one game's rules, with or without chance."""
-    step = advance_for(kernels)
+    bound = kernels_of(kernels)
     return jit.specialise(
         simulate,
-        step=step,
-        resample=kernels.resample,
-        fill_masks=jit.specialise(fill_masks, legal_mask=kernels.legal_mask),
-        playout=jit.specialise(playout, legal_mask=kernels.legal_mask, step=step),
+        **bound,
+        fill_masks=jit.specialise(fill_masks, **bound),
+        playout=jit.specialise(playout, **bound),
         arrive=mcts.recognise if chance else mcts.follow,
     )
 

@@ -131,9 +131,9 @@ def is_legal(state, player, action):
 
 @kernel
 @allocates_nothing
-def random_action(state, x):
+def random_action(state, player, x):
     """The action that `x` chooses among the legal ones, each equally likely."""
-    player, free = np.int64(state["to_move"]), np.int64(0)
+    free = np.int64(0)
     for first in range(0, state["piece"].shape[0], _TOGETHER):
         free += np.int64(set_size(moves_into(state, player, first)))
     skip = rng.scale(x, free)

@@ -131,7 +131,15 @@ def make(
         max_plies=rules.most_plies(prototype[0]),
         teams=((0,), (1,)),
         rotate_players=symmetry.rotate_players,
-        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        kernels=Kernels(
+            rules.reset,
+            rules.legal_mask,
+            rules.step,
+            encoding.observe,
+            rules.resample,
+            rules.is_legal,
+            rules.random_action,
+        ),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

@@ -18,7 +18,7 @@ from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
-from ttt_envs.core.words import mark_equal, where_equal, write_set
+from ttt_envs.core.words import mark_equal, nth, set_size, where_equal, write_set
 
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)
@@ -49,6 +49,7 @@ OFFERS = 3
 
 PAIRS = np.array(list(combinations(range(ROOMS), 2)), np.int8)
 SPECIALIST_PAIRS = np.array(list(combinations(range(SPECIALISTS), 2)), np.int8)
+ALL_PAIRS, ALL_SPECIALIST_PAIRS = (np.int64((1 << len(pairs)) - 1) for pairs in (PAIRS, SPECIALIST_PAIRS))
 DIRECTIONS = ("north", "east", "south", "west")
 
 # Actions. Where a comment says "+", one follows for each.
@@ -219,24 +220,35 @@ def legal_mask(state, player, out):
 
 @kernel
 def mask_placements(state, player, out):
-    """Placements: a spy into an empty room, a specialist in hand into a room that it may enter; or else a pass."""
-    occupied, in_hand = occupation(state), where_equal(state["standing"][player], IN_HAND)
-    in_hand, possible = in_hand << 1 | 1, np.int64(0)  # of spies there are enough
-    for first in range(SPY, KINDS, TOGETHER):
-        kinds, rooms = min(KINDS - first, TOGETHER), np.int64(0)
-        for k in range(kinds):  # no branch on what is random
-            rooms |= rooms_to_enter(occupied, player, first + k) * (in_hand >> (first + k) & 1) << ROOMS * k
-        write_set(rooms, ROOMS * kinds, out, PLACE + ROOMS * first)
-        possible |= rooms
-    out[PASS] = state["allow_pass"] or possible == 0
+    """Placements, where there are any; or else a pass."""
+    some, others = placements(state, player)
+    write_set(some, ROOMS * TOGETHER, out, PLACE)
+    write_set(others, ROOMS * (KINDS - TOGETHER), out, PLACE + ROOMS * TOGETHER)
+    out[PASS] = state["allow_pass"] or some | others == 0
     out[OFFER_DRAW] = state["draw_offers"]
+
+
+@kernel
+def placements(state, player):
+    """A spy into an empty room, a specialist in hand into a room that it may enter: sets of actions from PLACE on.
+
+    The first set is of TOGETHER kinds, the second of the others.
+    """
+    occupied, in_hand = occupation(state), where_equal(state["standing"][player], IN_HAND)
+    in_hand = in_hand << 1 | 1  # of spies there are enough
+    some, others = np.int64(0), np.int64(0)
+    for kind in range(TOGETHER):  # no branch on what is random
+        some |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * kind
+    for kind in range(TOGETHER, KINDS):
+        others |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * (kind - TOGETHER)
+    return some, others
 
 
 @kernel
 def mask_predictions(state, player, out):
     """The prediction of any room, occupied ones too; of two rooms with the hacker on."""
     if state["hacker_on"][player]:
-        write_set((np.int64(1) << len(PAIRS)) - 1, len(PAIRS), out, PREDICT_TWO)
+        write_set(ALL_PAIRS, len(PAIRS), out, PREDICT_TWO)
     else:
         write_set(ALL_ROOMS, ROOMS, out, PREDICT)
     out[PASS] = state["allow_pass"]
@@ -247,8 +259,7 @@ def mask_predictions(state, player, out):
 def mask_picks(state, player, out):
     """The choice of one of the specialists offered; in overtime of any two."""
     if is_overtime(state):
-        for pair in range(len(SPECIALIST_PAIRS)):
-            out[CHOOSE_TWO + pair] = True
+        write_set(ALL_SPECIALIST_PAIRS, len(SPECIALIST_PAIRS), out, CHOOSE_TWO)
     else:
         mark_equal(state["standing"][player], OFFERED, out, CHOOSE)
 
@@ -259,6 +270,43 @@ def mask_ability(state, out):
     kind = kind_of(state["board"][state["pending"]])
     write_set(ability_choices(state, np.int64(state["pending"])), ABILITY_CHOICES[kind], out, ABILITY_ACTION[kind])
     out[NO_ABILITY] = OPTIONAL[kind]
+
+
+@kernel
+@allocates_nothing
+def random_action(state, player, x):
+    """The action that `x` chooses among the legal ones of a player who acts, each equally likely; see `legal_mask`."""
+    # Sets of actions: from `first` on, from `second` on, and PASS and OFFER_DRAW.
+    first, some, second, others, ending = PLACE, ALL_ROOMS, NO_ABILITY, np.int64(0), np.int64(0)
+    if state["phase"] == TURN:
+        may_pass = state["allow_pass"]
+        if player == state["placer"]:
+            second = PLACE + ROOMS * TOGETHER
+            some, others = placements(state, player)
+            may_pass = may_pass or some | others == 0
+        elif state["hacker_on"][player]:
+            first, some = PREDICT_TWO, ALL_PAIRS
+        else:
+            first = PREDICT
+        ending = np.int64(may_pass) | np.int64(state["draw_offers"]) << 1
+    elif state["phase"] == PICK:
+        if is_overtime(state):
+            first, some = CHOOSE_TWO, ALL_SPECIALIST_PAIRS
+        else:
+            first, some = CHOOSE, where_equal(state["standing"][player], OFFERED)
+    elif state["phase"] == ABILITY:
+        kind = kind_of(state["board"][state["pending"]])
+        first, some = ABILITY_ACTION[kind], ability_choices(state, np.int64(state["pending"]))
+        others = np.int64(OPTIONAL[kind])
+    else:
+        first, some = PLACE_FIRST, np.int64(0b11)
+    here, there = np.int64(set_size(some)), np.int64(set_size(others))
+    skip = rng.scale(x, here + there + np.int64(set_size(ending)))
+    if skip < here:
+        return first + nth(some, skip)
+    if skip < here + there:
+        return second + nth(others, skip - here)
+    return PASS + nth(ending, skip - here - there) if ending != 0 else np.int64(NONE)
 
 
 @kernel

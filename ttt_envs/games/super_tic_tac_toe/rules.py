@@ -99,7 +99,7 @@ def is_legal(state, player, action):
 
 @kernel
 @allocates_nothing
-def random_action(state, x):
+def random_action(state, player, x):
     """The action that `x` chooses among the legal ones, each equally likely."""
     return nth_action(state, rng.scale(x, number_of_actions(state)))
 

@@ -196,7 +196,7 @@ def ranks_of(one, two):
 
 @kernel
 @allocates_nothing
-def random_action(state, x):
+def random_action(state, player, x):
     """The card that `x` chooses among those that may be claimed now, each equally likely."""
     cells = claimable(state)
     return nth(cells, rng.scale(x, set_size(cells))) if cells != 0 else -1
