@@ -1,16 +1,17 @@
 """The base class of all agents, and the functions that agents share."""
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ttt_envs.core import jit
 from ttt_envs.core.answers import numbers_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
+from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
 # Facts of games, for people.
@@ -301,6 +302,19 @@ def kept(method: Method) -> Method:
 def uniform(choices: np.ndarray) -> np.ndarray:
     """The uniform policy over the legal actions, bool (n, num_actions): float64 (n, num_actions)."""
     return np.asarray(choices / np.maximum(choices.sum(axis=1, keepdims=True), 1), np.float64)
+
+
+@cache
+def _choose_rows() -> Callable[..., None]:
+    """The entry of `choose_rows`, for masks that are read-only, too: kernels are compiled once."""
+    return jit.entry(choose_rows, np.empty((1, 1), np.bool_), np.empty(1, np.uint64), np.empty(1, np.int64))
+
+
+def uniform_actions(masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """An action a row, uniformly chosen, int64 (n,): masks bool (n, num_actions) and seeds uint64 (n,), contiguous."""
+    out = np.empty(len(masks), np.int64)
+    _choose_rows()(masks, seeds, out)
+    return out
 
 
 def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Around, uniform
+from ttt_envs.agents.base import Around, uniform, uniform_actions
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
-from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
+from ttt_envs.core.rng import Stream, sample_rows, stream_seeds
 from ttt_envs.core.view import View
 
 
@@ -39,8 +39,7 @@ class Mixed(Around):
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)
-        actions = np.empty(len(view), np.int64)
-        choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
+        actions = uniform_actions(view.masks, stream_seeds(view.seeds, Stream.CHOICE))
         rows = np.flatnonzero(kind == 1)
         self._ask(view.take(rows), rows, actions)
         return actions

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, uniform
-from ttt_envs.core.rng import Stream, choose_rows, stream_seeds
+from ttt_envs.agents.base import Agent, uniform, uniform_actions
+from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
 
@@ -19,9 +19,7 @@ class RandomAgent(Agent):
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action."""
-        out = np.empty(len(view), np.int64)
-        choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), out)
-        return out
+        return uniform_actions(view.masks, stream_seeds(view.seeds, Stream.CHOICE))
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions)."""

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent, Around, uniform
+from ttt_envs.agents.base import Agent, Around, uniform, uniform_actions
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import Stream, choose_rows, stream_seeds
+from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
 
@@ -38,8 +38,7 @@ class Rounds(Around):
 
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. Raises ValueError as `check`."""
-        actions = np.empty(len(view), np.int64)
-        choose_rows(view.masks, stream_seeds(view.seeds, Stream.CHOICE), actions)
+        actions = uniform_actions(view.masks, stream_seeds(view.seeds, Stream.CHOICE))
         rows, part = view.current_round()
         self._ask(part, rows, actions)
         return actions

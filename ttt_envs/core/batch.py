@@ -19,7 +19,7 @@ from ttt_envs.core.memory import Memory, among, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.threads import OneThread, Shares, part_of
-from ttt_envs.core.validity import check_rows
+from ttt_envs.core.validity import check_players, check_rows
 from ttt_envs.core.view import Actor, View
 
 #: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
@@ -654,14 +654,7 @@ class Batch:
             if (at_once if rows is None else at_once[rows]).any():
                 raise ValueError("several players act at once: say whose part is wanted, by a player's number")
             return np.maximum(movers, 0)
-        array = np.asarray(player)
-        if array.dtype.kind not in "iu":
-            raise TypeError(f"player must be a whole number, an array of them, or None, not {player!r}")
-        if array.shape not in ((), (self.n,)):
-            raise ValueError(f"player must be one number or have shape {(self.n,)}, not {array.shape}")
-        if array.size and (array.min() < 0 or array.max() >= self.game.num_players):
-            raise ValueError(f"player must be from 0 to {self.game.num_players - 1}, not {player!r}")
-        return np.ascontiguousarray(np.broadcast_to(array, (self.n,)), np.int64)
+        return check_players(player, self.n, self.game.num_players)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._in_use:  # a copy of games that are half stepped would be none

@@ -25,13 +25,13 @@ import torch
 from torch.nn import functional
 
 from ttt_envs.agents import Agent
+from ttt_envs.agents.base import uniform_actions
 from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
 from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.rng import choose_rows
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
@@ -164,9 +164,8 @@ class SelfPlayGames:
             batch.reset_rows(rows)
         for ply in range(plies.max(initial=0)):
             some = rows[(plies > ply) & ~batch.states["done"][rows]]
-            view, actions = batch.view(rows=some), np.empty(len(some), np.int64)
-            choose_rows(view.masks, generator.integers(0, 2**64, len(some), np.uint64), actions)
-            batch.step_unchecked(actions, some)
+            seeds = generator.integers(0, 2**64, len(some), np.uint64)
+            batch.step_unchecked(uniform_actions(batch.view(rows=some).masks, seeds), some)
         over = rows[batch.states["done"][rows]]
         if len(over):  # nothing is left to be played: from the start
             batch.reset_rows(over)

@@ -67,7 +67,8 @@ def answer_rows(states, asked, known, answers):
             answer_ability(pair, placer, known, (answers.value[i:], answers.policy[i], answers.worth[i]))
             if asked[i, 0] != placer:
                 answers.policy[i] = 0
-                answers.worth[i] = -answers.worth[i]
+                for action in range(answers.worth.shape[1]):  # a row at once takes seconds to compile
+                    answers.worth[i, action] = -answers.worth[i, action]
         else:
             answer_turn(pair, (placer, asked[i]), known, (answers.value[i:], answers.policy[i], answers.worth[i]))
         if asked[i, 0] != placer:

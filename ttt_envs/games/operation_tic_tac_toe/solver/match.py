@@ -243,7 +243,8 @@ def solve_round(match, number, sets, offers, values):
         for other in range(min(number - own, match.rounds_to_win)):
             for mine in range(sets.shape[0]):
                 for others in range(sets.shape[0]):
-                    left[0], left[1] = sets[mine], sets[others]
+                    for k in range(n):  # whole rows take seconds to compile
+                        left[0, k], left[1, k] = sets[mine, k], sets[others, k]
                     fill_picks(match, values, (number, own, other), left, payoffs)
                     values.single[number - 1, own, other, mine, others] = max(
                         mean_over_offers(payoffs[0], offers), mean_over_offers(payoffs[1], offers)

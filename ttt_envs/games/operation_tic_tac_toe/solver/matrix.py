@@ -255,9 +255,9 @@ def solve_matrix(payoffs, mix, other_mix):
         _pivot(table, row, column)
         basis[row] = column
         column = _entering(table)
-    mix[:], other_mix[:] = table[rows, columns:-1], 0
+    other_mix[:] = 0
     for i in range(rows):
-        mix[i] = max(mix[i], 0.0)
+        mix[i] = max(table[rows, columns + i], 0.0)
         if basis[i] < columns:
             other_mix[basis[i]] = table[i, -1]
     mix /= mix.sum()

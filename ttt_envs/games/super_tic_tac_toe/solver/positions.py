@@ -39,5 +39,6 @@ def enter(state, table, key):
     pack(state, key)
     slot = find(table, key)
     new = table[slot, 0] < 0
-    table[slot] = key
+    for part in range(3):  # to assign the array takes seconds to compile: Numba would tell of shapes that differ
+        table[slot, part] = key[part]
     return new
