@@ -1,5 +1,6 @@
 """Machine code on disk: found again by the next process, never stale, and compiled anew where it is damaged."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -13,6 +14,7 @@ import numba
 import numpy as np
 import pytest
 import toy_coin
+from numba.core import event
 
 import ttt_envs
 from ttt_envs.core import jit, machine_code
@@ -225,6 +227,35 @@ def test_states_of_each_layout_have_their_file(folder):
     again = in_next_process(read_second)
     assert [again(each) for each in states] == [5, 6]
     assert (found(again), sum(again.stats.cache_misses.values())) == (2, 0)
+
+
+def test_the_collector_of_garbage_pauses_while_numba_compiles():
+    seen = []
+
+    class Seen(event.Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    def fails(x):
+        return x.no_such_thing
+
+    assert gc.isenabled()
+    with event.install_listener("numba:compile", Seen()):
+        numba.njit(lambda x: x + 1)(1)
+        assert gc.isenabled()
+        with pytest.raises(numba.TypingError):
+            numba.njit(fails)(1)
+        assert gc.isenabled()
+        gc.disable()
+        try:
+            numba.njit(lambda x: x + 2)(1)
+            assert not gc.isenabled(), "the caller's choice holds"
+        finally:
+            gc.enable()
+    assert seen == [False] * 3
 
 
 def test_a_folder_that_cannot_be_written_is_one_warning(folder):

@@ -7,6 +7,7 @@ directly or through others, and for a kernel defined elsewhere (a game of your o
 in.
 """
 
+import gc
 import hashlib
 import itertools
 import os
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 import numba
 import numba.core.config
 import numpy as np
+from numba.core import event
 
 from ttt_envs.core.machine_code import NEEDED, MachineCode, warn_once
 from ttt_envs.storage.extras import missing_names
@@ -67,6 +69,43 @@ if _KEPT_ON_DISK and not DISABLED:
     _number_kernels_apart()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_number_kernels_apart)
+
+
+class _NoCollection(event.Listener):
+    """Has Python's collector of cyclic garbage pause while Numba compiles.
+
+    Else it walks through all that Numba keeps, again and again, for a fourteenth of the time. Numba tells of compiling
+    within a lock, so that one thread does at a time.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._paused = 0, False
+
+    def on_start(self, event: Any) -> None:
+        """A kernel is compiled now, which may be for another one that is."""
+        if not self._depth:
+            self._paused = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """A kernel has been compiled, or could not be."""
+        self._depth = max(self._depth - 1, 0)
+        if not self._depth:
+            self.resume()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self._paused:
+            gc.enable()
+        self._depth, self._paused = 0, False
+
+
+if not DISABLED:
+    _collection = _NoCollection()
+    event.register("numba:compile", _collection)
+    if hasattr(os, "register_at_fork"):  # by a thread, while another one compiles
+        os.register_at_fork(after_in_child=_collection.resume)
 
 # Marks a function of that decorator.
 _ALLOCATES_NOTHING = "_allocates_nothing"
