@@ -28,8 +28,8 @@ HERE = Path(__file__).resolve().parent.parent
 
 # The last one is the first move of an environment with nothing compiled.
 Work = Literal[
-    "choice", "batch", "look", "rollout", "aec", "parallel", "single", "greedy", "vector", "vector_greedy", "sb3",
-    "view", "search", "tournament", "ppo", "mmd", "start",
+    "choice", "batch", "look", "rollout", "aec", "parallel", "single", "plain", "network", "greedy",
+    "vector", "vector_greedy", "sb3", "view", "search", "tournament", "ppo", "mmd", "start",
 ]  # fmt: skip
 WORKS: tuple[Work, ...] = get_args(Work)
 
@@ -190,6 +190,25 @@ class Meeting:
         return sum(len(each.games) for each in self._play().pairings)
 
 
+class Plain:
+    """An agent that costs next to nothing: it plays the first legal action."""
+
+    def act(self, view: Any) -> np.ndarray:
+        """As an agent of the library."""
+        return np.asarray(view.masks.argmax(axis=1))
+
+
+def network(game: Any) -> Any:
+    """An agent with a network of two hidden layers, with random weights."""
+    networks, agents = import_module("ttt_envs.agents.networks"), import_module("ttt_envs.agents.network_agents")
+    info = networks.NetworkInfo(
+        game.id, dict(game.options), "policy", game.observation_size, game.num_actions, (128, 128), 0
+    )
+    generator = np.random.default_rng(0)
+    tensors = {name: generator.normal(0, 0.1, shape).astype(np.float32) for name, shape in info.shapes().items()}
+    return agents.NetworkAgent(networks.Network(info, tensors))
+
+
 class Learning:
     """Self-play and updates of MaskablePPO, or of the loop that methods of policy gradient share; counts decisions."""
 
@@ -258,9 +277,9 @@ def work(name: Work, game_id: str) -> Callable[[float], float]:
         return partial(environments.play_aec, core.make_aec(game_id))
     if name == "parallel":
         return partial(environments.play_parallel, core.make_parallel(game_id))
-    if name in ("single", "greedy"):
+    if name in ("single", "plain", "network", "greedy"):
         gymnasium, known = import_module("gymnasium"), import_module("ttt_envs.registry")
-        opponent = "random" if name == "single" else "greedy"
+        opponent = {"single": "random", "plain": Plain(), "greedy": "greedy"}.get(name) or network(core.load(game_id))
         return partial(environments.play_single, gymnasium.make(known.gymnasium_id(game_id), opponent=opponent))
     if name in ("vector", "vector_greedy"):
         opponent = "random" if name == "vector" else "greedy"

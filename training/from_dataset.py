@@ -18,7 +18,8 @@ import torch
 import tyro
 from rich.console import Console
 
-from ttt_envs.agents.network_agents import NetworkAgent, softmax_rows
+from ttt_envs.agents.base import softmax_rows
+from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
 from ttt_envs.evaluation.best_play import measure

@@ -51,6 +51,36 @@ def test_replies_in_one_call_are_those_of_the_agent(game_id: str) -> None:
     assert not asked._games.at_random
 
 
+class Keeps(RandomAgent):
+    """Keeps each view that it is given, unread, with one that was made of the same position at once."""
+
+    def act(self, view):
+        batch = self.games.batch
+        rows = [0] * len(view)
+        given = batch.states.take(rows), view.players, batch.episode_seeds[rows]
+        same = ttt_envs.View.unchecked(view.game, *given)
+        self.kept.append((view, same))
+        return same.masks.argmax(axis=1)
+
+
+@pytest.mark.parametrize("game_id", OPTIONS)
+def test_what_an_opponent_is_shown_stays_the_position_of_its_decision(game_id: str) -> None:
+    agent = Keeps()
+    env = ttt_envs.make_single(ttt_envs.load(game_id, **OPTIONS[game_id][0]), opponent=agent)
+    agent.games, agent.kept = env._games, []
+    episode(env, 1)
+    assert any(len(view) == 1 for view, _ in agent.kept)
+    for view, same in agent.kept:
+        for name in ("seeds", "players", "plies", "masks", "observations"):
+            array = getattr(view, name)
+            assert np.array_equal(array, getattr(same, name)), name
+            assert array.dtype == getattr(same, name).dtype
+            assert not array.flags.writeable
+        assert view.sample_worlds(3).tobytes() == same.sample_worlds(3).tobytes()
+        assert view.text() == same.text()
+        assert view.episodes.shape == (len(view),)
+
+
 def steps(env: Any, seed: int, number: int = 40) -> Iterator[list[Any]]:
     """All that the learners of a vector environment are told, with legal random actions."""
     generator = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, best_of, by_round, uniform
+from ttt_envs.agents.base import Agent, by_round, softmax_rows
 from ttt_envs.core import jit
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import MOST, within
@@ -122,4 +122,4 @@ class Greedy(Agent):
         for sample in range(1 if certain else self.samples):
             seeds = stream_seeds(view.seeds, Stream.OTHERS, sample)
             _kernel(game.kernels)(view.sample_worlds(sample), view.players, seeds, scores)
-        return uniform(best_of(scores, view.masks))
+        return softmax_rows(scores, view.masks, 0.0)

@@ -5,43 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, kept
+from ttt_envs.agents.base import Agent, kept, softmax_rows
 from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import Equilibria, KnownValues, check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots, network_with_values
-from ttt_envs.core import jit
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
-
-
-def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
-    """Probabilities float64 (n, num_actions) of legal actions by their values; temperature 0 shares among the best."""
-    out = np.zeros(masks.shape)
-    _softmax_rows(values, masks, float(temperature), out)
-    return out
-
-
-@jit.kernel
-def _softmax_rows(values, masks, temperature, out):  # type: ignore[no-untyped-def]
-    """Fill the legal entries of `out`; the others are not written. A third of the time that NumPy takes."""
-    for i in range(values.shape[0]):
-        best, total = -np.inf, 0.0
-        for a in range(values.shape[1]):
-            if masks[i, a] and not values[i, a] <= best:  # also where it is nan, which the caller then finds
-                best = np.float64(values[i, a])
-        for a in range(values.shape[1]):
-            if masks[i, a]:
-                if temperature > 0:
-                    out[i, a] = np.exp((np.float64(values[i, a]) - best) / temperature)
-                else:
-                    out[i, a] = values[i, a] == best
-                total += out[i, a]
-        for a in range(values.shape[1]):
-            if masks[i, a]:
-                out[i, a] /= total
 
 
 class NetworkAgent(Agent):

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import load
-from ttt_envs.agents.base import Agent, Around
-from ttt_envs.agents.network_agents import softmax_rows
+from ttt_envs.agents.base import Agent, Around, softmax_rows
 from ttt_envs.agents.networks import misfit
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, unknown, within

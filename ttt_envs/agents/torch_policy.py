@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents.base import Agent, softmax_rows
 from ttt_envs.agents.carried import Carried
-from ttt_envs.agents.network_agents import softmax_rows
 from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice, within

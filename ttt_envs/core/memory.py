@@ -88,6 +88,8 @@ class Memory:
 
 def among(keys: np.ndarray) -> list[int]:
     """The different ones of these keys, int64 (...), -1 for none; ascending."""
+    if keys.size < 16:
+        return sorted({key for key in keys.ravel().tolist() if key >= 0})
     return np.unique(keys[keys >= 0]).tolist()
 
 

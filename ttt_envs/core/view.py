@@ -36,6 +36,13 @@ def _decision_rows() -> Callable[..., None]:
     return jit.entry(decision_rows, words, numbers, plies, words)
 
 
+def _decisions(seeds: np.ndarray, players: np.ndarray, states: np.ndarray) -> NDArray[np.uint64]:
+    """The seeds uint64 (n,) of decisions, of those of the episodes."""
+    decisions = np.empty(len(states), np.uint64)
+    _decision_rows()(seeds, players, states["ply"], decisions)
+    return decisions
+
+
 class View:
     """n positions, each seen by one player who acts in it. An agent gets this and never a state.
 
@@ -44,8 +51,6 @@ class View:
 
     Attributes:
         game: the game.
-        seeds: uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same
-            game whatever else is in the batch.
         info_state_keys: uint64 (n, 2), the information states of the players, with perfect recall: digests of all that
             they were shown and have done, see `ttt_envs.core.known`; None where nobody kept account of it. It is kept
             for agents that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
@@ -55,12 +60,14 @@ class View:
     """
 
     game: Game
-    seeds: NDArray[np.uint64]
     info_state_keys: NDArray[np.uint64] | None = None
     past: NDArray[np.int8] | None = None
-    _states: np.ndarray
     _watching: bytes
     _episodes: bytes | None
+    # Of `of_one` alone: the state, the seed of the decision, and what the player may do and sees.
+    _record: bytes
+    _seed: bytes
+    _looks: tuple[bytes, bytes] | None = None
 
     def __init__(self, game: Game, states: NDArray[Any], players: Any, seeds: Any) -> None:
         """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
@@ -107,6 +114,34 @@ class View:
             view._add(info_state_keys, past)
         return view
 
+    @classmethod
+    def of_one(
+        cls,
+        game: Game,
+        states: np.ndarray,
+        player: int,
+        seeds: np.ndarray,
+        *,
+        episode: bytes,
+        looks: tuple[bytes, bytes],
+    ) -> "View":
+        """`unchecked` for one player of states (1,), whose arrays are made when they are read.
+
+        `episode`: the number int64 of the player's episode; `looks`: what they may do, a truth value an action, and
+        what they see, int8.
+        """
+        view: View = object.__new__(cls)
+        by = np.array([player])
+        vars(view).update(
+            game=game,
+            _record=states.tobytes(),
+            _looks=looks,
+            _watching=by.tobytes(),
+            _seed=_decisions(seeds, by, states).tobytes(),
+            _episodes=episode,
+        )
+        return view
+
     def _fill(
         self,
         game: Game,
@@ -122,11 +157,7 @@ class View:
         own["game"], own["_states"] = game, states
         # They decide who looks, and whose memory this is: no arrays, which could be written.
         own["_watching"], own["_episodes"] = players.tobytes(), None if episodes is None else episodes.tobytes()
-        if not derived:
-            decisions = np.empty(len(states), np.uint64)
-            _decision_rows()(seeds, players, states["ply"], decisions)
-            seeds = decisions
-        own["seeds"] = read_only(seeds)
+        own["seeds"] = read_only(seeds if derived else _decisions(seeds, players, states))
 
     def _add(self, keys: np.ndarray | None, past: np.ndarray | None) -> None:
         """Add what somebody kept account of."""
@@ -140,6 +171,18 @@ class View:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a View cannot be changed: `{name}` was to be deleted")
+
+    @lazy
+    def _states(self) -> np.ndarray:
+        """Structured (n,), that kernels can take."""
+        return np.ndarray(1, self.game.state_dtype, bytearray(self._record))
+
+    @lazy
+    def seeds(self) -> NDArray[np.uint64]:
+        """uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same game
+        whatever else is in the batch.
+        """
+        return np.frombuffer(self._seed, np.uint64)
 
     @lazy
     def players(self) -> NDArray[np.int64]:
@@ -160,7 +203,7 @@ class View:
         return np.frombuffer(bytearray(self._watching), np.int64)
 
     def __len__(self) -> int:
-        return len(self._states)
+        return len(self._watching) // 8
 
     def __repr__(self) -> str:
         seen, by = f"{len(self)} position{'s' * (len(self) != 1)}", np.unique(self.players).tolist()
@@ -169,6 +212,8 @@ class View:
     @lazy
     def observations(self) -> NDArray[np.int8]:
         """int8 (n, observation size)."""
+        if self._looks is not None:
+            return np.ndarray((1, self.game.observation_size), np.int8, self._looks[1])
         out = np.empty((len(self), self.game.observation_size), np.int8)
         self.game.loops.observe_rows(self._states, self._players, out)
         return read_only(out)
@@ -176,6 +221,8 @@ class View:
     @lazy
     def masks(self) -> NDArray[np.bool_]:
         """bool (n, num_actions)."""
+        if self._looks is not None:
+            return np.ndarray((1, self.game.num_actions), np.bool_, self._looks[0])
         out = np.empty((len(self), self.game.num_actions), np.bool_)
         self.game.mask_rows(self._states, self.players, out)
         return read_only(out)

@@ -15,8 +15,10 @@ class OneGame(PlayerGames):
 
     def __init__(self, game: Game, **settings: Any) -> None:
         """Make the game; call `reset` first. `settings` are those of `PlayerGames`."""
-        # Room for what players may do, see `loops.move_one`.
-        self._rows_of_one = np.zeros((*game.lookers, game.num_actions), np.bool_)
+        # Room for what those who look may do and see, see `loops.move_one`.
+        self._legal = np.zeros((*game.lookers, game.num_actions), np.bool_)
+        self._told = np.empty(self._legal.shape, np.int8)
+        self._sight = np.empty((*game.lookers, game.observation_size), np.int8)
         self._joint = np.full((1, game.num_players), -1)
         self._acting: int | None = None  # the set of who acts, None if not known
         super().__init__(game, 1, autoreset="disabled", **settings)
@@ -36,19 +38,50 @@ class OneGame(PlayerGames):
         Where the learner is to act again, `legal` bool (num_actions,) is filled with what they may do, and they see
         what is returned, int8 (observation size,); None if the game is over.
         """
-        states, seeds, learner = self.batch.states, self.batch.episode_seeds, int(self.players[0])
-        keys, move = self._others[0].tolist(), self.game.move
+        learner, at_once = int(self.players[0]), self.game.simultaneous
         self._masks = self._seen = None
-        before = self._pay.before(states)
-        (joint,) = self._joint
-        joint[:] = -1
-        rows, seen = self._rows_of_one, np.empty((*self.game.lookers, self.game.observation_size), np.int8)
-        told = np.empty(rows.shape, np.int8)
-        acting = move(states, joint, False, rows, told, seen) if self._acting is None else self._acting
-        joint[learner] = action
+        before = self._pay.before(self.batch.states)
+        acting = self._look() if self._acting is None else self._acting
+        self._joint[0, learner] = action
+        over = self._let_play(acting, learner, chosen=True)
+        self._end_one(before, learner, over)
+        if over:
+            return None
+        legal[:] = self._legal[learner] if at_once else self._legal
+        return np.array(self._sight[learner] if at_once else self._sight)
+
+    def _play_on(self, rows: np.ndarray) -> None:
+        """As `PlayerGames._play_on`, of the only game or of none."""
+        if len(rows):
+            self._let_play(self._look(), int(self.players[0]))
+
+    def _look(self) -> int:
+        """Look at the position: the set of who acts, as of `loops.move_one`."""
+        self._joint[:] = -1
+        return self.game.move(self.batch.states, self._joint, False, self._legal, self._told, self._sight)
+
+    def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
+        """Let those in `acting` choose, and those who follow, until the learner acts or the game is over: which it is.
+
+        The position was just looked at, and if `chosen`, the learner's choice stands in `_joint`.
+        """
+        states, seeds, move, most = self.batch.states, self.batch.episode_seeds, self.game.move, self.max_plies
+        keys, at_once, (joint,) = self._others[0].tolist(), self.game.simultaneous, self._joint
         while True:
+            over = not acting or (most is not None and bool(states["ply"][0] >= most))
+            if not chosen and (over or acting >> learner & 1):
+                self._acting = acting
+                return over
+            chosen = False
             self._show(self._rows)
             others = [player for player in range(len(keys)) if acting >> player & 1 and player != learner]
+            if len(others) == 1 and self._memory.known is None:  # the usual case, which should cost little
+                (player,) = others
+                legal, sight = (self._legal[player], self._sight[player]) if at_once else (self._legal, self._sight)
+                looks, episode = (legal.tobytes(), sight.tobytes()), self._memory.episodes[0, player].tobytes()
+                view = View.of_one(self.game, states, player, seeds, episode=episode, looks=looks)
+                joint[player] = legal_actions(self._opponents[keys[player]], view, "the opponent")[0]
+                others = []
             for key in dict.fromkeys(keys[player] for player in others):
                 mine, given, own = [player for player in others if keys[player] == key], states, seeds
                 if len(mine) > 1:  # asked together, as in `_complete`
@@ -58,15 +91,7 @@ class OneGame(PlayerGames):
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
             self._memory.note(self._rows, states, self._joint)
-            self._acting = acting = move(states, joint, True, rows, told, seen)
-            over = not acting or (self.max_plies is not None and bool(states["ply"][0] >= self.max_plies))
-            if over or acting >> learner & 1:
-                break
-        self._end_one(before, learner, over)
-        if over:
-            return None
-        legal[:] = rows[learner] if self.game.simultaneous else rows
-        return np.asarray(seen[learner]) if self.game.simultaneous else seen
+            acting = move(states, self._joint, True, self._legal, self._told, self._sight)
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
         """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent, kept
-from ttt_envs.agents.network_agents import softmax_rows
+from ttt_envs.agents.base import Agent, kept, softmax_rows
 from ttt_envs.agents.networks import Network, for_all_players, network_with_values
 from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
 from ttt_envs.agents.search.gumbel_trees import SearchResult
