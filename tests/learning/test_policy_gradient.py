@@ -30,13 +30,18 @@ TINY: dict[str, Any] = {
     "save_every": 300,
     "quiet": True,
 }
-METHODS = ("mmd", "ppg", "rnad", "psro", "escher")
+METHODS = ("mmd", "ppg", "rnad", "nfsp", "psro", "escher")
 # In the place of TINY, so that each has done all that it does.
 OWN: dict[str, dict[str, Any]] = {
+    "nfsp": {"num_envs": 32, "steps": 1120, "buffer": 2000, "reservoir": 1000},
     "psro": {"response": 150, "meta_games": 10, "imitations": 20},
     "escher": {"num_envs": 32, "batch": 64, "reservoir": 500},
 }
-LOGGED = {"psro": {"psro/policies", "train/imitation_loss"}, "escher": {"train/regrets_loss", "train/average_loss"}}
+LOGGED = {
+    "nfsp": {"train/loss", "train/average_loss"},
+    "psro": {"psro/policies", "train/imitation_loss"},
+    "escher": {"train/regrets_loss", "train/average_loss"},
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

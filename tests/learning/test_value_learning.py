@@ -100,16 +100,17 @@ AT_ONCE: dict[str, Any] = {
 
 def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
     """The same seed learns the same; a resumed run goes on; both agents mix."""
+    settings = {**AT_ONCE, "steps": 128, "eval_every": 128}
     for name in ("x", "y"):
-        assert train(Config(**AT_ONCE, out=tmp_path / name)).finished
+        assert train(Config(**settings, out=tmp_path / name)).finished
     info = load_network(tmp_path / "x").info
-    assert (info.kind, info.squash, info.values, info.steps) == ("policy+value", True, 1, 512)
+    assert (info.kind, info.squash, info.values, info.steps) == ("policy+value", True, 1, 128)
     game = Config(**AT_ONCE).load()
     view = ttt_envs.Batch(game, 4, seed=0).view(0)
     one, two = (load_network(tmp_path / name)(view.observations) for name in ("x", "y"))
     assert all(np.array_equal(one[head], two[head]) for head in ("policy", "value"))
-    second = train(Config(**{**AT_ONCE, "steps": 768}, out=tmp_path / "x", resume=True))
-    assert (second.steps, second.finished) == (768, True)
+    second = train(Config(**{**settings, "steps": 192}, out=tmp_path / "x", resume=True))
+    assert (second.steps, second.finished) == (192, True)
     assert not np.array_equal(load_network(tmp_path / "x")(view.observations)["policy"], one["policy"])
     for spec in ("network", "lookahead"):
         policy = agents.load(f"{spec}:{tmp_path}/x").policy(view)

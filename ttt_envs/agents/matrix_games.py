@@ -23,6 +23,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.symmetry import feature_turns, turn_to_first
 
 #: The value of what player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
@@ -117,7 +118,7 @@ def equilibria(
         legal[:, player] = mask
     solved = Equilibria(np.empty(n), np.zeros(legal.shape))
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
-    turns = np.array([symmetry.features for symmetry in game.symmetries]).reshape(-1, game.observation_size)
+    turns = feature_turns(game.symmetries, game.observation_size)
     for part in _parts(cells * worlds, _CELLS):
         children = _room(game, int(cells[part].sum()), worlds, extend or depth > 1)
         total = kernel_for(game.kernels)(states[part], legal[part], seeds[part], children)
@@ -131,7 +132,7 @@ def equilibria(
                 alone = children.states["to_move"][:total] != SIMULTANEOUS
                 rest += alone & (states["to_move"][parents] == SIMULTANEOUS)
             if symmetric:
-                turn_to_first(children.seen[:total], children.size, turns, children.seen[:total].copy())
+                turn_to_first(children.seen[:total], turns, np.empty(total, np.int64))
 
             def deeper(some: np.ndarray, depth: int, children: Children = children) -> np.ndarray:
                 follows = children.states[some]
@@ -167,28 +168,6 @@ def _valued(
 
         worth[part] = _recalled(keys[part].tolist(), rows[part], find, known[rest])
     return worth
-
-
-@jit.kernel
-def turn_to_first(seen, size, turns, before):
-    """Turn the board in each of `seen` int8 (n, 2, at least size) as it comes first in the order of its numbers.
-
-    turns int64 (symmetries, size), permutations of features; before: a copy of `seen`.
-    """
-    for k in range(seen.shape[0]):
-        for turn in range(turns.shape[0]):
-            order = np.int64(0)
-            for player in range(2):
-                for j in range(size):
-                    order = np.int64(before[k, player, turns[turn, j]]) - np.int64(seen[k, player, j])
-                    if order != 0:
-                        break
-                if order != 0:
-                    break
-            if order < 0:
-                for player in range(2):
-                    for j in range(size):
-                        seen[k, player, j] = before[k, player, turns[turn, j]]
 
 
 def _recalled(

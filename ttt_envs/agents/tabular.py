@@ -11,8 +11,7 @@ from ttt_envs.agents.base import Agent, Around, softmax_rows
 from ttt_envs.agents.networks import misfit
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, unknown, within
-from ttt_envs.core.rng import fold_all
-from ttt_envs.core.symmetry import Symmetry
+from ttt_envs.core.symmetry import Symmetry, feature_turns, turn_to_first
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
@@ -58,20 +57,13 @@ class ActionTable:
 
     def turned(self, observations: np.ndarray, actions: int) -> tuple[np.ndarray, np.ndarray]:
         """Observations (n, size) as the table has them, and what each action is there, int64 (n, num_actions)."""
-        own = np.arange(observations.shape[1]), np.arange(actions)
+        own = np.arange(actions)
         if not self.turns:
-            return observations, np.broadcast_to(own[1], (len(observations), actions))
-        # Of the images of an observation one is chosen: that whose features have the least sum of random weights, which
-        # are whole numbers of 40 bits, so that sums are exact.
-        features = np.stack([own[0], *(turn.features for turn in self.turns)])
-        drawn = np.empty(len(own[0]), np.uint64)
-        fold_all(own[0].astype(np.uint64), np.uint64(0), drawn)
-        weights = np.empty(features.T.shape)
-        for k, order in enumerate(features):
-            weights[order, k] = drawn >> np.uint64(24)
-        which = (observations @ weights).argmin(axis=1)
-        numbers = np.stack([own[1], *(turn.actions.argsort() for turn in self.turns)])
-        return np.take_along_axis(observations, features[which], axis=1), numbers[which]
+            return observations, np.broadcast_to(own, (len(observations), actions))
+        seen, which = observations[:, None].copy(), np.empty(len(observations), np.int64)
+        turn_to_first(seen, feature_turns(self.turns, observations.shape[1]), which)
+        numbers = np.stack([own, *(turn.actions.argsort() for turn in self.turns)])
+        return seen[:, 0], numbers[which]
 
     def find(self, observations: np.ndarray, add: bool = False) -> np.ndarray:
         """The row of each observation, int8 (n, size) of zeros and ones -> int64 (n,).

@@ -1,10 +1,11 @@
 """Symmetries of a game: relabellings of its board, and giving each player's part to the next."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ttt_envs.core import jit
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 
 
@@ -40,6 +41,45 @@ def dihedral(size: int) -> dict[str, np.ndarray]:
         permutations[f"rotate {90 * turns}"] = turned.ravel()
         permutations[f"mirror and rotate {90 * turns}"] = np.rot90(board[:, ::-1], -turns).ravel()
     return {name: permutation.astype(np.int64) for name, permutation in permutations.items()}
+
+
+def feature_turns(symmetries: Sequence[Symmetry], size: int) -> np.ndarray:
+    """int64 (1 + symmetries, size): the identity and each symmetry, as permutations of an observation's features."""
+    return np.stack([np.arange(size), *(symmetry.features for symmetry in symmetries)])
+
+
+@jit.kernel
+def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
+    """Replace observations by that of their images which comes first in the order of its numbers.
+
+    Args:
+        seen: int8 (n, players, size or more), what some players see of each position; they are turned together. What
+            stands behind the features stays.
+        turns: int64 (images, size), see `feature_turns`.
+        which: int64 (n,), out: the row of `turns` that was chosen, the first one of those that give the same.
+    """
+    players, size = seen.shape[1], turns.shape[1]
+    before = np.empty(size, seen.dtype)
+    for i in range(seen.shape[0]):
+        first = 0
+        for turn in range(1, turns.shape[0]):
+            order = np.int64(0)
+            for player in range(players):
+                for j in range(size):
+                    order = np.int64(seen[i, player, turns[turn, j]]) - np.int64(seen[i, player, turns[first, j]])
+                    if order != 0:
+                        break
+                if order != 0:
+                    break
+            if order < 0:
+                first = turn
+        which[i] = first
+        if first > 0:
+            for player in range(players):
+                for j in range(size):
+                    before[j] = seen[i, player, j]
+                for j in range(size):
+                    seen[i, player, j] = before[turns[first, j]]
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:

@@ -31,6 +31,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.core.prompts import prompt
+from ttt_envs.core.symmetry import feature_turns, turn_to_first
 from ttt_envs.core.version import __version__
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds
@@ -280,10 +281,10 @@ def _rows(solved: Solved, rows: np.ndarray) -> Solved:
 
 def digests_of(game: Game, observations: np.ndarray) -> list[bytes]:
     """A digest of each observation, int8 (n, size), the same for all of its symmetric images."""
-    images = [observations, *(observations[:, symmetry.features] for symmetry in game.symmetries)]
-    packed = [np.packbits(image.astype(np.bool_), axis=1) for image in images]
-    least = (min(image[k].tobytes() for image in packed) for k in range(len(observations)))
-    return [hashlib.blake2b(each, digest_size=8, key=game.id.encode()).digest() for each in least]
+    seen = observations[:, None].copy()
+    turn_to_first(seen, feature_turns(game.symmetries, game.observation_size), np.empty(len(seen), np.int64))
+    packed = np.packbits(seen[:, 0].astype(np.bool_), axis=1)
+    return [hashlib.blake2b(each.tobytes(), digest_size=8, key=game.id.encode()).digest() for each in packed]
 
 
 def splits_of(game: Game, observations: np.ndarray, asked: frozenset[bytes] = frozenset()) -> np.ndarray:
