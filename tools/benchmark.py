@@ -36,6 +36,7 @@ from tools.environments import (
     open_spiel,
     search_by_open_spiel,
 )
+from tools.playing import Playing, clocked
 from tools.searches import bench_kernels
 from tools.timings import Timing, alternate, rate, skipped
 from ttt_envs import agents
@@ -101,31 +102,6 @@ class Config:
 # --- batch ---
 
 
-def step_batch(batch: Any, seconds: float, seed: int = 0, checked: bool = True) -> float:
-    """Step a batch for so long, with observations, masks and random actions; steps of a game a second."""
-    game, n, step = batch.game, batch.n, batch.step if checked else batch.step_unchecked
-    players: list[int | None] = list(range(game.num_players)) if game.simultaneous else [None]
-    masks = np.empty((n, game.num_actions), np.bool_)
-    observations = np.empty((n, game.observation_size), np.int8)
-    actions = np.empty((n, len(players)), np.int64)
-    chosen = np.empty(n, np.int64)
-    # One stream a game: `choose_rows` scrambles these counters.
-    seeds = np.random.default_rng(seed).integers(2**63, size=n, dtype=np.uint64)
-    one = np.uint64(1)
-    steps, start = 0, time.perf_counter()
-    while (now := time.perf_counter()) - start < seconds:
-        for _ in range(10):
-            for k, player in enumerate(players):
-                batch.observations(player, out=observations)
-                batch.masks(player, out=masks)
-                seeds += one
-                choose_rows(masks, seeds, chosen)
-                actions[:, k] = chosen
-            step(actions if game.simultaneous else chosen)
-            steps += n
-    return steps / (now - start)
-
-
 def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
     """`Batch` of several sizes, and with other options where there is a goal for them; one of them unchecked too."""
     goals = GOALS["games"].get(game_id, {})
@@ -136,7 +112,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
         plays = {}
         for checked in (True, False) if both else (True,):
             batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True)
-            plays[checked] = partial(step_batch, batch, checked=checked)
+            plays[checked] = partial(clocked, Playing(batch, choose_rows, checked=checked), clock=time.perf_counter)
         runs = alternate(plays, config)
         name = f"{n}, {option}" if option else str(n)
         what = f"Batch of {name}"

@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import tyro
+
+from tools.playing import Looking, Playing, clocked
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -56,14 +57,6 @@ class Config:
     """Number of runs of each; the median counts."""
 
 
-def clocked(once: Callable[[], int], seconds: float) -> float:
-    """The number of operations per second of processor time; `once` does some and returns how many."""
-    done, start = 0, time.process_time()
-    while (spent := time.process_time() - start) < seconds:
-        done += once()
-    return done / spent
-
-
 class Choosing:
     """Random legal choice for all games of a batch, of masks in their middle game; nothing else is done."""
 
@@ -85,48 +78,6 @@ class Choosing:
         for _ in range(20):
             self._choose(self._masks, self._seeds, self._out)
         return 20 * _BATCH
-
-
-class Playing:
-    """A batch that is observed, masked, chosen in at random and stepped, in four calls."""
-
-    def __init__(self, game: Any) -> None:
-        core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
-        self._batch = core.Batch(game, _BATCH, seed=0, auto_reset=True)
-        self._choose, self._seeds = rng.choose_rows, np.arange(_BATCH, dtype=np.uint64)
-        self._players = list(range(game.num_players)) if game.simultaneous else [None]
-        self._chosen = np.empty(_BATCH, np.int64)
-        self._observations = np.empty((_BATCH, game.observation_size), np.int8)
-        self._masks = np.empty((_BATCH, game.num_actions), np.bool_)
-
-    def __call__(self) -> int:
-        actions = np.empty((_BATCH, len(self._players)), np.int64)
-        for k, player in enumerate(self._players):
-            self._batch.observations(player, out=self._observations)
-            self._batch.masks(player, out=self._masks)
-            self._seeds += np.uint64(1)
-            self._choose(self._masks, self._seeds, self._chosen)
-            actions[:, k] = self._chosen
-        self._batch.step(actions if len(self._players) > 1 else self._chosen)
-        return _BATCH
-
-
-class Looking:
-    """The same where a step gives observations and masks; a checkout that cannot do so makes the four calls."""
-
-    def __init__(self, game: Any) -> None:
-        core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
-        self._batch = core.Batch(game, _BATCH, seed=0, auto_reset=True, look=True)
-        self._masks = self._batch.look.masks.reshape(-1, game.num_actions)
-        size = len(self._masks)
-        self._choose, self._seeds = rng.choose_rows, np.arange(size, dtype=np.uint64)
-        self._chosen = np.empty(size, np.int64)
-
-    def __call__(self) -> int:
-        self._seeds += np.uint64(1)
-        self._choose(self._masks, self._seeds, self._chosen)
-        self._batch.step(self._chosen if len(self._chosen) == _BATCH else self._chosen.reshape(_BATCH, -1))
-        return _BATCH
 
 
 class Rolling:
@@ -258,15 +209,21 @@ def _spent(before: Any) -> float:
     return float(now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime)
 
 
+def batch_of(kind: Callable[..., Any], game: Any, **keywords: Any) -> Callable[[], int]:
+    """Random play of a batch of this game, of a kind of `tools.playing`."""
+    batch = import_module("ttt_envs").Batch(game, _BATCH, seed=0, auto_reset=True, **keywords)
+    return kind(batch, import_module("ttt_envs.core.rng").choose_rows)
+
+
 def work(name: Work, game_id: str) -> Callable[[float], float]:
     """A function that does so much work as takes so many seconds of processor time, and tells the rate."""
     environments, core = import_module("tools.environments"), import_module("ttt_envs")
-    counted: dict[str, Any] = {
-        "choice": Choosing, "batch": Playing, "search": Searching, "view": Viewing, "tournament": Meeting
-    }  # fmt: skip
-    if name in ("look", "rollout"):
-        can = hasattr(core.Batch, "rollout")
-        counted |= {"look": Looking if can else Playing, "rollout": Rolling if can else Playing}
+    counted: dict[str, Any] = {"choice": Choosing, "search": Searching, "view": Viewing, "tournament": Meeting}
+    can = hasattr(core.Batch, "rollout")
+    if name == "batch" or (name in ("look", "rollout") and not can):
+        counted[name] = partial(batch_of, Playing)
+    elif can:
+        counted |= {"look": partial(batch_of, Looking, look=True), "rollout": Rolling}
     if name in counted:
         return partial(clocked, counted[name](core.load(game_id)))
     if name in ("ppo", "mmd"):
@@ -292,7 +249,11 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, _ASKED, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tools.beside", _ASKED, str(folder)],
+            cwd=HERE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def rate(self, name: Work, game_id: str, seconds: float) -> float:

@@ -40,6 +40,7 @@ from tools.environments import (
     search_by_open_spiel,
 )
 from tools.kernels import GAMES_AT_ONCE, by_hand, costs
+from tools.playing import Looking, clocked
 from tools.timings import alternate
 from ttt_envs import agents
 from ttt_envs.core.rng import choose_rows
@@ -86,32 +87,11 @@ class Pair:
         return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
 
 
-def clocked(once: Callable[[], int]) -> Work:
-    """A work of many calls, each of which tells how much it has done."""
-
-    def rate(seconds: float) -> float:
-        done, start = 0, time.process_time()
-        while (spent := time.process_time() - start) < seconds:
-            done += once()
-        return done / spent
-
-    return rate
-
-
 def play_batch(game_id: str) -> Work:
     """Steps of many games at once, with observation, mask and a random choice."""
     game = ttt_envs.load(game_id)
     batch = ttt_envs.Batch(game, GAMES_AT_ONCE, seed=0, auto_reset=True, look=True)
-    masks = batch.look.masks.reshape(-1, game.num_actions)
-    seeds, chosen = np.arange(len(masks), dtype=np.uint64), np.empty(len(masks), np.int64)
-
-    def once() -> int:
-        np.add(seeds, np.uint64(1), out=seeds)
-        choose_rows(masks, seeds, chosen)
-        batch.step(chosen if len(chosen) == GAMES_AT_ONCE else chosen.reshape(GAMES_AT_ONCE, -1))
-        return GAMES_AT_ONCE
-
-    return clocked(once)
+    return partial(clocked, Looking(batch, choose_rows))
 
 
 def play_pgx(name: str) -> Work:
@@ -138,7 +118,7 @@ def play_pgx(name: str) -> Work:
         jax.block_until_ready(told)
         return steps * GAMES_AT_ONCE
 
-    return clocked(once)
+    return partial(clocked, once)
 
 
 class TurnByTurn(gymnasium.Env[Any, int]):
@@ -189,7 +169,7 @@ def search() -> Work:
         agent.act(View.unchecked(game, state, np.zeros(1, np.int64), seeds))
         return SIMULATIONS
 
-    return clocked(once)
+    return partial(clocked, once)
 
 
 def looped(play: Callable[[Any, float], float], make: Callable[[], Any]) -> Work:
