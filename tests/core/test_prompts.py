@@ -10,8 +10,8 @@ from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs.core import jit
-from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.prompts import prompt, read_answer, side_of
 
 SUPER, MARTIAN, DICE = "super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"

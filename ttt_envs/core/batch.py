@@ -13,7 +13,7 @@ from ttt_envs.core.answers import as_actor, legal_actions, name_of
 from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
-from ttt_envs.core.known import Known, own_actions
+from ttt_envs.core.known import Known, acting_players, own_actions
 from ttt_envs.core.looks import Anew, Episodes, Look, Told, look_at, looks_for, room_to_tell
 from ttt_envs.core.memory import Memory, among, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
@@ -24,27 +24,6 @@ from ttt_envs.core.view import Actor, View
 
 #: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
 _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
-
-
-def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
-
-    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act at once comes several
-    times.
-    """
-    to_move = states["to_move"][rows].astype(np.int64)
-    turn = to_move != SIMULTANEOUS
-    games, players = [rows[turn]], [to_move[turn]]
-    at_once = rows[~turn]
-    if len(at_once):
-        positions = states.take(at_once)
-        masks = np.empty((len(at_once), game.num_actions), np.bool_)
-        for player in range(game.num_players):
-            game.loops.mask_rows(positions, np.full(len(at_once), player), masks)
-            acts = at_once[masks.any(axis=1)]
-            games.append(acts)
-            players.append(np.full(len(acts), player))
-    return np.concatenate(games), np.concatenate(players)
 
 
 class Position:

@@ -153,19 +153,34 @@ def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) 
     return out
 
 
+def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
+
+    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act at once comes several
+    times.
+    """
+    to_move = states["to_move"][rows].astype(np.int64)
+    turn = to_move != SIMULTANEOUS
+    games, players = [rows[turn]], [to_move[turn]]
+    at_once = rows[~turn]
+    if len(at_once):
+        positions = states.take(at_once)
+        masks = np.empty((len(at_once), game.num_actions), np.bool_)
+        for player in range(game.num_players):
+            game.loops.mask_rows(positions, np.full(len(at_once), player), masks)
+            acts = at_once[masks.any(axis=1)]
+            games.append(acts)
+            players.append(np.full(len(acts), player))
+    return np.concatenate(games), np.concatenate(players)
+
+
 def own_actions(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
     """The actions of those who act in the states (k,), none of them over: int64 (k, players), -1 for the others.
 
     `joint` is int64 (k, players), or (k, 1) for the player to move.
     """
-    to_move = states["to_move"].astype(np.int64)
-    acts = to_move[:, None] == np.arange(game.num_players)
-    at_once = np.flatnonzero(to_move == SIMULTANEOUS)
-    if len(at_once):
-        masks = np.empty((len(at_once), game.num_actions), np.bool_)
-        for player in range(game.num_players):
-            game.loops.mask_rows(states[at_once], np.full(len(at_once), player), masks)
-            acts[at_once, player] = masks.any(axis=1)
+    acts = np.zeros((len(states), game.num_players), np.bool_)
+    acts[acting_players(game, states, np.arange(len(states)))] = True
     return np.where(acts, joint, -1)
 
 

@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 
 from ttt_envs.core import known
-from ttt_envs.core.batch import acting_players
 from ttt_envs.core.blocks import MOST_HISTORY
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, explain
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.validity import check_players
 from ttt_envs.core.view import View

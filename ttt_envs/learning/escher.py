@@ -34,8 +34,9 @@ import torch
 
 from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.networks import NetworkInfo
-from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import acting_players
 from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Buffer, train_self_play
 from ttt_envs.learning.policy_gradient import masked

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import acting_players
 
 
 @dataclass(frozen=True)

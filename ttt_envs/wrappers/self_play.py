@@ -6,10 +6,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ttt_envs.core.answers import legal_actions
-from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive, scale

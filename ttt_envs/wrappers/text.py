@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_envs.core.answers import legal_actions
-from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, within
 from ttt_envs.core.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer

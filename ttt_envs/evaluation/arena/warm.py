@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttt_envs import agents
-from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.machine_code import MachineCode
 from ttt_envs.core.options import parameters
 from ttt_envs.core.view import View

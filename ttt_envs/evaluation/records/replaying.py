@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttt_envs.core.batch import acting_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import digest, seen
 from ttt_envs.evaluation.records.record import GameRecord

@@ -30,8 +30,9 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import Agent, as_agent, load
-from ttt_envs.core.batch import Batch, acting_players
+from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.known import acting_players
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Drawer
 from ttt_envs.core.rng import settled
