@@ -74,7 +74,7 @@ if _KEPT_ON_DISK and not DISABLED:
 class _NoCollection(event.Listener):
     """Has Python's collector of cyclic garbage pause while Numba compiles.
 
-    Else it walks through all that Numba keeps, again and again, for a fourteenth of the time. Numba tells of compiling
+    Else it walks through all that Numba keeps, again and again, for a twelfth of the time. Numba tells of compiling
     within a lock, so that one thread does at a time.
     """
 
