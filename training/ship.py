@@ -43,6 +43,7 @@ from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
 from ttt_envs.evaluation.layouts import regrets
 from ttt_envs.evaluation.placements.ladder import versions
 from ttt_envs.evaluation.reports.intervals import t_interval
+from ttt_envs.learning.exploit import exploit
 from ttt_envs.learning.seeds import folders_of
 from ttt_envs.storage.files import write_whole
 from ttt_envs.storage.tensors import read_tensors, write_tensors
@@ -200,7 +201,8 @@ def measured(
     verb = {"score": "ttt tournament", "layouts": "python -m training.layouts"}
     words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game_id}"]
     words += [f"--option {given}"] if given and not on_layouts else []
-    words += [f"--agents {shown}" + (f" {against}" if wanted["measure"] == "score" else "")]
+    words += [f"--agent{'' if wanted['measure'] == 'exploit' else 's'} {shown}"]
+    words += [against] if wanted["measure"] == "score" else []
     counted = {"layouts": "layouts", "mistakes": "positions"}.get(wanted["measure"], "games")
     words += [f"--{counted} {games}"] if games else []
     command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m training.ship"
@@ -249,6 +251,9 @@ def figure(
     if measure == "exploitability":
         (known,) = _whole(exploitability(game, [agent], seed=seed, quiet=quiet)).measurements
         return known.exploitability, *known.interval
+    if measure == "exploit":
+        learned = _whole(exploit(game, agent, games=games, seed=seed, quiet=quiet))
+        return learned.reward, *learned.interval
     assert measure == "milliseconds", measure
     return milliseconds(game, agent)
 
@@ -297,6 +302,7 @@ _MEANING = {
     "mistakes": "share of {games} solved positions, drawn evenly by length, in which its move throws something away",
     "layouts": "reward lost to best play in a round, {games} layouts that were solved",
     "exploitability": "what a best response wins against it in a game",
+    "exploit": "mean reward of an opponent after ten minutes of learning against it, {games} games; above 0 it wins",
     "milliseconds": "milliseconds of processor time a move, median and quartiles",
 }
 #: The overview's names of measures.

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -232,6 +233,16 @@ def test_settings_of_one_task_and_other_seeds():
     ]
 
 
+def test_a_method_may_be_for_some_tasks_alone(quick):
+    own = {"mmd": QUICK["methods"]["mmd"], "ppo": {**QUICK["methods"]["ppo"], "tasks": ["match-tiny"]}}
+    plan = plan_of({**QUICK, "methods": own})
+    assert len(plan.runs) == 2 * (2 + 1)
+    page = write_page(plan, quick)
+    assert "Partial" not in page
+    assert re.search(r"\| ppo \| 2 \| – \| 0\.\d+ ± ", page)
+    assert "| mmd over ppo | 1 |" in page
+
+
 def test_there_are_never_two_writers(tmp_path):
     with locked_folder(tmp_path / "x"), pytest.raises(OSError, match="being written by process"):
         grid.train(plan_of(ONE), tmp_path / "x", grid.Workers(1))
@@ -253,6 +264,8 @@ def test_an_interrupted_run_leaves_a_partial_page(quick, monkeypatch):
         ({"methods": {}}, "methods must be tables"),
         ({"methods": {"sarsa": {}}}, r"methods.sarsa: unknown method 'sarsa'"),
         ({"methods": {"../x": {"method": "mmd"}}}, "a name has letters"),
+        ({"methods": {"mmd": {"tasks": ["match-tiny"]}}}, "methods.mmd: unknown task of the plan 'match-tiny'"),
+        ({"methods": {"mmd": {"tasks": []}}}, "methods.mmd: tasks must be a list"),
         ({"methods": {"mmd": {"magnet": -1.0}}}, "methods.mmd: magnet must be"),
         ({"methods": {"mmd": {"magnetism": 1.0}}}, "methods.mmd: .*magnetism"),
         ({"methods": {"mmd": {"steps": 0}}}, "steps must be"),

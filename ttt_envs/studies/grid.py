@@ -18,7 +18,7 @@ of their defaults; `steps` too. Each run is an ordinary run folder, OUT/runs/TAS
 
 `seconds = 60` in the place of `steps` gives each run so much processor time: short pilot runs, which are thrown away,
 measure how many steps each method makes of it in each task, and OUT/steps.json keeps these numbers. A table
-`[methods.mmd.match-small]` holds settings of that task alone.
+`[methods.mmd.match-small]` holds settings of that task alone; a method that is not for every task names its `tasks`.
 """
 
 import json
@@ -27,7 +27,7 @@ import os
 import shutil
 import threading
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -195,6 +195,8 @@ def plan_of(given: Mapping[str, Any], steps: Mapping[str, int] | None = None) ->
     for seed in range(first, first + given["seeds"]):
         for task in named:
             for label, settings in given["methods"].items():
+                if task.name not in _tasks_of(label, settings, given["tasks"]):
+                    continue
                 number = (steps or {}).get(f"{task.name}/{label}", given.get("steps", given["measurements"]))
                 runs.append(_run_of(task, label, settings, seed, given, number))
     if len({run.folder(Path()) for run in runs}) < len(runs):
@@ -204,12 +206,23 @@ def plan_of(given: Mapping[str, Any], steps: Mapping[str, int] | None = None) ->
     )
 
 
-def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str, Any], steps: int) -> Run:
+def _tasks_of(label: str, settings: Any, named: Sequence[str]) -> Sequence[str]:
+    """The tasks of a method: those that its table names, or all of the plan."""
     if not isinstance(settings, dict):
         raise TypeError(f"methods.{label} must be a table of settings, not {settings!r}")
+    own = settings.get("tasks", named)
+    if not isinstance(own, list) or not own:
+        raise TypeError(f"methods.{label}: tasks must be a list of names, not {own!r}")
+    for name in own:
+        if name not in named:
+            raise ValueError(f"methods.{label}: {unknown('task of the plan', name, named)}")
+    return own
+
+
+def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str, Any], steps: int) -> Run:
     if not label.replace("-", "").replace("_", "").replace(".", "").isalnum() or label.startswith("."):
         raise ValueError(f"methods: a name has letters, digits, '-', '_' and '.', not {label!r}")
-    of_all = {name: value for name, value in settings.items() if name not in tasks()}
+    of_all = {name: value for name, value in settings.items() if name not in ("tasks", *tasks())}
     given_here = {**of_all, **settings.get(task.name, {})}
     own = {name: tuple(value) if isinstance(value, list) else value for name, value in given_here.items()}
     method = own.pop("method", label)
