@@ -176,5 +176,6 @@ class TableLearner:
             found = np.bincount(came["pair"], found, shape[0] * shape[1]).reshape(shape)
             values = np.divide(found, total, where=total > 0, out=np.full(shape, -np.inf))
             self.table.values[: shape[0]] = np.where(total > 0, values, self.table.values[: shape[0]])
-            self._worth[self._numbers[:-1]] = values.max(axis=1)
+            known = np.flatnonzero((total > 0).any(axis=1))  # of the others all that came is forgotten
+            self._worth[self._numbers[known]] = values[known].max(axis=1)
         self._solved = self._kept
