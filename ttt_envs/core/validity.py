@@ -180,9 +180,8 @@ def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
         raise ValueError(f"player must be one number or have shape {(n,)}, not {array.shape}")
     if array.size and not (array.min() >= 0 and array.max() < num_players):
         raise ValueError(f"player must be from 0 to {num_players - 1}, not {players!r}")
-    return np.array(
-        np.broadcast_to(array, (n,)), np.int64
-    )  # a copy: kernels are compiled for arrays that can be written
+    # A copy, as kernels are compiled for arrays that can be written.
+    return np.array(np.broadcast_to(array, (n,)), np.int64)
 
 
 def check_rows(rows: Any, every: np.ndarray, once: bool = False) -> np.ndarray:

@@ -50,7 +50,7 @@ class Row:
 
 def curves_of(plan: Plan, out: Path) -> Curves:
     """The curves of the runs that are finished, of methods that have one of each of their tasks."""
-    planned = {(run.label, run.task.name) for run in plan.runs}
+    planned = {label: {run.task.name for run in plan.runs if run.label == label} for label in plan.labels}
     found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
     for run, folder in grid.folders(plan, out):
         points = np.array(read_metrics(folder)[run.task.metric], np.float64)
@@ -59,11 +59,7 @@ def curves_of(plan: Plan, out: Path) -> Curves:
         seconds = np.interp(points[:, 0], times[:, 0], times[:, 1])
         curve = points[:, 0], seconds, run.task.score(run.task.measures(points[:, 1]))
         found[run.label].setdefault(run.task.name, []).append(curve)
-    return {
-        label: mine
-        for label, mine in found.items()
-        if mine and all(task in mine for method, task in planned if method == label)
-    }
+    return {label: mine for label, mine in found.items() if set(mine) == planned[label]}
 
 
 def write_page(plan: Plan, out: Path, complete: bool = True) -> str:
