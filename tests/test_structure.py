@@ -418,6 +418,15 @@ def test_a_module_is_about_one_thing():
     assert {name for name, count in counts.items() if count > MOST_DEFINITIONS} == set(LONG)
 
 
+#: The most modules and folders at the top of a part of the library, where it is looked through.
+MOST_ROOMS = 10
+
+
+def test_a_floor_has_few_rooms():
+    rooms = {path for path in (PACKAGE / "evaluation").iterdir() if path.suffix in ("", ".py")}
+    assert len({path.stem for path in rooms} - {"__init__", "__pycache__"}) <= MOST_ROOMS
+
+
 #: The most parameters of a function; options of public functions that must be named do not count.
 MOST_PARAMETERS = 6
 

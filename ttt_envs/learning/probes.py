@@ -28,8 +28,8 @@ from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.best_response import STARTS, tree_for
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.evaluation.judging import oracle_of
-from ttt_envs.evaluation.layouts import regrets
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent, t_interval
+from ttt_envs.evaluation.solved.layouts import regrets
 from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
 from ttt_envs.learning import curves
