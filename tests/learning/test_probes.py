@@ -153,6 +153,29 @@ def test_what_is_due_is_measured_once(tmp_path: Path) -> None:
     assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0]
 
 
+def test_a_picture_is_drawn_now_and_then_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    game, agent, drawn = ttt_envs.load("tic_tac_dice"), agents.load("random"), []
+    monkeypatch.setattr(curves, "write_picture", lambda *arguments: drawn.append(arguments[0].name))
+    probes = Probes([Counted(game, 100), Score(game, every=10**6, agents=["random"], games=2)], tmp_path)
+    probes._takes = np.inf
+    for steps in (0, 100):
+        probes.measure(agent, steps)
+    assert drawn == []
+    probes._takes = 0.0  # as after a long time
+    probes.measure(agent, 200)
+    assert drawn == ["length.png", "curve.png"]
+    assert 0 < probes._takes < np.inf
+    probes._takes = np.inf
+    probes.measure(agent, 300)
+    probes.draw()  # after an interrupt: one of them has a new row
+    assert drawn[2:] == ["length.png"]
+    probes.measure(agent, 300, last=True)
+    assert drawn[3:] == ["curve.png"]
+    # What a killed run has left may be older than its rows.
+    Probes([Counted(game, 100)], tmp_path, resume=True).measure(agent, 300, last=True)
+    assert drawn[4:] == ["length.png"]
+
+
 def test_a_measurement_given_up_is_made_up_for(tmp_path: Path) -> None:
     game, agent = ttt_envs.load("tic_tac_dice", rounds="single"), agents.load("random")
 

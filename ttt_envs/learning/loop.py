@@ -187,6 +187,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         if steps > saved:
             save()
         this.write_config()
+        probes.draw()
         bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")
         return Result(folder, steps, bar.speed, False, probes.rows)
     except OSError as error:

@@ -5,12 +5,13 @@
     probes = Probes([Score(game, every=1000, agents=["random", "greedy"])], "runs/mine", progress=print)
     for step in range(10_000):
         ...  # learn
-        probes.measure(agent, step)  # those that are due; curve.csv and curve.png are brought up to date
+        probes.measure(agent, step)  # those that are due; curve.csv is brought up to date, curve.png now and then
     probes.measure(agent, step, last=True)
 
 A metric of your own is a subclass of `Probe`: a dataclass for its rows, `measure`, and `draw`.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -35,6 +36,9 @@ from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
 from ttt_envs.learning import curves
 
 Check = Callable[[], None]
+
+# Seconds that the first pictures are taken to need: Matplotlib is imported for them.
+_FIRST = 0.5
 
 
 class Probe(ABC):
@@ -134,12 +138,18 @@ class Probes:
             probe.name: curves.read_rows(self._path(probe, "csv"), probe.row) if resume else [] for probe in self.probes
         }
 
+        self._behind = {name for name, rows in self.rows.items() if rows}  # maybe: a run may have been killed
+        self._drawn, self._takes = time.perf_counter(), _FIRST
+
     def next(self, steps: int) -> int:
         """The number of steps at which the next measurement is due, if `steps` are done."""
         return min(steps // probe.every * probe.every + probe.every for probe in self.probes)
 
     def measure(self, agent: Agent, steps: int, *, last: bool = False) -> None:
-        """Measure what is due after `steps` steps of training; with `last`, at the end of it, all."""
+        """Measure what is due after `steps` steps of training; with `last`, at the end of it, all.
+
+        Pictures take a twentieth of the time at most, except the last ones.
+        """
         for probe in self.probes:
             earlier = [row for row in self.rows[probe.name] if row.steps <= steps]
             before = max((row.steps for row in earlier), default=-1)
@@ -151,12 +161,27 @@ class Probes:
             for name, value in probe.scalars(rows).items():
                 self._log(name, value)
             self._progress(f"{steps:>11,} {self.unit}   {probe.text(rows)}")
+        if last or time.perf_counter() - self._drawn > 20 * self._takes:
+            self.draw()
 
     def _write(self, probe: Probe) -> None:
-        """Bring the probe's files up to date."""
-        rows, title = self.rows[probe.name], f"{probe.game.title}: {probe.name}"
-        curves.write_rows(self._path(probe, "csv"), probe.row, rows)
-        labels = f"{self.unit} trained on", probe.unit
+        """Bring the probe's rows up to date."""
+        curves.write_rows(self._path(probe, "csv"), probe.row, self.rows[probe.name])
+        self._behind.add(probe.name)
+
+    def draw(self) -> None:
+        """Bring the pictures up to date."""
+        began = time.perf_counter()
+        for probe in self.probes:
+            if probe.name in self._behind:
+                self._picture(probe)
+                self._behind.discard(probe.name)
+                self._drawn = time.perf_counter()
+                self._takes = self._drawn - began
+
+    def _picture(self, probe: Probe) -> None:
+        rows, labels = self.rows[probe.name], (f"{self.unit} trained on", probe.unit)
+        title = f"{probe.game.title}: {probe.name}"
         curves.write_picture(self._path(probe, "png"), title, *labels, lambda axes: probe.draw(axes, rows))
 
     def _stem(self, probe: Probe) -> str:
