@@ -77,94 +77,77 @@ def _is_long(page: Path, block: str) -> bool:
     )
 
 
-def _groups(found: dict[Path, list[str]]) -> list[Any]:
-    """The pages as two parameters of a test, each of which runs in one process, as most of their time is imports."""
-    parts: list[dict[str, str]] = [{}, {}]
-    for page, blocks in found.items():
-        for k, block in enumerate(blocks):
-            parts[_is_long(page, block)][_place(page, k)] = block
+def _groups() -> list[Any]:
+    """All blocks as two parameters of a test, each of which runs in one process, as most of their time is imports."""
+    parts: list[list[tuple[str, str]]] = [[], []]
+    for language in ("python", "console"):
+        for page, blocks in _by_page(language).items():
+            for k, block in enumerate(blocks):
+                name = f"{page.relative_to(ROOT).with_suffix('')}/{language}-{k}"
+                parts[_is_long(page, block)].append((name, block))
     return [pytest.param(parts[0], id="quick"), pytest.param(parts[1], id="long", marks=pytest.mark.slow)]
 
 
-def _place(page: Path, k: int) -> str:
-    """The folder that a block of a page runs in; it names the block, too."""
-    return f"{page.relative_to(ROOT).with_suffix('')}/{k}"
-
-
-#: Runs Python blocks, each with names and a folder of its own; the imports are shared.
+#: Runs blocks of Python, as texts, and of commands, as lists of their words; each block has a folder of its own.
 RUN_BLOCKS = """
-import json, os, sys
-for name, code in json.loads(sys.stdin.read()):
-    print(f"--- {name}", flush=True)
-    os.makedirs(name)
-    here = os.getcwd()
-    os.chdir(name)
-    exec(compile(code, name, "exec"), {"__name__": "__main__"})
-    os.chdir(here)
-"""
-
-
-@pytest.mark.parametrize("pages", _groups(_by_page("python")))
-def test_python_blocks(pages: dict[str, str], tmp_path: Path) -> None:
-    codes = list(pages.items())
-    _, *printed = re.split(r"^--- .*$", _run(["-c", RUN_BLOCKS], tmp_path, json.dumps(codes)), flags=re.M)
-    # A comment behind a print says what it prints.
-    for (name, code), text in zip(codes, printed, strict=True):
-        for line in code.splitlines():
-            if line.startswith("print(") and "  # " in line:
-                assert line.split("  # ", 1)[1] in text.splitlines(), name
-
-
-def test_the_game_of_the_readme_is_the_same_each_time(tmp_path: Path) -> None:
-    code = _blocks(ROOT / "README.md", "python")[0]
-    first, again = (_run(["-c", code], tmp_path) for _ in range(2))
-    assert first == again
-    assert first.startswith("over:")
-
-
-#: Runs the commands of console blocks, each block in a folder of its own; the imports are shared.
-RUN_COMMANDS = """
 import json, os, runpy, sys
 from ttt_envs.cli import main
 agents = sys.argv[1]
+
+def run(words):
+    print("$", *words, flush=True)
+    try:
+        if words[0] == "ttt":
+            return main(words[1:])
+        kind, place = (runpy.run_module, 2) if words[1] == "-m" else (runpy.run_path, 1)
+        sys.argv = words[place:]
+        kind(words[place], run_name="__main__")
+    except SystemExit as stopped:
+        return stopped.code
+
 for name, block in json.loads(sys.stdin.read()):
+    print(f"--- {name}", flush=True)
     os.makedirs(f"{name}/runs/x")
     here = os.getcwd()
     os.chdir(name)
     os.symlink(agents, "agents")  # commands name the files of a checkout
-    for words in block:
-        print("$", *words, flush=True)
-        status = 0
-        try:
-            if words[0] == "ttt":
-                status = main(words[1:])
-            else:
-                kind, place = (runpy.run_module, 2) if words[1] == "-m" else (runpy.run_path, 1)
-                sys.argv = words[place:]
-                kind(words[place], run_name="__main__")
-        except SystemExit as stopped:
-            status = stopped.code
-        if status:
-            sys.exit(f"exit status {status}: {' '.join(words)}, on page {name}")
+    if isinstance(block, str):
+        exec(compile(block, name, "exec"), {"__name__": "__main__"})
+    else:
+        for words in block:
+            if status := run(words):
+                sys.exit(f"exit status {status}: {' '.join(words)}, on page {name}")
     os.chdir(here)
 """
 
 
-@pytest.mark.parametrize("pages", _groups(_by_page("console")))
-def test_console_blocks(pages: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("blocks", _groups())
+def test_blocks(blocks: list[tuple[str, str]], tmp_path: Path) -> None:
     seen: set[str] = set()
-    blocks = []
-    for name, text in pages.items():
+    given: list[tuple[str, Any]] = []
+    for name, text in blocks:
+        if "/python-" in name:
+            given.append((name, text))
+            continue
         # A command that neither writes nor reads a folder does the same on each page.
         lines = [line for line in text.splitlines() if line not in seen or re.search(r"runs|--out", line)]
         seen.update(lines)
-        blocks.append((name, [shlex.split(line) for line in lines]))
-    for name, commands in blocks:
+        commands = [shlex.split(line) for line in lines]
+        given.append((name, commands))
         assert {words[0] for words in commands} <= {"python", "ttt"}, f"{name}: commands are of python and ttt"
         words = [word for command in commands for word in command]
         uses = any(word.startswith("network:runs/x") for word in words)
         assert not uses or "runs/x" in words, f"{name}: a block that uses a run must make it"
-    _run(["-c", RUN_COMMANDS, str(ROOT / "agents")], tmp_path, json.dumps(blocks))
+    out = _run(["-c", RUN_BLOCKS, str(ROOT / "agents")], tmp_path, json.dumps(given))
+    _, *printed = re.split(r"^--- .*$", out, flags=re.M)
+    # A comment behind a print says what it prints.
+    for (name, block), text in zip(given, printed, strict=True):
+        for line in block.splitlines() if isinstance(block, str) else ():
+            if line.startswith("print(") and "  # " in line:
+                assert line.split("  # ", 1)[1] in text.splitlines(), name
+    if (first := given[0])[0] == "README/python-0":  # its game is the same each time
+        assert printed[0].strip().startswith("over:")
+        assert _run(["-c", first[1]], tmp_path).strip() == printed[0].strip()
 
 
 def test_make_targets_exist() -> None:

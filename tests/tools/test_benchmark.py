@@ -50,6 +50,7 @@ def test_benchmark_measures_any_kind_of_game(toy, part):
         assert "skipped: agent mcts:simulations=1000 plays only games" in found[0].note
 
 
+@pytest.mark.slow  # compiles a search three times more, each time anew
 @pytest.mark.skipif(jit.DISABLED, reason="counts the cycles of compiled kernels")
 def test_the_parts_of_a_search_are_those_of_the_same_search(monkeypatch):
     game, spec = ttt_envs.load(SUPER), "mcts:simulations=50"
