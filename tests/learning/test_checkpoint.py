@@ -124,6 +124,16 @@ def test_other_settings_are_not_resumed(run: Path, changes: dict, words: str) ->
         train(tiny(run, resume=True, steps=1024, **changes))
 
 
+def test_another_game_than_that_of_the_run_is_named(run: Path) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"the run in {run} is of {GAME}, not of tic_tac_dice")):
+        command_line(Config, "ppo", None, ["dice", "--resume", "--out", str(run)])
+
+
+def test_another_method_than_that_of_the_run_is_named(run: Path) -> None:
+    with pytest.raises(ValueError, match=r"of another method: .*; it was made by ttt train ppo "):
+        command_line(value_learning.Config, "value_learning", None, ["--resume", "--out", str(run)])
+
+
 def test_nothing_to_resume(run: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nothing to resume: no file \S+config\.json"):
         train(tiny(tmp_path, resume=True))

@@ -62,6 +62,13 @@ def test_it_plays_what_it_learned(folder):
     assert np.allclose(agent.policy(late)[unknown], uniform[unknown])
 
 
+def test_all_behind_otherwise_is_of_the_other_agent(folder):
+    other = f"tabular:{folder},temperature=0.5,otherwise=mcts:simulations=7,exploration=2"
+    agent = agents.load(f"tabular:{folder},otherwise={other}")
+    assert (agent.temperature, agent.agent.temperature) == (0, 0.5)
+    assert (agent.agent.agent.simulations, agent.agent.agent.exploration) == (7, 2)
+
+
 def test_a_run_is_resumed(tmp_path, folder):
     config = Config(**{**TINY, "steps": 1024}, out=tmp_path / "x")
     train(config)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import time
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from ttt_envs import agents, cli, evaluation
 from ttt_envs.agents.networks import load_network
 from ttt_envs.core import jit
+from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.metrics import read_metrics
 from ttt_envs.learning.settings import Settings
 from ttt_envs.storage.files import locked_folder
@@ -43,7 +45,7 @@ def quick(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("study") / "quick"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grid, "QUICK", QUICK)
-        patch.setattr(grid, "ProcessPoolExecutor", lambda *given, **named: Here())
+        patch.setattr(grid, "_Processes", lambda number: Here())
         assert cli.main(["study", "--quick", "--out", str(out), "--workers", "2"]) == 0
     return out
 
@@ -155,6 +157,44 @@ def test_a_killed_study_leaves_no_worker():
     # It returns once nobody has the pipe open any more: the study, its worker, and what cleans up after both.
     ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=50, check=False)
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "True\n"), ended.stderr
+
+
+def wait_for_the_interrupt(path: Path) -> bool:
+    """As a training that is interrupted; False if it was."""
+    with Interrupts() as interrupts:
+        path.touch()
+        for _ in range(600):
+            if interrupts.asked:
+                return False
+            time.sleep(0.05)
+    return True
+
+
+def test_what_is_cancelled_is_interrupted_and_begins_nothing_else(tmp_path):
+    """Else `kill -INT`, or an error in one run, would wait for the end of all others."""
+    with grid._pool(grid.Workers(1)) as pool:
+        waiting = [pool.submit(wait_for_the_interrupt, tmp_path / str(k)) for k in range(3)]
+        while not (tmp_path / "0").exists():
+            time.sleep(0.05)
+        pool.shutdown(cancel_futures=True)
+    assert waiting[0].result() is False
+    assert isinstance(waiting[1].exception(), KeyboardInterrupt), "it was on its way to the process"
+    assert waiting[2].cancelled()
+    assert [path.name for path in tmp_path.iterdir()] == ["0"]
+
+
+def test_an_interrupt_before_the_first_finished_run_is_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(grid, "train", lambda *given: False)
+    assert cli.main(["study", "--quick", "--out", str(tmp_path)]) == 130
+    assert "interrupted: no method has a finished run of each task yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"secs": 2}', '{"seconds": 2, "steps": {"match-mini/mmd": "many"}}'])
+def test_damaged_steps_are_named(tmp_path, text):
+    plan = plan_of({**{name: value for name, value in ONE.items() if name != "steps"}, "seconds": 2.0})
+    (tmp_path / grid.STEPS).write_text(text)
+    with pytest.raises(ValueError, match=r"steps\.json is damaged"):
+        grid.budgeted(plan, tmp_path)
 
 
 def test_what_was_trained_otherwise_is_refused(tmp_path):

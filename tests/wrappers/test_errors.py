@@ -186,6 +186,7 @@ def calls_of(env: object) -> dict[str, Callable[[], object]]:
         "render": lambda: env.render(),
         "get_state": lambda: env.get_state(),
         "observe": lambda: env.observe("player_0"),
+        "last": lambda: env.last(),
         "view": lambda: env.view(*agent),
         "action_masks": lambda: env.action_masks(*agent),
         "text": lambda: env.text(*agent),
@@ -200,7 +201,7 @@ SAME = {"step", "render", "get_state", "view", "action_masks", "text", "states"}
 @pytest.mark.parametrize(
     ("make", "names"),
     [
-        (ttt_envs.make_aec, {"observe", *SAME}),
+        (ttt_envs.make_aec, {"observe", "last", *SAME}),
         (ttt_envs.make_parallel, SAME),
         (ttt_envs.make_single, SAME),
     ],
@@ -214,6 +215,16 @@ def test_before_reset(make, names):
     env.reset(seed=0)
     for call in calls.values():
         call()
+
+
+def test_after_all_agents_have_left():
+    env = ttt_envs.make_aec(SUPER, max_plies=1)
+    env.reset(seed=0)
+    env.step(40)
+    while env.agents:
+        env.step(None)
+    for name, call in (("last", env.last), ("step", lambda: env.step(None))):
+        fails(RuntimeError, call, f"all agents have left: call reset() before {name}()")
 
 
 def test_vector_step_before_reset():

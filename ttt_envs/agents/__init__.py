@@ -384,11 +384,11 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = {each.name: each for each in signature.parameters.values() if each.kind not in variadic}
     arguments: dict[str, Any] = {}
-    last = getattr(make, "takes_rest", "")
+    last, first = getattr(make, "takes_rest", ""), next(iter(parameters), None)
     while rest:
         part, _, after = rest.partition(",")
         key, equals, text = part.partition("=")
-        if last and not (equals and key in parameters and key != last):
+        if (equals and key == last) or (last and last == first and not (equals and key in parameters)):
             key, equals, text, after = last, "=", rest.removeprefix(f"{last}="), ""
         rest = after
         if not part:

@@ -123,6 +123,7 @@ class TabularAgent(Around):
 
     name = "tabular"
     reaches = {"path": "file", "otherwise": "agent"}
+    takes_rest = "otherwise"
 
     def __init__(
         self, path: str | Path | ActionTable, temperature: float = 0.0, otherwise: str | Agent = "random"
@@ -132,7 +133,7 @@ class TabularAgent(Around):
         Args:
             path: a run folder, or a table file (.safetensors).
             temperature: divides the values before a softmax; 0 plays the best action.
-            otherwise: the agent that plays where the table has no entry.
+            otherwise: the agent that plays where the table has no entry, with all that follows.
 
         Raises:
             FileNotFoundError: there is no such path.

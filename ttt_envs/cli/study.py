@@ -61,7 +61,12 @@ class Study:
         workers = grid.Workers(self.workers, self.engine, self.address)
         plan = grid.budgeted(plan, out, workers, print)
         complete = grid.train(plan, out, workers, print)
-        print(write_page(plan, out, complete))
+        try:
+            print(write_page(plan, out, complete))
+        except ValueError as error:
+            if complete:
+                raise
+            raise KeyboardInterrupt(error) from None
         print(f"The page, its table as CSV and LaTeX, and curves as PNG, SVG and PDF are in {out}")
         return DONE if complete else INTERRUPTED
 

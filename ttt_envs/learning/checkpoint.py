@@ -139,7 +139,8 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
     Raises FileNotFoundError; ValueError if it is damaged, or for an agent or a game that may do more than use the
     library's own data, and that is not among `named`.
     """
-    settings = with_tuples(read_config(folder)["settings"])
+    begun = read_config(folder)
+    settings = with_tuples(begun["settings"])
     settings = {name: value for name, value in settings.items() if name not in _NAMED_AGAIN}
     try:
         if settings.get("game") in GAMES:
@@ -147,7 +148,10 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
         again = kind(**settings, out=folder, resume=True)
         again.check()
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder / CONFIG} is damaged, or of another method: {error}") from None
+        made = brief(str(begun.get("command")))
+        raise ValueError(
+            f"{folder / CONFIG} is damaged, or of another method: {error}; it was made by {made}"
+        ) from None
     for name, texts in again.strangers().items():
         if name != "game":
             how = f"name all agents of --{name.replace('_', '-')} beside --resume"

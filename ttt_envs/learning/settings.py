@@ -270,7 +270,8 @@ def command_line(
         description: what it does, for --help.
         arguments: the words behind the method.
 
-    Raises FileNotFoundError if there is nothing to resume, ValueError for an unknown game or option.
+    Raises FileNotFoundError if there is nothing to resume, ValueError for an unknown game or option, or for another
+    game than that of the run to be resumed.
     """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--resume", action="store_true")
@@ -280,5 +281,7 @@ def command_line(
     default = checkpoint.saved(kind, known.out, named) if known.resume else tyro.MISSING_NONPROP
     told = f"{inspect.cleandoc(description or '')}\n\n{RUN_FOLDER}"
     settings = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=told, default=default)
+    if known.resume and settings.game != default.game:
+        raise ValueError(f"the run in {known.out} is of {default.game}, not of {settings.game}")
     texts = settings.options.get("")
     return settings if texts is None else replace(settings, options=parse_options(settings.game, texts))

@@ -25,7 +25,9 @@ import json
 import math
 import os
 import shutil
+import signal
 import threading
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -37,6 +39,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ttt_envs.core.options import choice, unknown, within
+from ttt_envs.evaluation.tournaments.processes import interrupts_held
 from ttt_envs.evaluation.tournaments.ray_cluster import Tasks, connected
 from ttt_envs.learning import METHODS, checkpoint
 from ttt_envs.learning.logs import FILE as LOG
@@ -44,6 +47,7 @@ from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.loop import PROCESSOR
 from ttt_envs.learning.metrics import read_metrics
 from ttt_envs.storage.files import existing, locked_folder, write_whole
+from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.runs import CONFIG, read_config
 from ttt_envs.studies.tasks import Task, task_of, tasks
 
@@ -256,12 +260,7 @@ def budgeted(
     path, steps = out / STEPS, {}
     with locked_folder(out):
         if path.is_file():
-            known = json.loads(path.read_text(encoding="utf-8"))
-            if known["seconds"] != plan.seconds:
-                raise ValueError(
-                    f"{path} is for {known['seconds']} seconds a run, not {plan.seconds}: choose another folder"
-                )
-            steps = known["steps"]
+            steps = _steps_of(path, plan.seconds)
         pilots = {f"{run.task.name}/{run.label}": run for run in plan.runs if run.seed == plan.runs[0].seed}
         left = {name: run for name, run in pilots.items() if name not in steps}
         with _pool(workers) as pool:
@@ -278,6 +277,20 @@ def budgeted(
                 pool.shutdown(cancel_futures=True)
                 raise
     return plan_of(plan.given, steps)
+
+
+def _steps_of(path: Path, seconds: float) -> dict[str, int]:
+    """The steps that a study's folder has; ValueError if they are damaged, or for another processor time."""
+    try:
+        known = read_json(path.read_bytes())
+        of, steps = known["seconds"], dict(known["steps"])
+        within(0.1, 1e9, seconds=of)
+        within(1, 10**15, **steps)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({type(error).__name__}: {error})") from None
+    if of != seconds:
+        raise ValueError(f"{path} is for {of} seconds a run, not {seconds}: choose another folder")
+    return steps
 
 
 def _pilot(run: Run, folder: Path, seconds: float) -> int:
@@ -364,19 +377,62 @@ def _pool(workers: Workers) -> Iterator[_Pool]:
     if workers.address is not None:
         raise ValueError(f"address={workers.address!r} is that of a Ray cluster: give engine='ray' too")
     number = workers.number or os.cpu_count()
-    with _OneThread(), ProcessPoolExecutor(number, get_context("spawn"), _end_with_parent) as pool:
+    with _OneThread(), _Processes(number) as pool:
         yield pool
 
 
-def _end_with_parent() -> None:
-    """End this process as soon as the study's has ended: nobody counts what it would go on to train of the queue."""
+class _Processes(ProcessPoolExecutor):
+    """Processes that save what they have of their runs, and end, once the rest is cancelled.
 
-    def watch() -> None:
+    Ctrl-C is for the first process alone, to which `kill -INT` sends it, too.
+    """
+
+    def __init__(self, number: int | None) -> None:
+        """`number`: of processes; None: one a processor."""
+        context = get_context("spawn")
+        self._cancelled = context.Event()
+        super().__init__(number, context, _watch, (self._cancelled,))
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """As of the base class, which starts processes here."""
+        with interrupts_held():
+            return super().submit(_unless_cancelled, function, *arguments, **named)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As of the base class; with `cancel_futures` runs are interrupted, too."""
+        if cancel_futures:
+            self._cancelled.set()
+        super().shutdown(wait, cancel_futures=cancel_futures)
+
+
+# In a process of the pool: the event by which it is told that all is cancelled.
+_told: list[Any] = []
+
+
+def _watch(cancelled: Any) -> None:
+    """Interrupt what runs here once all is cancelled, and end at once when the study's process has ended."""
+    _told.append(cancelled)
+
+    def with_study() -> None:
         if (parent := parent_process()) is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    def with_rest() -> None:
+        cancelled.wait()
+        while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # no run can save itself yet
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    for each in (with_study, with_rest):
+        threading.Thread(target=each, daemon=True).start()
+
+
+def _unless_cancelled(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function, unless it was still on its way when all was cancelled."""
+    if _told[0].is_set():
+        raise KeyboardInterrupt
+    return function(*arguments)
 
 
 def _train(run: Run, out: Path) -> bool:

@@ -1,6 +1,6 @@
 """PettingZoo AEC: one environment class for all games."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from pettingzoo import AECEnv
@@ -124,7 +124,12 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return self._encode.shown(out, mask)
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Observation, cumulative reward, termination, truncation and info of `agent_selection`."""
+        """Observation, cumulative reward, termination, truncation and info of `agent_selection`.
+
+        Raises RuntimeError before `reset`, or after the last agent has left.
+        """
+        if not self.agents:
+            self._refuse("last")
         name, info, ready = self.agent_selection, self._info, self._ready
         if info is None:
             info = self.infos[name]
@@ -144,8 +149,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
         if not self.agents:
-            self._check_live("step")
-            raise RuntimeError("the game is over and all agents have left: call reset() before step()")
+            self._refuse("step")
         name = self.agent_selection
         if self.terminations[name] or self.truncations[name]:
             if action is not None:
@@ -176,6 +180,10 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
                 self._select(self._paid(before) if self._pay.by_step or not self._acting else None, played=True)
         if self.render_mode == "human":
             self.render()
+
+    def _refuse(self, what: str) -> NoReturn:
+        self._check_live(what)
+        raise RuntimeError(f"the game is over and all agents have left: call reset() before {what}()")
 
     def _mask_of(self, player: int) -> np.ndarray:
         acts = player == self._number[self.agent_selection] and not self._states["done"][0]
