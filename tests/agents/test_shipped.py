@@ -110,7 +110,7 @@ def test_the_pages_are_those_of_the_cards():
 
 def test_the_perfect_agent_wins_every_game_as_x_and_the_report_names_it():
     report = tournament(
-        "super_tic_tac_toe", ["trained:super_tic_tac_toe", "mcts:simulations=30"], games=80, seed=1, quiet=True
+        "super_tic_tac_toe", ["trained:super_tic_tac_toe", "mcts:simulations=30"], games=24, seed=1, quiet=True
     )
     assert report.chosen == {"trained:super_tic_tac_toe": "trained:super_tic_tac_toe/perfect"}
     assert "With these options trained:super_tic_tac_toe is trained:super_tic_tac_toe/perfect." in report.markdown()

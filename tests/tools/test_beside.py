@@ -25,7 +25,19 @@ def test_the_library_is_that_of_the_other_checkout(tmp_path, capfd):
     assert "the process of this checkout ended, with status 7" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["aec", "parallel", "single", "greedy", "vector", "view", "tournament", "start"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aec",
+        "parallel",
+        "single",
+        "greedy",
+        "vector",
+        "view",
+        "tournament",
+        pytest.param("start", marks=pytest.mark.slow),
+    ],
+)
 def test_each_work_has_a_rate(name):
     assert beside.work(name, "tic_tac_dice")(0.01) > 0
 
