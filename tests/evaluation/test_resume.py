@@ -206,6 +206,14 @@ def test_a_folder_that_does_not_go_on(tmp_path, capsys):
         play(tmp_path / "x", resume=True)
 
 
+def test_another_game_than_that_of_the_folder_is_named(tmp_path, capsys):
+    words = ["--option", "rounds=single", "--agents", "random", "greedy", "--games", "2", "--out", str(tmp_path / "x")]
+    assert cli.main(["tournament", "dice", *words]) == 0
+    assert cli.main(["tournament", "dice", "--resume", "--out", str(tmp_path / "x")]) == 0
+    assert cli.main(["tournament", "super", "--resume", "--out", str(tmp_path / "x")]) == 2
+    assert "x is of tic_tac_dice, not of super_tic_tac_toe" in capsys.readouterr().err
+
+
 def test_what_a_folder_names_is_run_only_if_it_is_named(tmp_path, capsys, monkeypatch):
     """Code and games of somebody else's; and nothing in a folder becomes another word of the command line."""
     ran = tmp_path / "ran"

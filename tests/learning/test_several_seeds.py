@@ -94,6 +94,15 @@ def test_a_folder_of_one_run_takes_no_seeds_beside_it(tmp_path):
         ppo.train(replace(config, seeds=2, out=tmp_path / "y"))
 
 
+def test_settings_that_are_refused_leave_nothing_to_go_on_with(tmp_path):
+    def refuse(config):
+        raise ValueError("the game is too large")
+
+    with pytest.raises(ValueError, match="too large"):
+        train_seeds(small(tmp_path / "x"), refuse, "ppo")
+    assert not (tmp_path / "x").exists()
+
+
 def test_command_line(tmp_path, capsys):
     words = ["super_tic_tac_toe", "--out", str(tmp_path / "x"), "--steps", "128", "--seeds", "2", "--num-envs", "16"]
     words += ["--rollout", "8", "--hidden", "8", "--eval-games", "4", "--eval-agents", "random", "--batch", "64"]

@@ -10,7 +10,7 @@ import tyro
 
 from ttt_envs.cli.common import MeasuringAgents
 from ttt_envs.cli.shell import parse
-from ttt_envs.registry import GAMES
+from ttt_envs.registry import GAMES, full_id
 from ttt_envs.storage.outside import brief
 
 
@@ -79,4 +79,7 @@ class Tournament(MeasuringAgents):
         for name in names:
             if (value := settings.get(name)) is not None:
                 kept[name] = tuple(value) if isinstance(value, list) else value
-        return parse({"tournament": cls}, ["tournament", *arguments], "ttt", "", cls(**kept))
+        found: Tournament = parse({"tournament": cls}, ["tournament", *arguments], "ttt", "", cls(**kept))
+        if (other := full_id(found.game)) != game:
+            raise ValueError(f"{where} is of {brief(game)}, not of {other}")
+        return found

@@ -60,7 +60,12 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
         for seed in range(config.seed, config.seed + config.seeds):
             folder = config.out / f"seed-{seed}"
             resume = config.resume and (folder / checkpoint.RESUME).exists()
-            results.append(train(replace(config, seed=seed, seeds=1, out=folder, resume=resume)))
+            try:
+                results.append(train(replace(config, seed=seed, seeds=1, out=folder, resume=resume)))
+            except (TypeError, ValueError):
+                if not config.resume and not results and not (folder / checkpoint.RESUME).exists():
+                    (config.out / CONFIG).unlink()  # settings that were refused are nothing to go on with
+                raise
             if not results[-1].finished:
                 if not config.quiet:
                     print(f"Continue all seeds with:\n  {this.resume_command}")

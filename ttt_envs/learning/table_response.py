@@ -35,7 +35,7 @@ _CAME = [("pair", np.int32), ("next", np.int32), ("share", np.float32), ("paid",
 # the agent's own probabilities may be estimates.
 _ENOUGH = 8
 
-# The table is worked out anew when so many times as much is known.
+# The table is worked out anew when so many times as much is known, or before what is new would be forgotten.
 _MORE = 1.05
 
 # Sweeps that work it out to the end, each looking one decision further ahead.
@@ -128,7 +128,7 @@ class TableLearner:
             self._worth[numbers] = np.where(mine[new], own, -np.inf).max(axis=1)
         kept = known[parents]
         self._keep((rows[parents] * mine.shape[1] + actions)[kept], following[kept], shares[kept], paid[kept])
-        if self._kept > _MORE * self._solved:
+        if self._kept > min(_MORE * self._solved, self._solved + MEMORY / 2):
             self._solve(1, self._hope)
         values[known] = self.table.values[rows[known]]
         return np.take_along_axis(values, named, axis=1)
