@@ -35,7 +35,7 @@ def features_of(game: Game, blocks: Sequence[str]) -> np.ndarray:
 
 
 class ActionTable:
-    """The values of actions for each observation that was met, or for each of what some of its features say.
+    """The values of actions by observation, or by some features of it.
 
     Attributes:
         features: bool (observation size,), those that count.

@@ -82,7 +82,7 @@ class Dataset(RecordFilters):
                 progress=lambda name, share: work.update(names.index(name) + share, name),
             )
         for each in built:
-            print(f"{each.each.name}: {', '.join(f'{name} {number}' for name, number in each.rows.items())}")
+            print(f"{each.solved_set.name}: {', '.join(f'{name} {number}' for name, number in each.rows.items())}")
         print(f"the card is {self.out / 'README.md'}")
 
     def _parquet(self, progress: Callable[[int], None]) -> str:

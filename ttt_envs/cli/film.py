@@ -9,7 +9,7 @@ import tyro
 from ttt_envs.cli.common import GameArguments, RecordFilters, seated
 
 if TYPE_CHECKING:
-    from ttt_envs.evaluation.records.replaying import Replayed
+    from ttt_envs.evaluation.records.replaying import ReplayedGame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Film(GameArguments):
             write_whole(self.out, strip(*given, agents=agents, columns=self.columns))
         print(f"{len(played.actions)} plies of {' – '.join(agents)} are drawn in {self.out}")
 
-    def _replayed(self) -> "Replayed":
+    def _replayed(self) -> "ReplayedGame":
         from ttt_envs.evaluation.records.replaying import replay
 
         if self.game or self.agents or self.option:
@@ -82,7 +82,7 @@ class Film(GameArguments):
         (played,) = replay([RecordFilters().the_one(self.record, self.number)])
         return played
 
-    def _played(self) -> "Replayed":
+    def _played(self) -> "ReplayedGame":
         from ttt_envs.evaluation.arena.play import game_seeds, play_games
         from ttt_envs.evaluation.records import of_games
         from ttt_envs.evaluation.records.replaying import replay

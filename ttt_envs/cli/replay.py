@@ -10,7 +10,7 @@ from ttt_envs.cli.common import Printing, RecordFilters
 
 if TYPE_CHECKING:
     from ttt_envs.evaluation.records import GameRecord
-    from ttt_envs.evaluation.records.replaying import Replayed
+    from ttt_envs.evaluation.records.replaying import ReplayedGame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ def summary(record: "GameRecord") -> str:
     return f"{record.number}: {' – '.join(record.agents)}, {len(record.actions)} plies, {result}{failed}"
 
 
-def show(played: "Replayed", *, wait: bool = False) -> None:
+def show(played: "ReplayedGame", *, wait: bool = False) -> None:
     """Print a game, position by position; `wait` for Enter before each move, until the input ends."""
     from ttt_envs.cli.play import result_of
     from ttt_envs.drawing.film import frames_of, move_text

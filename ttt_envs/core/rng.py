@@ -286,7 +286,7 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
     Args:
         key: uint64 (2,), the key of the run, by `new_key`.
         games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
-        episodes: uint64 (k,), numbers of episodes of each of these games.
+        episodes: uint64 (k,), the numbers of these games' episodes.
 
     Raises:
         TypeError, ValueError: other dtypes or shapes.

@@ -1,7 +1,7 @@
 """Measures of how good agents are: a tournament, the place on a ladder, regret to best play, mistakes in solved
 positions, exploitability; and equilibria.
 
-Each of them returns a report. `alpha_rank` and `nash_average` rate agents by a crosstable with circles in it.
+All of them return reports. `alpha_rank` and `nash_average` rate agents by a crosstable with circles in it.
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games

@@ -105,7 +105,7 @@ class Settings:
     eval_agents: Agents = ("random", "greedy")
     """Agents that the score is measured against."""
     eval_games: Annotated[int, Within(2, 10**7)] = 200
-    """Games played against each of them for a score, shared out over the seats."""
+    """Games played against each of --eval-agents for a score, shared out over the seats."""
     regret_games: Annotated[int | None, Within(0, 10**7)] = None
     """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle. By default
     100 where the oracle knows most of the positions of random play, else none."""

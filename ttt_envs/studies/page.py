@@ -49,7 +49,7 @@ class Row:
 
 
 def curves_of(plan: Plan, out: Path) -> Curves:
-    """The curves of the runs that are finished, of methods that have one of each of their tasks."""
+    """The curves of finished runs, of methods that have one in every task of theirs."""
     planned = {label: {run.task.name for run in plan.runs if run.label == label} for label in plan.labels}
     found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
     for run, folder in grid.folders(plan, out):

@@ -28,7 +28,7 @@ from ttt_envs.web.catalog import fields_of, game_of, lessons_of, levels_of, pict
 from ttt_envs.web.guard import ASKER, AT_ONCE, PER_SECOND, Guard, Rates
 from ttt_envs.web.hall import MOST_PLIES, Hall, ServedGame
 from ttt_envs.web.presence import Presence
-from ttt_envs.web.recorded import Opened, Records, frame
+from ttt_envs.web.recorded import OpenedGame, Records, frame
 from ttt_envs.web.refusals import Refused, body_of, digits, query, text, texts, whole
 from ttt_envs.web.store import Seat
 
@@ -381,7 +381,7 @@ class App:
             }
         )
 
-    async def _opened(self, request: Request) -> Opened:
+    async def _opened(self, request: Request) -> OpenedGame:
         name, k = request.query_params.get("file", ""), query(request, "game", 10**8) or 0
         return await self.hall.workers.run(self.records.open, name, k)
 

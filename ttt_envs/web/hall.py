@@ -25,7 +25,7 @@ from ttt_envs.core.state import SPECTATOR
 from ttt_envs.core.version import __version__
 from ttt_envs.drawing.film import film
 from ttt_envs.evaluation import records
-from ttt_envs.evaluation.records.replaying import Replayed
+from ttt_envs.evaluation.records.replaying import ReplayedGame
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review
 from ttt_envs.web import errands
 from ttt_envs.web.catalog import Agents, game_of
@@ -426,7 +426,7 @@ class Hall:
                 served._review = found
             return found
 
-    async def review_recorded(self, played: Replayed) -> list[Judgement]:
+    async def review_recorded(self, played: ReplayedGame) -> list[Judgement]:
         """Judgements of what all decisions of a recorded game have lost."""
         game, seed, players = played.game, played.record.seed, range(played.game.num_players)
         actions = played.actions.tolist()

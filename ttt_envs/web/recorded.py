@@ -13,7 +13,7 @@ from typing import Any
 
 from ttt_envs.drawing.film import Frame, frames_of, move_text
 from ttt_envs.evaluation.records import GameRecord, read
-from ttt_envs.evaluation.records.replaying import Replayed, replay
+from ttt_envs.evaluation.records.replaying import ReplayedGame, replay
 from ttt_envs.evaluation.thoughts import Judgement
 from ttt_envs.registry import GAMES, load
 from ttt_envs.storage.files import existing
@@ -22,7 +22,7 @@ from ttt_envs.web.catalog import title_of
 from ttt_envs.web.refusals import Refused
 from ttt_envs.web.shown import result, still
 
-#: Files that are listed, games that are counted of each, and games of one file in one answer.
+#: Files that are listed, games that are counted in a file, and games of one file in one answer.
 MOST_FILES, COUNTED, PAGE = 500, 1000, 100
 
 # Replayed games that are kept.
@@ -30,7 +30,7 @@ _KEPT = 16
 
 
 @dataclass(eq=False)
-class Opened:
+class OpenedGame:
     """A recorded game, replayed.
 
     Attributes:
@@ -40,7 +40,7 @@ class Opened:
         reviewing: held while that is worked out.
     """
 
-    played: Replayed
+    played: ReplayedGame
     frames: list[Frame]
     review: list[Judgement] | None = None
     reviewing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -56,7 +56,7 @@ class Records:
             raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
         self._lock = Lock()
         self._told: dict[Path, tuple[float, dict[str, Any]]] = {}
-        self._opened: OrderedDict[tuple[Path, float, int], Opened] = OrderedDict()
+        self._opened: OrderedDict[tuple[Path, float, int], OpenedGame] = OrderedDict()
 
     def files(self) -> list[Path]:
         """The files of the folder and the folders in it, in order.
@@ -113,7 +113,7 @@ class Records:
             "games": [_summary(first + k, record) for k, record in enumerate(found[:PAGE])],
         }
 
-    def open(self, name: str, k: int) -> Opened:
+    def open(self, name: str, k: int) -> OpenedGame:
         """Game `k` of a file, counted from 0, replayed and checked; raises Refused."""
         path = self._path(name)
         key = path, path.stat().st_mtime, k
@@ -127,7 +127,7 @@ class Records:
                     (played,) = replay([record])
             except (OSError, ValueError) as error:
                 raise Refused(400, self._without_folder(error)) from None
-            opened = Opened(played, frames_of(played.game, played.states, played.actions))
+            opened = OpenedGame(played, frames_of(played.game, played.states, played.actions))
             with self._lock:
                 self._opened[key] = opened
                 while len(self._opened) > _KEPT:
@@ -162,7 +162,7 @@ def _title(game: str) -> str:
     return load(game).title if game in GAMES else game
 
 
-def frame(opened: Opened, k: int) -> dict[str, Any]:
+def frame(opened: OpenedGame, k: int) -> dict[str, Any]:
     """Picture `k` of a recorded game, all cards open, and what led to it; raises Refused if there is none."""
     played, frames = opened.played, opened.frames
     if k >= len(frames):

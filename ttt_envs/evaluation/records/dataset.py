@@ -26,7 +26,7 @@ from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.records.decisions import Decisions, decisions_of, in_groups, oracle_for
 from ttt_envs.evaluation.records.record import GameRecord
-from ttt_envs.evaluation.records.replaying import Replayed, replay
+from ttt_envs.evaluation.records.replaying import ReplayedGame, replay
 from ttt_envs.registry import gymnasium_id, load
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.files import write_whole, writing_whole
@@ -93,7 +93,7 @@ class Summary:
     agents: Counter[str] = field(default_factory=Counter)
     libraries: set[str] = field(default_factory=set)
 
-    def add(self, games: list[Replayed], decisions: Decisions) -> None:
+    def add(self, games: list[ReplayedGame], decisions: Decisions) -> None:
         """Count some more games."""
         self.game = games[0].game
         self.games += len(games)
@@ -197,7 +197,7 @@ def table_of(
     return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=told))
 
 
-def _table(games: list[Replayed], decisions: Decisions, first: int) -> "pa.Table":
+def _table(games: list[ReplayedGame], decisions: Decisions, first: int) -> "pa.Table":
     """The rows of some games, of which the first one has that number."""
     import pyarrow as pa
 
@@ -370,7 +370,7 @@ def _environment_of(game: Game) -> "EnvSpec | None":
     return spec
 
 
-def _episodes(games: list[Replayed], first: int) -> list[Any]:
+def _episodes(games: list[ReplayedGame], first: int) -> list[Any]:
     """An EpisodeBuffer for each player and game with a decision."""
     from minari.data_collector import EpisodeBuffer
 

@@ -13,7 +13,7 @@ from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds
 from ttt_envs.evaluation.judging import judge, oracle_of
-from ttt_envs.evaluation.records.replaying import Replayed
+from ttt_envs.evaluation.records.replaying import ReplayedGame
 from ttt_envs.evaluation.thoughts import weigh_all
 
 
@@ -54,7 +54,7 @@ class Decisions:
         return len(self.action)
 
 
-def decisions_of(games: Sequence[Replayed], oracle: Oracle | None = None, simulations: int = 0) -> Decisions:
+def decisions_of(games: Sequence[ReplayedGame], oracle: Oracle | None = None, simulations: int = 0) -> Decisions:
     """The decisions of replayed games, at least one and all of one Game.
 
     Args:
@@ -112,12 +112,12 @@ def oracle_for(game: Game) -> Oracle | None:
         return None
 
 
-def in_groups(games: Iterable[Replayed], plies: int) -> Iterator[list[Replayed]]:
+def in_groups(games: Iterable[ReplayedGame], plies: int) -> Iterator[list[ReplayedGame]]:
     """Games in groups of about so many plies, which are not more than fit into memory.
 
     Raises ValueError, naming the line, where a record is of another game than the first, or of other options.
     """
-    waiting: list[Replayed] = []
+    waiting: list[ReplayedGame] = []
     first: Game | None = None
     room = plies
     for each in games:

@@ -28,7 +28,7 @@ _POSITIONS = 20_000
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedGame:
     """A game that was replayed.
 
     Attributes:
@@ -54,7 +54,7 @@ def game_of(record: GameRecord) -> Game:
 
 def replay(
     records: Iterable[GameRecord], *, game: Game | None = None, chunk: int | None = None, unfinished: bool = False
-) -> Iterator[Replayed]:
+) -> Iterator[ReplayedGame]:
     """Replay games from their seeds, in the order given, to the positions that they had when they were played.
 
     Args:
@@ -83,7 +83,7 @@ def replay(
         yield from _replayed(game or game_of(waiting[0]), waiting, unfinished)
 
 
-def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> Iterator[Replayed]:
+def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> Iterator[ReplayedGame]:
     """Replay records of one game side by side."""
     n, players = len(records), game.num_players
     codes = [_codes(game, record) for record in records]
@@ -132,7 +132,7 @@ def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> It
                 f"was changed, or ttt-envs {record.library} had other rules than this version, {__version__}"
             )
         a, b = start[i], start[i + 1]
-        yield Replayed(record, game, positions[a:b], played[a : b - 1])
+        yield ReplayedGame(record, game, positions[a:b], played[a : b - 1])
 
 
 def _codes(game: Game, record: GameRecord) -> np.ndarray:

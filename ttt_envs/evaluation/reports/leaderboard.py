@@ -121,13 +121,13 @@ def _exploitability(saved: dict[str, Any]) -> Iterator[Entry]:
         yield Entry(_text(each["agent"]), value, *_ends(each, "", value), cells, "≈ " if each["samples"] else "")
 
 
-def _ends(each: dict[str, Any], name: str, value: float) -> tuple[float, float]:
+def _ends(measured: dict[str, Any], name: str, value: float) -> tuple[float, float]:
     """The interval of a measurement; in files of earlier versions it stands as a half width."""
     start = f"{name}_" if name else ""
-    if f"{start}half_width" in each:
-        half = _number(each[f"{start}half_width"])
+    if f"{start}half_width" in measured:
+        half = _number(measured[f"{start}half_width"])
         return value - half, value + half
-    low, high = each[f"{start}interval"]
+    low, high = measured[f"{start}interval"]
     return _number(low), _number(high)
 
 

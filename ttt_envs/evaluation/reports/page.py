@@ -20,7 +20,7 @@ from typing import ClassVar, Protocol
 from ttt_envs.drawing.film import frames_of, move_text
 from ttt_envs.drawing.parts import Parts
 from ttt_envs.evaluation.records import GameRecord
-from ttt_envs.evaluation.records.replaying import Replayed, replay
+from ttt_envs.evaluation.records.replaying import ReplayedGame, replay
 from ttt_envs.evaluation.reports.report import Report, Table
 from ttt_envs.storage.files import write_whole
 
@@ -139,7 +139,7 @@ def _cell(text: str, heat: bool) -> str:
     return f"<td{colour}>{escape(value)}{small}</td>"
 
 
-def sample_games(games: Sequence[Replayed]) -> str:
+def sample_games(games: Sequence[ReplayedGame]) -> str:
     """Games to step through. What their pictures have in common is in the page once."""
     parts, data, shown = Parts(), [], []
     for k, each in enumerate(games):

@@ -173,30 +173,30 @@ def sample_file(name: str) -> str:
 # --- positions and their best play ---
 
 
-def solve(each: SolvedSet, rows: int = 0, progress: Callable[[float], None] = lambda share: None) -> Solved:
+def solve(solved_set: SolvedSet, rows: int = 0, progress: Callable[[float], None] = lambda share: None) -> Solved:
     """The positions of a set with their best play.
 
     Args:
-        each: the set.
+        solved_set: the set.
         rows: how many are drawn; 0 for the set's own number. Information sets are taken evenly.
         progress: callback for the share that is done.
     """
-    game = each.load()
-    number = min(rows or each.rows, each.rows)
-    solved = {"oracle": _by_oracle, "search": _by_search, "equilibrium": _by_equilibrium}[each.values](
-        each, game, number, progress
+    game = solved_set.load()
+    number = min(rows or solved_set.rows, solved_set.rows)
+    solved = {"oracle": _by_oracle, "search": _by_search, "equilibrium": _by_equilibrium}[solved_set.values](
+        solved_set, game, number, progress
     )
     seen = game.observations(solved.states, solved.players)
     # Of a hidden history an observation tells a part: there all information sets count.
-    if each.values != "equilibrium":
+    if solved_set.values != "equilibrium":
         first = np.sort(np.unique(np.column_stack([seen, solved.players]), axis=0, return_index=True)[1])
         solved = _rows(solved, first)
     progress(1.0)
     return solved
 
 
-def _by_oracle(each: SolvedSet, game: Game, number: int, progress: Callable[[float], None]) -> Solved:
-    drawn = draw_positions(game, number, least=0.0, seed=each.seed)
+def _by_oracle(solved_set: SolvedSet, game: Game, number: int, progress: Callable[[float], None]) -> Solved:
+    drawn = draw_positions(game, number, least=0.0, seed=solved_set.seed)
     progress(0.5)
     top = np.nanmax(drawn.values, axis=1)
     best = drawn.values >= top[:, None] - _EQUAL
@@ -213,12 +213,12 @@ def _by_oracle(each: SolvedSet, game: Game, number: int, progress: Callable[[flo
     )
 
 
-def _by_search(each: SolvedSet, game: Game, number: int, progress: Callable[[float], None]) -> Solved:
-    drawn = sample_positions(game, number, each.seed, each.by)
-    view = View(game, drawn.states, drawn.players, game_seeds(each.seed, number))
+def _by_search(solved_set: SolvedSet, game: Game, number: int, progress: Callable[[float], None]) -> Solved:
+    drawn = sample_positions(game, number, solved_set.seed, solved_set.by)
+    view = View(game, drawn.states, drawn.players, game_seeds(solved_set.seed, number))
     values, policy = np.full((number, game.num_actions), np.nan), np.zeros((number, game.num_actions))
     estimated, value = np.zeros(values.shape, np.bool_), np.full(number, np.nan)
-    for k, weighed in enumerate(weigh_all(view, each.simulations)):
+    for k, weighed in enumerate(weigh_all(view, solved_set.simulations)):
         values[k], estimated[k], policy[k] = weighed.values, weighed.estimated, weighed.policy
         value[k] = np.nan if weighed.value is None else weighed.value
         progress(k / number)
@@ -226,7 +226,7 @@ def _by_search(each: SolvedSet, game: Game, number: int, progress: Callable[[flo
     return _rows(Solved(drawn.states, drawn.players, drawn.lengths, values, estimated, policy, value, False), kept)
 
 
-def _by_equilibrium(each: SolvedSet, game: Game, number: int, progress: Callable[[float], None]) -> Solved:
+def _by_equilibrium(solved_set: SolvedSet, game: Game, number: int, progress: Callable[[float], None]) -> Solved:
     from ttt_envs.solvers import cfr, sequence, tree
 
     walked = tree.walk(game)
@@ -268,7 +268,7 @@ def _by_equilibrium(each: SolvedSet, game: Game, number: int, progress: Callable
     )
     if number >= len(joined):
         return joined
-    return _rows(joined, np.sort(np.random.default_rng(each.seed).permutation(len(joined))[:number]))
+    return _rows(joined, np.sort(np.random.default_rng(solved_set.seed).permutation(len(joined))[:number]))
 
 
 def _rows(solved: Solved, rows: np.ndarray) -> Solved:
@@ -313,13 +313,13 @@ class Built:
     """One set that was written.
 
     Attributes:
-        each: the set.
+        solved_set: the set.
         rows: split -> number of positions.
         estimated: share of the known values of actions that are estimates.
         remaining, exploitability: as of `Solved`.
     """
 
-    each: SolvedSet
+    solved_set: SolvedSet
     rows: dict[str, int] = field(default_factory=dict)
     estimated: float = 0.0
     remaining: bool = False
@@ -355,12 +355,12 @@ def build(
     built = []
     with new_folder(out) as folder, ExitStack() as undo:
         assert folder is not None
-        for each in chosen:
-            place = folder / each.name
+        for solved_set in chosen:
+            place = folder / solved_set.name
             undo.callback(_remove, place)
-            solved = solve(each, rows, lambda share, name=each.name: progress(name, 0.9 * share))  # type: ignore[misc]
-            built.append(_write(each, solved, place))
-            progress(each.name, 1.0)
+            solved = solve(solved_set, rows, lambda share, name=solved_set.name: progress(name, 0.9 * share))  # type: ignore[misc]
+            built.append(_write(solved_set, solved, place))
+            progress(solved_set.name, 1.0)
         write_whole(folder / "README.md", card(built))
         undo.pop_all()
     return built
@@ -373,18 +373,18 @@ def _remove(place: Path) -> None:
         place.rmdir()
 
 
-def _write(each: SolvedSet, solved: Solved, place: Path) -> Built:
-    game = each.load()
+def _write(solved_set: SolvedSet, solved: Solved, place: Path) -> Built:
+    game = solved_set.load()
     observations = game.observations(solved.states, solved.players)
-    split = splits_of(game, observations, asked_of(each.game))
+    split = splits_of(game, observations, asked_of(solved_set.game))
     known = ~np.isnan(solved.values)
     share = float(solved.estimated.sum() / max(known.sum(), 1))
-    built = Built(each, {}, share, solved.remaining, solved.exploitability)
+    built = Built(solved_set, {}, share, solved.remaining, solved.exploitability)
     for name in SPLITS:
         rows = np.flatnonzero(split == name)
         with writing_tables(place / f"{name}.parquet") as write:
             for some in _parts(rows):
-                write(_table(each, game, _rows(solved, some), observations[some]))
+                write(_table(solved_set, game, _rows(solved, some), observations[some]))
         built.rows[name] = len(rows)
     return built
 
@@ -395,7 +395,7 @@ def _parts(rows: np.ndarray) -> Iterator[np.ndarray]:
         yield rows[first : first + _ROWS]
 
 
-def _table(each: SolvedSet, game: Game, solved: Solved, observations: np.ndarray) -> "pa.Table":
+def _table(solved_set: SolvedSet, game: Game, solved: Solved, observations: np.ndarray) -> "pa.Table":
     import pyarrow as pa
 
     view = View(game, solved.states, solved.players, np.zeros(len(solved), np.uint64))
@@ -412,16 +412,16 @@ def _table(each: SolvedSet, game: Game, solved: Solved, observations: np.ndarray
         "best_action": pa.array(solved.policy.argmax(axis=1) if len(solved) else [], pa.int32()),
         "value": pa.array(np.round(solved.value, _DIGITS).astype(np.float32) + 0, pa.float32()),
     }
-    facts = {"ttt-envs solved": str(VERSION), "set": each.name, "set version": str(each.version)}
+    facts = {"ttt-envs solved": str(VERSION), "set": solved_set.name, "set version": str(solved_set.version)}
     names = json.dumps(list(game.action_names), ensure_ascii=False)
     return table_of(
-        game, columns, COLUMNS, {**facts, "licence": each.licence, "rules": game.rules_text, "actions": names}
+        game, columns, COLUMNS, {**facts, "licence": solved_set.licence, "rules": game.rules_text, "actions": names}
     )
 
 
 def card(built: Sequence[Built]) -> str:
     """The card of a folder of sets, as Hugging Face reads it: YAML, then Markdown."""
-    licences = list(dict.fromkeys(each.each.licence for each in built))
+    licences = list(dict.fromkeys(each.solved_set.licence for each in built))
     total = sum(sum(each.rows.values()) for each in built)
     sizes = [("n<1K", 1000), ("1K<n<10K", 10**4), ("10K<n<100K", 10**5), ("100K<n<1M", 10**6)]
     size = next((name for name, limit in sizes if total < limit), "1M<n<10M")
@@ -429,10 +429,10 @@ def card(built: Sequence[Built]) -> str:
     front += ["task_categories:", "- reinforcement-learning", "tags:", *(f"- {tag}" for tag in _TAGS)]
     front += ["size_categories:", f"- {size}", "configs:"]
     for each in built:
-        front += [f"- config_name: {each.each.name}", "  data_files:"]
+        front += [f"- config_name: {each.solved_set.name}", "  data_files:"]
         for name in SPLITS:
-            front += [f"  - split: {name}", f"    path: {each.each.name}/{name}.parquet"]
-    command = f"ttt dataset --sets {' '.join(each.each.name for each in built)} --out FOLDER"
+            front += [f"  - split: {name}", f"    path: {each.solved_set.name}/{name}.parquet"]
+    command = f"ttt dataset --sets {' '.join(each.solved_set.name for each in built)} --out FOLDER"
     lines = [
         *front,
         "---",
@@ -465,21 +465,21 @@ _SOURCES = {
 def _section(built: Built) -> list[str]:
     from ttt_envs import agents
 
-    each, game = built.each, built.each.load()
+    solved_set, game = built.solved_set, built.solved_set.load()
     options = ", ".join(f"`{name}={as_text(value)}`" for name, value in game.options.items())
-    search = f"{agents.search_for(game)}:simulations={each.simulations}"
-    source = _SOURCES[each.values].format(search=search, exploitability=built.exploitability or 0.0)
+    search = f"{agents.search_for(game)}:simulations={solved_set.simulations}"
+    source = _SOURCES[solved_set.values].format(search=search, exploitability=built.exploitability or 0.0)
     lengths = "plies to the end under best play" if built.remaining else "plies played"
     rows = ", ".join(f"{name} {number}" for name, number in built.rows.items())
-    drawn = "" if each.values != "search" else f" From games of {', '.join(f'`{name}`' for name in each.by)}."
+    drawn = f" From games of {', '.join(f'`{name}`' for name in solved_set.by)}." * (solved_set.values == "search")
     return [
-        f"## {each.name}: {each.title}",
+        f"## {solved_set.name}: {solved_set.title}",
         "",
-        f"Game `{each.game}`, version {game.version}; set version {each.version}. Options: {options}. Licence: "
-        f"{each.licence}.",
+        f"Game `{solved_set.game}`, version {game.version}; set version {solved_set.version}. Options: {options}. "
+        f"Licence: {solved_set.licence}.",
         "",
         f"{rows}. `length` is {lengths}.{drawn} {source}"
-        + f" {100 * built.estimated:.1f} % of the values are estimates." * (each.values == "search"),
+        + f" {100 * built.estimated:.1f} % of the values are estimates." * (solved_set.values == "search"),
         "",
         *features_of(game, "###"),
     ]

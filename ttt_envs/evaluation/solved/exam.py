@@ -7,9 +7,9 @@
 
 The same on the command line: `ttt llm-eval --agents "llm:model=qwen3:8b,url=..." --sets dice-round --games 10`.
 
-Each agent is asked the questions of each set (`ttt_envs.evaluation.solved.questions`), and plays games of it against
+Every agent is asked the questions of the sets (`ttt_envs.evaluation.solved.questions`), and plays games of it against
 `OPPONENTS`, from all seats with the same seeds. `random`, `greedy` and the agent that is shipped for the game are rows
-of each table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
+of every table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
 tells who won: a few hundred questions say more than as many games.
 
 Questions that an agent does not answer with a legal action are failures, and count as the worst answer.
@@ -237,16 +237,16 @@ def llm_eval(
     return exam
 
 
-def _lines(each: QuestionSet, loaded: Sequence[Agent]) -> list[tuple[str, Any]]:
+def _lines(asked: QuestionSet, loaded: Sequence[Agent]) -> list[tuple[str, Any]]:
     """The agents that are asked: names of rows, and agents or texts."""
-    usual = [("random", "random"), ("greedy", "greedy"), ("trained", f"trained:{each.game}")]
+    usual = [("random", "random"), ("greedy", "greedy"), ("trained", f"trained:{asked.game}")]
     names = [agent.name for agent in loaded]
     return [*(pair for pair in usual if pair[0] not in names), *zip(names, loaded, strict=True)]
 
 
-def _some(each: QuestionSet, number: int, seed: int) -> Positions:
+def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
     """All positions of a set, or so many of them."""
-    drawn = each.draw()
+    drawn = asked.draw()
     if not 0 < number < len(drawn):
         return drawn
     rows = np.sort(np.random.default_rng(seed).permutation(len(drawn))[:number])
@@ -254,10 +254,10 @@ def _some(each: QuestionSet, number: int, seed: int) -> Positions:
     return Positions(*kept, drawn.remaining, None if drawn.policy is None else drawn.policy[rows])
 
 
-def _row(each: QuestionSet, agent: Agent, drawn: Positions, games: int, seed: int) -> Row:
-    game, before = each.load(), dict(agent.counts())
+def _row(asked: QuestionSet, agent: Agent, drawn: Positions, games: int, seed: int) -> Row:
+    game, before = asked.load(), dict(agent.counts())
     started = perf_counter()
-    answers = measure(game, agent, drawn, least=each.least, seed=seed, strict=False)
+    answers = measure(game, agent, drawn, least=asked.least, seed=seed, strict=False)
     seconds = (perf_counter() - started) / len(drawn)
     scores, failures = {}, 0
     for opponent in OPPONENTS if games else ():
@@ -283,7 +283,7 @@ def _games(game: Game, agent: Agent, other: Agent, games: int, seed: int) -> tup
 # --- the report ---
 
 
-def _tables(each: QuestionSet, rows: Mapping[str, Row]) -> list[Table]:
+def _tables(asked: QuestionSet, rows: Mapping[str, Row]) -> list[Table]:
     against = next(iter(rows.values())).scores
     names = list(dict.fromkeys(name for row in rows.values() for name, count in row.used.items() if count))
     shown, used = [], []
@@ -296,20 +296,20 @@ def _tables(each: QuestionSet, rows: Mapping[str, Row]) -> list[Table]:
         used.append([agent, f"{1000 * row.seconds:,.1f}", str(m.failures), str(row.failures), *counts])
     number = next(iter(rows.values())).questions.positions
     note = (
-        f"{number} questions of {each.name}, version {each.version}. Results kept: the share of answers that lose no "
-        f"more than {each.least:g} against the best action, with its 95 % interval; mean loss: of all answers, in "
+        f"{number} questions of {asked.name}, version {asked.version}. Results kept: the share of answers that lose no "
+        f"more than {asked.least:g} against the best action, with its 95 % interval; mean loss: of all answers, in "
         "units of reward."
     )
     games = " Then the score in games against these opponents, a draw being half a win." * bool(against)
     return [
         Table(
-            each.title,
+            asked.title,
             ["agent", "results kept", "mean loss", *(f"against {name}" for name in against)],
             shown,
             note + games,
         ),
         Table(
-            f"{each.name}: what it took",
+            f"{asked.name}: what it took",
             ["agent", "ms", "no answer", "games", *names],
             used,
             "Wall-clock time a question; questions without a legal action, and games lost by one; what questions and "

@@ -2,7 +2,7 @@
 
 One number an agent says who beats whom only if the crosstable is transitive. Three answers where it may not be:
 
-- `cycles`: agents each of which scores more than one half against the next, beyond chance.
+- `cycles`: agents that each score more than one half against the next, beyond chance.
 - `nash_average`: the agents' shares in the maximum entropy Nash equilibrium of the game of choosing an agent, played
   for log-odds of winning, and what each agent gets against it (D. Balduzzi, K. Tuyls, J. Perolat and T. Graepel,
   "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent share its share, and change nobody's value.
@@ -35,7 +35,7 @@ class Circles:
     """Measures of how transitive a crosstable of k agents is.
 
     Attributes:
-        cycles: numbers of agents each of which beats the next, beyond chance; see `cycles`.
+        cycles: numbers of agents that each beat the next, beyond chance; see `cycles`.
         nash_share, nash_average: float64 (k,), see the function `nash_average`; averages in Elo. nan unless all played
             each other.
         alpha_rank: float64 (k,), see the function `alpha_rank`; or nan.

@@ -302,7 +302,7 @@ def _failure(saved: Mapping[str, Any], numbers: range, game: Game) -> Failure:
 
 
 def _actions(tensors: Mapping[str, np.ndarray], jobs: Sequence[Job], game: Game) -> list[dict[int, np.ndarray]]:
-    """The actions by game, for each of the jobs, as `_kept` wrote them; ValueError if they do not fit."""
+    """The actions by game, job by job, as `_kept` wrote them; ValueError if they do not fit."""
     kept, rows, players = tensors["kept"], tensors["actions"], game.num_players
     if kept.ndim != 2 or kept.shape[1] != 3 or not np.issubdtype(kept.dtype, np.integer):
         raise ValueError("its actions do not say which games they belong to")

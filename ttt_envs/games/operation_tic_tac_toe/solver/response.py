@@ -80,7 +80,7 @@ class PositionBlock(NamedTuple):
         free: float64 (n, 28), its worth if it is not predicted.
         blocked: float64 (n, 28), its worth if it is; not filled where it waits.
         abilities: structured (k,), where the other player has to use an ability.
-        source: int64 (k, 2), of which state and placement each of them comes.
+        source: int64 (k, 2), the state and the placement that each comes from.
     """
 
     placements: np.ndarray
