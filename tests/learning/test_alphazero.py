@@ -22,20 +22,6 @@ THREE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"game": "operation_tic_tac_toe"}, "without simultaneous choices"),
-        ({"game": "tic_tac_match"}, "without hidden information"),
-        ({"buffer": 511}, "buffer must be at least num_envs . horizon, 512"),
-        ({"simulations_final": 0}, "simulations_final must be"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, words, tmp_path):
-    with pytest.raises(ValueError, match=words):
-        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
-
-
 def test_logits_of_illegal_actions_do_not_count():
     logits = torch.tensor([[0.0, 3.0, 0.0], [1.0, 0.0, 0.0]], requires_grad=True)
     target = torch.tensor([[0.25, -1.0, 0.75], [-1.0, 1.0, -1.0]])

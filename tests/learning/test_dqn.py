@@ -15,21 +15,6 @@ GAME = "super_tic_tac_toe"
 TINY = LEARNERS["dqn"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"buffer": 63}, r"buffer must be at least num_envs \* \(n_step \+ 1\), 64, not 63"),
-        ({"opponents": ("ismcts",), "game": "operation_tic_tac_toe"}, "simultaneous"),
-        ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
-        ({"seeds": 2}, "a run has one seed"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, words, tmp_path):
-    with pytest.raises(ValueError, match=words):
-        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
-    assert not (tmp_path / "x").exists()
-
-
 def test_what_came_of_a_decision():
     """Three rounds of two games; the second game ends in the second round."""
     game = ttt_envs.load(GAME)

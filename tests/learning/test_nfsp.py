@@ -82,15 +82,3 @@ def test_it_comes_near_an_equilibrium(tmp_path):
     found = train(Config(**{**TINY, **more}, out=tmp_path / "x")).rows["exploitability"]
     assert found[0].policy > 0.2
     assert found[-1].policy < 0.12
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"buffer": 100}, "buffer must be at least"),
-        ({"anticipation": 1.5}, "anticipation must be"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(changes, words, tmp_path):
-    with pytest.raises(ValueError, match=words):
-        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))

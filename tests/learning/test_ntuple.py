@@ -75,16 +75,3 @@ def test_it_begins_with_the_prior_of_the_patterns(tmp_path, monkeypatch):
         train(Config(**unlearned, prior=wanted, out=tmp_path / str(wanted)))
         found = load_values(tmp_path / str(wanted)).weights
         assert np.array_equal(found, prior if wanted else np.zeros_like(prior))
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"game": "tic_tac_dice"}, "needs a game that has patterns"),
-        ({"prior": True}, "suggest no weights to begin with"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, words, tmp_path):
-    with pytest.raises(ValueError, match=words):
-        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
-    assert not (tmp_path / "x" / "config.json").exists()

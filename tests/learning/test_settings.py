@@ -2,6 +2,7 @@
 
 from dataclasses import fields, replace
 from importlib import import_module
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -39,3 +40,35 @@ def test_a_setting_that_may_be_left_out_has_bounds_where_it_is_given() -> None:
     kind(game="tic_tac_dice", entropy_final=None).check()
     with pytest.raises(ValueError, match="entropy_final must be a number from 0 to 1,000,000, not -1"):
         kind(game="tic_tac_dice", entropy_final=-1).check()
+
+
+THREE = {"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "words"),
+    [
+        ("alphazero", {"game": "operation_tic_tac_toe"}, "without simultaneous choices"),
+        ("alphazero", {"game": "tic_tac_match"}, "without hidden information"),
+        ("alphazero", {"num_envs": 8, "buffer": 511}, "buffer must be at least num_envs . horizon, 512"),
+        ("alphazero", {"simulations_final": 0}, "simulations_final must be"),
+        ("dqn", {"num_envs": 16, "buffer": 63}, r"buffer must be at least num_envs \* \(n_step \+ 1\), 64, not 63"),
+        ("dqn", {"seeds": 2}, "a run has one seed"),
+        ("nfsp", {"game": "tic_tac_match", "buffer": 100}, "buffer must be at least"),
+        ("nfsp", {"game": "tic_tac_match", "anticipation": 1.5}, "anticipation must be"),
+        ("ntuple", {"game": "tic_tac_dice"}, "needs a game that has patterns"),
+        ("ntuple", {"prior": True}, "suggest no weights to begin with"),
+        ("tabular", {"game": "operation_tic_tac_toe"}, "one player moves at a time"),
+        ("tabular", THREE, "two sides"),
+        ("tabular", {"game": "tic_tac_dice", "blocks": ("own marks",)}, "did you mean 'own markers'"),
+        ("value_learning", THREE, "a game of two sides"),
+        ("value_learning", {"precision": "low"}, "precision=.low. must be"),
+        ("value_learning", {"optimizer": "sgd"}, "optimizer=.sgd. must be"),
+        ("value_learning", {"buffer": 3}, "buffer must be at least num_envs"),
+    ],
+)
+def test_what_a_method_cannot_do_is_refused(method: str, changes: dict, words: str, tmp_path: Path) -> None:
+    module = import_module(METHODS[method])
+    with pytest.raises(ValueError, match=words):
+        module.train(module.Config(**{"game": "super_tic_tac_toe", "quiet": True, **changes}, out=tmp_path / "x"))
+    assert not (tmp_path / "x" / "config.json").exists()

@@ -98,20 +98,6 @@ def test_games_that_are_too_large_are_refused(tmp_path):
         train(Config(**{**TINY, "limit": 17_000, "steps": 10**6, "eval_every": 10**6}, out=tmp_path / "y"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"game": "operation_tic_tac_toe", "options": {}}, "one player moves at a time"),
-        ({"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}, "two sides"),
-        ({"blocks": ("own marks",)}, "did you mean 'own markers'"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, words, tmp_path):
-    with pytest.raises(ValueError, match=words):
-        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
-    assert not (tmp_path / "x").exists()
-
-
 def test_rows_are_found_again_and_the_table_grows():
     table, generator = ActionTable(3, np.arange(20) < 16), np.random.default_rng(0)
     observations = generator.integers(0, 2, (5000, 20)).astype(np.int8)

@@ -34,21 +34,6 @@ def test_the_steps_of_optimizers(optimizer, flat, tmp_path):
         assert (scales[4] > 0.6 * scales[0]) == flat, scales
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}, "a game of two sides"),
-        ({"precision": "low"}, "precision=.low. must be"),
-        ({"optimizer": "sgd"}, "optimizer=.sgd. must be"),
-        ({"buffer": 3}, "buffer must be at least num_envs"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, words, tmp_path):
-    with pytest.raises(ValueError, match=words):
-        train(Config(**{**TINY, **changes}, out=tmp_path / "x"))
-    assert not (tmp_path / "x").exists()
-
-
 def test_the_buffer_keeps_the_latest():
     buffer = Buffer(5)
     for k in range(4):
