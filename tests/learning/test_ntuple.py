@@ -45,24 +45,17 @@ def test_run_folder(folder):
     assert agents.load(f"alphabeta:{folder},depth=2").depth == 2
 
 
-def test_the_same_seed_learns_the_same_and_another_something_else(tmp_path):
-    found = []
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        train(Config(**TINY, seed=seed, out=tmp_path / name))
-        found.append(load_values(tmp_path / name).weights)
-    assert np.array_equal(found[0], found[1])
-    assert not np.array_equal(found[0], found[2])
-
-
-def test_a_run_is_resumed_as_if_it_had_not_stopped(tmp_path):
-    whole = Config(**{**TINY, "steps": 120_000}, out=tmp_path / "whole")
-    train(whole)
+def test_a_run_is_resumed_as_if_it_had_not_stopped_and_another_seed_learns_something_else(tmp_path):
+    train(Config(**{**TINY, "steps": 120_000}, out=tmp_path / "whole"))
     train(Config(**TINY, out=tmp_path / "parts"))
+    first = load_values(tmp_path / "parts").weights.copy()
     with pytest.raises(FileExistsError, match="--resume"):
         train(Config(**TINY, out=tmp_path / "parts"))
     train(Config(**{**TINY, "steps": 120_000}, out=tmp_path / "parts", resume=True))
     one, two = (load_values(tmp_path / name).weights for name in ("whole", "parts"))
     assert np.array_equal(one, two)
+    train(Config(**TINY, seed=1, out=tmp_path / "other"))
+    assert not np.array_equal(first, load_values(tmp_path / "other").weights)
 
 
 def test_it_begins_with_the_prior_of_the_patterns(tmp_path, monkeypatch):
