@@ -70,7 +70,7 @@ def test_a_report_that_cannot_be_written_is_not_lost(tmp_path, monkeypatch):
     assert raised.value.errno == errno.ENOSPC
     assert raised.value.report is report
     assert report.folder is None, "the report names no files that are not there"
-    report.save(tmp_path / "elsewhere")
+    report.save(str(tmp_path / "elsewhere"))
     assert (tmp_path / "elsewhere" / "results.json").exists()
 
 

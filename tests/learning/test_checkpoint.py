@@ -39,6 +39,12 @@ def test_config_says_what_is_needed_to_repeat_the_run(run: Path) -> None:
     assert command_line(Config, "x", None, [*words[3:], "--quiet"]) == tiny(run)
 
 
+def test_settings_may_be_texts_and_lists() -> None:
+    given = Config(game="super", out="runs/x", hidden=[16], eval_agents=["greedy"])  # type: ignore[arg-type]
+    given.check()
+    assert given == Config(game=GAME, out=Path("runs/x"), hidden=(16,), eval_agents=("greedy",))
+
+
 def test_a_command_with_every_kind_of_setting() -> None:
     options = {"rounds": "single", "size": 3}
     config = tiny(Path("a b"), game="tic_tac_dice", options=options, opponents=(), anneal=True, entropy_final=0.5)
@@ -127,6 +133,13 @@ def test_other_settings_are_not_resumed(run: Path, changes: dict, words: str) ->
 def test_another_game_than_that_of_the_run_is_named(run: Path) -> None:
     with pytest.raises(ValueError, match=re.escape(f"the run in {run} is of {GAME}, not of tic_tac_dice")):
         command_line(Config, "ppo", None, ["dice", "--resume", "--out", str(run)])
+
+
+def test_fewer_steps_than_were_trained_are_refused(run: Path) -> None:
+    before = (run / "config.json").read_bytes()
+    with pytest.raises(ValueError, match="has been trained on 512 decisions already, more than --steps, 400"):
+        train(tiny(run, resume=True, steps=400))
+    assert (run / "config.json").read_bytes() == before
 
 
 def test_another_method_than_that_of_the_run_is_named(run: Path) -> None:

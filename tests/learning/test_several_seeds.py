@@ -82,6 +82,10 @@ def test_an_interrupted_group_goes_on_and_seeds_can_be_added(tmp_path, monkeypat
     assert row["seeds"] == "3"
     with pytest.raises(ValueError, match=r"has other settings: gamma is 0\.99 there and 0\.5 here"):
         train_seeds(small(out, gamma=0.5, resume=True), ppo.train, "ppo")
+    before = (out / "config.json").read_bytes()
+    with pytest.raises(ValueError, match="more than --steps, 100"):
+        train_seeds(small(out, steps=100, resume=True, seeds=3), ppo.train, "ppo")
+    assert (out / "config.json").read_bytes() == before
 
 
 def test_a_folder_of_one_run_takes_no_seeds_beside_it(tmp_path):

@@ -74,7 +74,7 @@ class Run:
         if needs == RESUME and config.seeds > 1:
             raise ValueError("a run has one seed: learning.seeds.train_seeds trains with several")
         self.config, self.method, self.folder = config, method, config.out
-        self._clock, self._before = time.perf_counter(), 0.0
+        self._clock, self._before, self._asked = time.perf_counter(), 0.0, 0
         if config.resume:
             begun = read_config(self.folder)
             self._before = seconds_of(begun, self.folder)
@@ -83,11 +83,20 @@ class Run:
             if then.get("game") == now["game"]:
                 then["options"] = plain_options(game_of_file(config.load(), then["options"]))
             check_same(f"the run in {self.folder}", then, now, config.MAY_CHANGE)
+            self._asked = then["steps"] if isinstance(then["steps"], int) else 0
             if not (self.folder / needs).is_file():
                 raise FileNotFoundError(f"nothing to resume: no file {self.folder / needs}")
         elif (self.folder / needs).exists():
             raise FileExistsError(
                 f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
+            )
+
+    def check_steps(self, start: int) -> None:
+        """Raise ValueError if fewer steps are asked for than before, and fewer than the `start` that it is at."""
+        if self.config.steps < min(start, self._asked):
+            raise ValueError(
+                f"the run in {self.folder} has been trained on {start:,} {self.config.UNIT} already, "
+                f"more than --steps, {self.config.steps:,}"
             )
 
     @property

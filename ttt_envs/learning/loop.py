@@ -126,8 +126,9 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         start: steps trained on in earlier calls.
         learner: the method.
 
-    Raises OSError if a file cannot be written, saying what was saved before.
+    Raises OSError if a file cannot be written, saying what was saved before; ValueError for fewer steps than before.
     """
+    this.check_steps(start)
     config, folder, unit, interrupts = this.config, this.folder, this.config.UNIT, learner.interrupts
     bar = Bar(config.steps, start, unit=unit, quiet=config.quiet)
     log = Log(this, start)

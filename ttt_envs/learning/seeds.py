@@ -12,7 +12,7 @@ from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning import checkpoint, curves
 from ttt_envs.learning.metrics import read_metrics, title_of
 from ttt_envs.learning.settings import AnySettings, Result
-from ttt_envs.storage.files import locked_folder
+from ttt_envs.storage.files import locked_folder, write_whole
 from ttt_envs.storage.runs import CONFIG
 
 SUMMARY = "summary.csv"
@@ -56,6 +56,8 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
     results: list[Result] = []
     with locked_folder(config.out):
         this = checkpoint.Run(config, method, needs=CONFIG)
+        path = config.out / CONFIG
+        before = path.read_bytes() if config.resume else None
         this.write_config()
         for seed in range(config.seed, config.seed + config.seeds):
             folder = config.out / f"seed-{seed}"
@@ -63,8 +65,10 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
             try:
                 results.append(train(replace(config, seed=seed, seeds=1, out=folder, resume=resume)))
             except (TypeError, ValueError):
-                if not config.resume and not results and not (folder / checkpoint.RESUME).exists():
-                    (config.out / CONFIG).unlink()  # settings that were refused are nothing to go on with
+                if before is not None and not results:
+                    write_whole(path, before)  # settings that were refused are nothing to go on with
+                elif not results and not (folder / checkpoint.RESUME).exists():
+                    path.unlink()
                 raise
             if not results[-1].finished:
                 if not config.quiet:

@@ -127,7 +127,10 @@ class Settings:
     """Print nothing."""
 
     def __post_init__(self) -> None:
-        """A game is kept by its whole id."""
+        """A game is kept by its whole id, a folder as a path, and a list as a tuple."""
+        for name, value in list(vars(self).items()):
+            if isinstance(value, list) or (name == "out" and isinstance(value, str)):
+                object.__setattr__(self, name, tuple(value) if isinstance(value, list) else Path(value))
         with suppress(TypeError, ValueError):  # `check` and `load` say what is wrong
             object.__setattr__(self, "game", full_id(self.game))
 

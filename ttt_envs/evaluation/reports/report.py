@@ -201,9 +201,9 @@ class Report(Rows):
         """The files that `save` writes."""
         return self.files
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | Path) -> None:
         """Write `files` into `folder`, each whole or not at all, and results.json last: with it they are complete."""
-        self.folder = folder
+        self.folder = folder = Path(folder)
         (folder / "results.json").unlink(missing_ok=True)  # that of an earlier call, to which the others do not belong
         self.save_others(folder)
         write_json(folder / "results.json", self.json())
