@@ -151,11 +151,11 @@ def test_a_killed_study_leaves_no_worker():
         with grid._pool(grid.Workers(1)) as pool:
             print(pool.submit(os.getppid).result() == os.getpid(), flush=True)
             for _ in range(2):
-                pool.submit(time.sleep, 60)
+                pool.submit(time.sleep, 300)
             os.kill(os.getpid(), signal.SIGKILL)
     """
     # It returns once nobody has the pipe open any more: the study, its worker, and what cleans up after both.
-    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=50, check=False)
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=150, check=False)
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "True\n"), ended.stderr
 
 
