@@ -18,6 +18,7 @@ from numba.core import event
 
 import ttt_envs
 from ttt_envs.core import jit, machine_code
+from ttt_envs.core.linked import Linked
 from ttt_envs.core.loops import Loops
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
@@ -92,7 +93,7 @@ def test_machine_code_is_kept_and_never_stale(tmp_path):
 OTHER_NUMBA = """
 import sys, warnings
 import numpy as np
-from numba.core import bytecode, caching, cpu, options
+from numba.core import bytecode, caching, codegen, cpu, options
 
 def rename(owner, old, new, *users):
     setattr(owner, new, vars(owner)[old])
@@ -116,6 +117,10 @@ print(*(str(each.message) for each in caught if each.category is RuntimeWarning)
 
 
 _NUMBERS = "bytecode.FunctionIdentity, '_unique_ids', '_ids', bytecode.FunctionIdentity.from_function.__func__"
+_LINKING = (
+    "codegen.CPUCodeLibrary, '_get_module_for_linking', '_for_linking', codegen.CPUCodeLibrary.finalize, "
+    "codegen.CPUCodeLibrary.serialize_using_object_code"
+)
 _OPTIONS = """
 for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"):
     for owner in (options.DefaultOptions, cpu.CPUTargetOptions.__mro__[1]):
@@ -129,8 +134,9 @@ for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"):
         (f"rename({_NUMBERS})", ["_unique_ids"], False),
         ("rename(caching, 'CompileResultCacheImpl', 'ResultCache')", ["CompileResultCacheImpl"], False),
         (_OPTIONS, ["_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"], True),
+        (f"rename({_LINKING})", ["_get_module_for_linking"], True),
     ],
-    ids=["numbers", "cache", "options"],
+    ids=["numbers", "cache", "options", "linking"],
 )
 def test_without_the_inner_names_of_numba(tmp_path, change, missing, kept):
     """Kernels work all the same, but are compiled in each process, or are slower; one warning says so."""
@@ -427,6 +433,39 @@ def test_for_kernels_alone_no_code_for_python_is_compiled(folder):
     assert not below.signatures
     assert below(5, 9)
     assert len(below.signatures) == 1
+
+
+def test_a_kernel_for_kernels_alone_is_kept_without_machine_code(folder):
+    for number in range(2):
+        callee = in_next_process(below.py_func)
+        assert jit.specialise(count_limits, below=callee)(5) == 1
+        for_kernels = callee.get_overload.__self__
+        assert sum(for_kernels.stats.cache_hits.values()) == number
+        (compiled,) = for_kernels.overloads.values()
+        assert isinstance(compiled.library, Linked)
+        assert not compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)
+        for path in folder.rglob("*count_limits*.nbc"):
+            path.unlink()
+
+
+@jit.kernel
+def refuse_record(states, i):
+    if states[i]["second"]:
+        raise ValueError("record", states[i])
+
+
+def look_at_all(states):
+    for i in range(states.shape[0]):
+        refuse_record(states, i)
+
+
+def test_a_kernel_for_kernels_alone_has_its_constants(folder):
+    """An error that shows a record needs its dtype, an object of Python's."""
+    states = np.ones(1, [("second", np.int8)])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="record") as caught:
+            in_next_process(look_at_all)(states)
+        assert caught.value.args[1]["second"] == 1
 
 
 def test_a_dangling_link_beside_a_game_does_no_harm(tmp_path: Path) -> None:

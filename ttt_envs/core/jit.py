@@ -38,9 +38,13 @@ DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-define
 # What makes kernels faster, or sooner compiled, and is no documented part of Numba.
 _OPTIONS = "numba.core.options:DefaultOptions"
 _CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
+_LIBRARY = "numba.core.codegen:JITCodeLibrary"
 _WANTED = (
     *(f"{_OPTIONS}.{name}" for name in ("_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper")),
     *_CALLS,
+    *(f"{_LIBRARY}.{name}" for name in ("_get_module_for_linking", "_finalize_dynamic_globals")),
+    "numba.core.compiler:Compiler.compile_extra",
+    "numba.core.compiler:CompileResult._find_referenced_environments",
 )
 
 
@@ -51,6 +55,10 @@ if _MISSING:
         f"Numba {numba.__version__} has no {', '.join(sorted(_MISSING))}: kernels are slower"
         + ("" if _KEPT_ON_DISK else ", and are compiled anew in each process")
     )
+
+
+if not DISABLED and _MISSING.isdisjoint(_WANTED):
+    from ttt_envs.core.linked import Linking, Loading
 
 
 def _number_kernels_apart() -> None:
@@ -198,6 +206,8 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
     known: dict[str, Any] = {
         option: value for option, value in options.items() if f"{_OPTIONS}.{option}" not in _MISSING
     }
+    if not DISABLED and _MISSING.isdisjoint(_WANTED):
+        known["pipeline_class"] = Linking
     compiled: Any = numba.njit(nogil=nogil, **known)(function)
     if DISABLED:
         return compiled
@@ -212,7 +222,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
         try:
             compiled._cache = MachineCode(function)
             if for_kernels is not compiled:
-                for_kernels._cache = MachineCode(function, "for kernels")
+                for_kernels._cache = MachineCode(function, "for kernels", Loading)
         except RuntimeError as error:
             warn_once(f"kernels are compiled in each process, as no machine code can be kept on disk: {error}")
     return compiled

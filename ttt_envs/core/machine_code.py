@@ -73,16 +73,19 @@ class MachineCode:
 
     compiled: ClassVar[list[Path]] = []
 
-    def __init__(self, function: Callable[..., Any], version: str = "") -> None:
+    def __init__(
+        self, function: Callable[..., Any], version: str = "", loading: Callable[[Any], Any] | None = None
+    ) -> None:
         """Find the folder: NUMBA_CACHE_DIR, or `__pycache__` beside the source, or the user's cache.
 
-        `version` tells apart what is compiled from one function with different options.
+        `version` tells apart what is compiled from one function with different options. `loading` makes of Numba's
+        target the one for which files are read.
 
         Raises RuntimeError if none can be written.
         """
         from numba.core.caching import CompileResultCacheImpl
 
-        self._version = version
+        self._version, self._loading = version, loading
         self._results = CompileResultCacheImpl(function)
         self._folder = Path(self._results.locator.get_cache_path())
 
@@ -108,7 +111,7 @@ class MachineCode:
             if notice.notice is not None:
                 notice.notice.begins()
             return None
-        return self._results.rebuild(target, pickle.loads(data[_SIZE:]))
+        return self._results.rebuild(self._loading(target) if self._loading else target, pickle.loads(data[_SIZE:]))
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the result of compiling for a signature."""

@@ -1,0 +1,79 @@
+"""Kernels that kernels alone call: code of LLVM's, which is optimised and made machine code in their callers only.
+
+Numba does both for each function by itself, and then again for each that calls it, which is a quarter of the time until
+the first move of a game. Nothing here is a documented part of Numba: `jit` looks whether it is all there.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+
+
+class Linked(JITCodeLibrary):
+    """The code of one such kernel, with that of all that it calls."""
+
+    @classmethod
+    def read(cls, codegen: Any, name: str, code: bytes) -> "Linked":
+        """From what `serialize_using_object_code` gives."""
+        self = cls(codegen, name)
+        self._final_module = self._shared_module = llvm.parse_bitcode(code)
+        self._settle()
+        return self
+
+    def serialize_using_object_code(self) -> tuple[str, bytes]:
+        return self.name, self._get_module_for_linking().as_bitcode()
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._settle()
+
+    def _settle(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """0, for none."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> "Linked":
+        return self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Nothing: this is done in the callers, see `Linking`."""
+
+
+class Linking(Compiler):
+    """Numba's compiler, with `Linked` for functions that have no code for Python."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        state = self.state
+        if state.flags.no_cpython_wrapper:
+            state.library = Linked(state.targetctx.codegen(), func.__qualname__)
+            return super().compile_extra(func)
+        result = super().compile_extra(func)
+        for env in result._find_referenced_environments():
+            result.library.codegen.set_env(env.env_name, env)
+        return result
+
+
+class Loading:
+    """A target of Numba's for which `Linked` is read from disk."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def codegen(self) -> "Loading":
+        return self
+
+    def unserialize_library(self, state: tuple[str, bytes]) -> Linked:
+        return Linked.read(self._target.codegen(), *state)
