@@ -377,9 +377,8 @@ def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
         rows = [row for row in csv.DictReader(file) if row["task"] == name]
     ends = {(row["method"], row["run"]): float(row["score"]) for row in rows}  # the last row of a run counts
     best = max(ends, key=lambda run: ends[run])
-    agent = {"alphazero": "guided:{},simulations=32"}.get(best[0], "network:{}").format(
-        SHIPPED / f"best/{name}.safetensors"
-    )
+    played = {"alphazero": "guided:{},simulations=32", "ntuple": "alphabeta:{},depth=3"}
+    agent = played.get(best[0], "network:{}").format(SHIPPED / f"best/{name}.safetensors")
     task = task_of(name)
     score = float(task.score(np.array(measured(task, agent))))
     # Exploitability is exact; the other measures are of games or positions that the seed of the run has drawn.

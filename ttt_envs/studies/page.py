@@ -25,6 +25,9 @@ from ttt_envs.studies.tasks import Task, task_of
 PICTURES = tuple(f"curves.{end}" for end in ("png", "svg", "pdf"))
 FILES = ("study.md", "table.csv", "table.tex", *PICTURES, "study.json")
 
+# One for each method that there is.
+_COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
+
 # Fewer seeds in all than this have no quarter to leave out.
 _QUARTERS = 4
 
@@ -168,9 +171,10 @@ def _pictures(tasks: Sequence[Task], curves: Curves) -> dict[str, bytes]:
             axes.set(title=task.name, xlabel=label, ylabel="score (1: best play, 0: random)")
             axes.grid(alpha=0.3)
             for k, (method, mine) in enumerate(curves.items()):
+                colour = _COLOURS[k % len(_COLOURS)]
                 for number, curve in enumerate(mine.get(task.name, ())):
                     name = method if number == 0 else None
-                    axes.plot(curve[which], curve[2], color=f"C{k % 10}", alpha=0.7, marker=".", label=name)
+                    axes.plot(curve[which], curve[2], color=colour, alpha=0.7, marker=".", label=name)
         row[0].legend(fontsize=8)
     limits = np.linspace(-0.2, 1, 121)
     profiles, unused = panels[-1]
@@ -180,9 +184,8 @@ def _pictures(tasks: Sequence[Task], curves: Curves) -> dict[str, bytes]:
     for k, (method, mine) in enumerate(curves.items()):
         if own := _common(tasks, mine):
             name = method if len(own) == len(tasks) else f"{method} ({len(own)} of {len(tasks)} tasks)"
-            profiles.plot(
-                limits, statistics.profile(_scores(curves, method, own), limits), color=f"C{k % 10}", label=name
-            )
+            shares = statistics.profile(_scores(curves, method, own), limits)
+            profiles.plot(limits, shares, color=_COLOURS[k % len(_COLOURS)], label=name)
     profiles.legend(fontsize=8)
     made = {}
     for name in PICTURES:
