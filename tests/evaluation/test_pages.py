@@ -222,11 +222,22 @@ def results(folder: Path, tmp_path: Path) -> Path:
         del each["per_game_half_width"]
     # The first one is as earlier versions wrote it.
     exploited = {"agent": "random", "exploitability": 0.25, "half_width": 0.0, "samples": 0}
+    learned = {"agent": "a", "reward": 0.5, "interval": [0.4, 0.6], "minutes": 2.5, "steps": None, "games": 40}
     files = {
         "l": {"verb": "ladder", **shared, **ladder},
         "l2": {"verb": "ladder", **shared, **ladder, "agent": "better", "rating": 200, "interval": [180, 220]},
         "r": {"verb": "regret", **shared, "measurements": [little, partly, regret]},
         "e": {"verb": "exploitability", **shared, "measurements": [exploited]},
+        "x": {"verb": "exploit", **shared, **learned},
+        "x2": {
+            "verb": "exploit",
+            **shared,
+            **learned,
+            "agent": "b",
+            "reward": -0.1,
+            "interval": [-0.2, 0],
+            "steps": 9000,
+        },
         "other": {"verb": "ladder", **shared, **ladder, "options": {"tosses": 1, "players": 3}},
         "bad": {"verb": "regret", **shared, "measurements": [{"agent": "x"}]},
         "huge": {"verb": "ladder", **shared, **ladder, "rating": 10**400},
@@ -253,7 +264,8 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
     assert left_out["cut.json"].startswith("it is no JSON")
     _, tables = next(board.tables())
     shown = {table.title: table.rows for table, _ in tables}
-    assert list(shown) == ["Rating on the ladder", "Tournaments", "Regret", "Exploitability"]
+    known = "Rating on the ladder", "Tournaments", "Regret", "Exploitability", "Learned best response"
+    assert tuple(shown) == known
     assert shown["Rating on the ladder"][0][:2] == ["better", "200 (180 to 220)"]
     assert shown["Regret"] == [
         ["b", "≥ 0.1000 (0.0000 to 0.2000)", "itself", "50.0 %", "9", "r.json"],
@@ -261,6 +273,10 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
         ["a", "1.8 % measured: ≥ 0.0000 (0.0000 to 0.2000)", "itself", "1.8 %", "9", "r.json"],
     ], "what was hardly measured stands last"
     assert shown["Exploitability"] == [["random", "0.2500", "exact policy", "e.json"]]
+    assert shown["Learned best response"] == [
+        ["b", "≥ -0.1000 (-0.2000 to 0.0000)", "9,000 decisions", "40", "x2.json"],
+        ["a", "≥ 0.5000 (0.4000 to 0.6000)", "2.5 minutes", "40", "x.json"],
+    ]
     assert len(shown["Tournaments"]) == 3
     text = (tmp_path / "board" / "leaderboard.html").read_text()
     assert Outline(text).open == []
@@ -303,6 +319,8 @@ def test_a_leaderboard_leaves_out_numbers_that_nothing_measures(
 
 
 def test_a_leaderboard_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there are no results in .*leaderboard_of_nothing\w+$"):
+        leaderboard(tmp_path)
     (tmp_path / "x.json").write_text("1")
     with pytest.raises(ValueError, match=r"no results in .*: of 1 files none could be read"):
         leaderboard(tmp_path, out=tmp_path / "board")

@@ -121,6 +121,13 @@ def _exploitability(saved: dict[str, Any]) -> Iterator[Entry]:
         yield Entry(_text(each["agent"]), value, *_ends(each, "", value), cells, "≈ " if each["samples"] else "")
 
 
+def _exploit(saved: dict[str, Any]) -> Iterator[Entry]:
+    """Keys: agent, reward, interval (two numbers), games, and steps or, if that is null, minutes."""
+    value, steps = _number(saved["reward"]), saved["steps"]
+    learned = f"{_number(saved['minutes']):g} minutes" if steps is None else f"{int(steps):,} decisions"
+    yield Entry(_text(saved["agent"]), value, *_ends(saved, "", value), (learned, str(int(saved["games"]))), "≥ ")
+
+
 def _ends(measured: dict[str, Any], name: str, value: float) -> tuple[float, float]:
     """The interval of a measurement; in files of earlier versions it stands as a half width."""
     start = f"{name}_" if name else ""
@@ -164,6 +171,15 @@ KINDS: dict[str, Kind] = {
         ".4f",
         False,
         _exploitability,
+    ),
+    "exploit": Kind(
+        "Learned best response",
+        ("the opponent wins", "after", "games"),
+        "What an opponent that learned against the agent wins, in units of reward: a lower bound of exploitability, "
+        "which says little where the opponent learned little.",
+        ".4f",
+        False,
+        _exploit,
     ),
 }
 
@@ -259,7 +275,8 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
             entries = board.results.setdefault(group, {}).setdefault(verb, [])
             entries += [(each, source) for each in results]
         if not board.results:
-            raise ValueError(f"there are no results in {folder}: of {len(board.left_out)} files none could be read")
+            read = f": of {len(board.left_out)} files none could be read" if board.left_out else ""
+            raise ValueError(f"there are no results in {folder}{read}")
         if place is not None:
             write_whole(place / "leaderboard.md", board.markdown())
             write_whole(place / "leaderboard.html", board.html())
