@@ -28,7 +28,8 @@ class Linked(JITCodeLibrary):
 
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
+            if hasattr(self, "_reload_init"):  # not in Numba 0.61
+                self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._settle()
 
