@@ -17,11 +17,12 @@ import pytest
 from ttt_envs import agents, cli, evaluation
 from ttt_envs.agents.networks import load_network
 from ttt_envs.core import jit
+from ttt_envs.learning import METHODS
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.metrics import read_metrics
 from ttt_envs.learning.settings import Settings
 from ttt_envs.storage.files import locked_folder
-from ttt_envs.studies import grid, statistics
+from ttt_envs.studies import grid, page, statistics
 from ttt_envs.studies.grid import plan_of, read_plan
 from ttt_envs.studies.page import FILES, write_page, write_page_of_tables
 from ttt_envs.studies.tasks import task_of, tasks
@@ -67,6 +68,10 @@ def test_quick_ends_in_a_page(quick):
     assert len(last) == 12
     assert all(0 < float(row["processor_seconds"]) < 100 for row in last)
     assert {run["task"] for run in json.loads((quick / "study.json").read_text())["runs"]} == set(QUICK["tasks"])
+
+
+def test_each_method_has_a_colour_of_its_own():
+    assert len(set(page._COLOURS)) == len(page._COLOURS) >= len(METHODS)
 
 
 def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
