@@ -159,6 +159,10 @@ def test_agents_that_ask_for_it_are_given_their_last_decisions():
     inside.reset(seed=0)
     for _ in range(5):
         inside.step(inside.reset()[1]["action_mask"].argmax(axis=1))
+    alone, over = ttt_envs.make_single(LONG, opponent=agent, player=0), False
+    alone.reset(seed=1)
+    while not over:
+        _, _, over, _, _ = alone.step(int(alone.action_masks().argmax()))
     size, width = LONG.observation_size, LONG.observation_size + LONG.num_actions
     latest, followed = {}, 0
     for episodes, seen in agent.seen:

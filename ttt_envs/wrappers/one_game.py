@@ -58,7 +58,7 @@ class OneGame(PlayerGames):
     def _look(self) -> int:
         """Look at the position: the set of who acts, as of `loops.move_one`."""
         self._joint[:] = -1
-        return self.game.move(self.batch.states, self._joint, False, self._legal, self._told, self._sight)
+        return self.game.move(self.batch.states, self._joint[0], False, self._legal, self._told, self._sight)
 
     def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
         """Let those in `acting` choose, and those who follow, until the learner acts or the game is over: which it is.
@@ -91,7 +91,7 @@ class OneGame(PlayerGames):
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
             self._memory.note(self._rows, states, self._joint)
-            acting = move(states, self._joint, True, self._legal, self._told, self._sight)
+            acting = move(states, joint, True, self._legal, self._told, self._sight)
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
         """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
