@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,10 +28,24 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_waiting() -> Iterator[None]:
-    """A human looks at each picture for a quarter of a second, and each file waits until it is on the disk."""
+    """A human looks at each picture for a quarter of a second, and each file waits until it is on the disk.
+
+    The picture of a curve takes a tenth of a second: what is drawn once in a file of tests stands for the next ones.
+    """
+    from ttt_envs.learning import curves
     from ttt_envs.wrappers import common
 
+    usual, drawn = curves.write_picture, dict[tuple[str, str], bytes]()
+
+    def write_picture(path: Path, title: str, *given: Any) -> None:
+        place = os.environ["PYTEST_CURRENT_TEST"].partition("::")[0], title
+        if place not in drawn:
+            usual(path, title, *given)
+            drawn[place] = path.read_bytes()
+        path.write_bytes(drawn[place])
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curves, "write_picture", write_picture)
         patch.setattr(common, "RENDER_FPS", 1000)
         patch.setattr(os, "fsync", lambda file: None)
         yield

@@ -37,17 +37,10 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
-def imports(path: Path, lazy: bool = True) -> list[str]:
-    """What a file imports; `lazy`: also within functions, and for type checkers alone."""
-    tree, found = tree_of(path), []
-    skipped: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        if not lazy and (typing_only or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))):
-            skipped.update(ast.walk(node))
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
+def imports(path: Path) -> list[str]:
+    """What a file imports, within functions and for type checkers too."""
+    found = []
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -56,9 +49,9 @@ def imports(path: Path, lazy: bool = True) -> list[str]:
     return found
 
 
-def ours(path: Path, lazy: bool = True) -> list[str]:
+def ours(path: Path) -> list[str]:
     """Those of this project."""
-    return [name for name in imports(path, lazy) if name.split(".")[0] in ("ttt_envs", "training", "tools")]
+    return [name for name in imports(path) if name.split(".")[0] in ("ttt_envs", "training", "tools")]
 
 
 def within(name: str, *allowed: str) -> bool:

@@ -25,7 +25,10 @@ SETS = ("dice-round", "match-small", "super")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three small sets, one of each kind of values."""
     folder = tmp_path_factory.mktemp("solved") / "data"
+    asked_of = dataset.asked_of
     with pytest.MonkeyPatch.context() as patch:
+        # The questions of other games take seconds to draw.
+        patch.setattr(dataset, "asked_of", lambda game: asked_of(game) if game == "tic_tac_dice" else frozenset())
         patch.setattr(dataset, "_ROWS", 40)
         dataset.build(folder, SETS, rows=120)
     return folder
@@ -162,15 +165,6 @@ def test_the_card_has_the_form_of_hugging_face(folder: Path) -> None:
     assert dataset.set_of("martian-3x3").licence == "cc-by-sa-3.0"
     for name in SETS:
         assert f"## {name}: {dataset.set_of(name).title}" in text
-
-
-def test_it_loads_in_datasets(folder: Path, tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
-    found = datasets.load_dataset(str(folder), "dice-round", cache_dir=str(tmp_path))
-    assert set(found) == set(dataset.SPLITS)
-    expected = rows_of(folder, "dice-round")
-    assert found["train"].num_rows == (expected["split"] == "train").sum()
-    assert found["test"][0]["state"] == expected[expected["split"] == "test"]["state"].iloc[0]
 
 
 def test_the_planes_can_be_made_without_the_library(folder: Path) -> None:

@@ -74,7 +74,7 @@ def test_each_method_has_a_colour_of_its_own():
     assert len(set(page._COLOURS)) == len(page._COLOURS) >= len(METHODS)
 
 
-def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
+def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch, undrawn):
     monkeypatch.setattr(grid, "QUICK", QUICK)
     before = {path: path.stat().st_mtime_ns for path in quick.glob("runs/*/*/*/network.safetensors")}
     assert len(before) == 12
@@ -83,7 +83,7 @@ def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch):
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
-def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys):
+def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys, request):
     head, *lines = (quick / "table.csv").read_text().splitlines()
     parts = tmp_path / "a.csv", tmp_path / "b.csv"
     parts[0].write_text("\n".join([head, *(line for line in lines if line.startswith("match-mini"))]) + "\n")
@@ -93,6 +93,7 @@ def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys):
     for name in FILES:
         assert (tmp_path / "whole" / name).is_file()
 
+    request.getfixturevalue("undrawn")
     # A method that is not in every task is compared where it is.
     rows = [line.split(",") for line in parts[1].read_text().splitlines()]
     parts[1].write_text("\n".join(",".join(row) for row in rows if row[2] != "ppo") + "\n")
@@ -202,7 +203,8 @@ def test_damaged_steps_are_named(tmp_path, text):
         grid.budgeted(plan, tmp_path)
 
 
-def test_what_was_trained_otherwise_is_refused(tmp_path):
+def test_what_was_trained_otherwise_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(grid, "_Processes", lambda number: Here())
     plan = plan_of(ONE)
     assert grid.train(plan, tmp_path, grid.Workers(1))
     for changes, words in (
@@ -271,14 +273,20 @@ def test_settings_of_one_task_and_other_seeds():
     ]
 
 
-def test_a_method_may_be_for_some_tasks_alone(quick):
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages without pictures, which take most of the time."""
+    monkeypatch.setattr(page, "_pictures", lambda *given: {})
+
+
+def test_a_method_may_be_for_some_tasks_alone(quick, undrawn):
     own = {"mmd": QUICK["methods"]["mmd"], "ppo": {**QUICK["methods"]["ppo"], "tasks": ["match-tiny"]}}
     plan = plan_of({**QUICK, "methods": own})
     assert len(plan.runs) == 2 * (2 + 1)
-    page = write_page(plan, quick)
-    assert "Partial" not in page
-    assert re.search(r"\| ppo \| 2 \| – \| 0\.\d+ ± ", page)
-    assert "| mmd over ppo | 1 |" in page
+    text = write_page(plan, quick)
+    assert "Partial" not in text
+    assert re.search(r"\| ppo \| 2 \| – \| 0\.\d+ ± ", text)
+    assert "| mmd over ppo | 1 |" in text
 
 
 def test_there_are_never_two_writers(tmp_path):
@@ -286,7 +294,7 @@ def test_there_are_never_two_writers(tmp_path):
         grid.train(plan_of(ONE), tmp_path / "x", grid.Workers(1))
 
 
-def test_an_interrupted_run_leaves_a_partial_page(quick, monkeypatch):
+def test_an_interrupted_run_leaves_a_partial_page(quick, undrawn):
     plan = plan_of({**QUICK, "seeds": 3})
     assert "**Partial: 12 of 18 runs count" in write_page(plan, quick, complete=False)
 

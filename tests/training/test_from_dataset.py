@@ -9,15 +9,17 @@ pytest.importorskip("pyarrow")
 from training import from_dataset
 from ttt_envs.agents import load
 from ttt_envs.evaluation.best_play import measure
-from ttt_envs.evaluation.solved.dataset import build, set_of
+from ttt_envs.evaluation.solved import dataset
 
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A set with pure best play, and one with mixed."""
     folder = tmp_path_factory.mktemp("solved") / "data"
-    build(folder / "pure", ["dice-round"], rows=1500)
-    build(folder / "mixed", ["match-small"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dataset, "asked_of", lambda game: frozenset())  # questions take seconds to draw
+        dataset.build(folder / "pure", ["dice-round"], rows=600)
+        dataset.build(folder / "mixed", ["match-small"])
     return folder
 
 
@@ -26,11 +28,11 @@ def test_it_loses_less_than_random_play(
     solved: Path, folder: str, name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     data = solved / folder / name
-    settings = ["--seeds", "2", "--epochs", "12", "--batch", "32", "--games", "0", "--out"]
+    settings = ["--seeds", "2", "--epochs", "8", "--batch", "32", "--games", "0", "--out"]
     from_dataset.main([str(data), *settings, str(tmp_path / "out")])
     assert "random" in capsys.readouterr().out
     game, splits = from_dataset.read(data)
-    assert game == set_of(name).load()
+    assert game == dataset.set_of(name).load()
     test = splits["test"]
     random = test.masks / test.masks.sum(axis=1, keepdims=True)
     agent = load(f"network:{tmp_path / 'out' / 'seed-0'}")
@@ -66,4 +68,4 @@ def test_the_regret_in_games_is_measured(solved: Path, capsys: pytest.CaptureFix
     from_dataset.main(words)
     said = capsys.readouterr().out
     agent = load(f"network:{tmp_path / 'o' / 'seed-0'}")
-    assert f"{measure(set_of('dice-round').load(), agent, games=20, seed=0).per_game:.4f}" in said
+    assert f"{measure(dataset.set_of('dice-round').load(), agent, games=20, seed=0).per_game:.4f}" in said

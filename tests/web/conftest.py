@@ -28,7 +28,7 @@ def server(tmp_path, toys):
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """A folder with the file of the server's games, and with a file of two recorded games."""
     from ttt_envs.evaluation import records
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(folder):
     """A server in a process of its own."""
     from tools.serving import Served
