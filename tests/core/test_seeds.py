@@ -181,6 +181,11 @@ X = np.arange(3, dtype=np.uint64)
         (lambda: stream_seeds(X[:, None], Stream.WORLD), ValueError, r"shape \(n,\), not \(3, 1\)"),
         (lambda: episode_seeds(new_key(0), X, X[:2]), ValueError, r"episodes must have shape \(3,\), not \(2,\)"),
         (lambda: episode_seeds(new_key(0)[:1], X, X), ValueError, r"key must have shape \(2,\), not \(1,\)"),
+        (
+            lambda: episode_seeds(np.zeros((2, 3), np.uint64), X, X),
+            ValueError,
+            r"key must have shape \(2,\), not \(2, 3\)",
+        ),
     ],
 )
 def test_wrong_seeds_are_named(call: Callable[[], object], kind: type[Exception], words: str) -> None:

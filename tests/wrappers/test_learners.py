@@ -272,7 +272,80 @@ def test_a_single_environment_goes_on_as_one_of_many(game):
         assert np.array_equal(seen["action_mask"], observations["action_mask"][0])
 
 
+SEEDS = [7, None, 5, 7, 2**100]
+
+
+@each_game
+def test_a_list_of_seeds_gives_each_game_the_one_of_a_single_environment(game):
+    """The learner, the opponent's moves and the games that follow included, as in a vector of Gymnasium's own."""
+    pool = {RandomAgent(): 1, RandomAgent(): 1}
+    vector = PlayerVectorEnv(game, 5, opponent=RandomAgent())
+    ours = [PlayerEnv(game, opponent=RandomAgent()) for _ in SEEDS]
+    vector.set_opponents(pool)
+    for env in ours:
+        env.set_opponents(pool)
+    vector.reset(seed=3)
+    observations, infos = vector.reset(seed=SEEDS)
+    looks = [env.reset(seed=seed) for env, seed in zip(ours, SEEDS, strict=True)]
+    other = PlayerVectorEnv(game, 5, opponent=RandomAgent())
+    other.set_opponents(pool)
+    other.reset(seed=3)
+    went_on, _ = other.reset()
+    assert np.array_equal(observations["observation"][1], went_on["observation"][1])
+    given, over = [0, 2, 3, 4], 0
+    for _ in range(3 * game.max_plies):
+        for i in given:
+            seen, info = looks[i]
+            assert np.array_equal(seen["observation"], observations["observation"][i])
+            assert info["player"] == infos["player"][i]
+            assert np.array_equal(info["opponent"], infos["opponent"][i])
+        actions = observations["action_mask"].argmax(axis=1)
+        observations, _, done, _, infos = vector.step(actions)
+        for i in given:
+            seen, _, ended, _, info = ours[i].step(int(actions[i]))
+            assert ended == done[i]
+            looks[i] = ours[i].reset() if ended else (seen, info)
+            over += ended
+    assert over > len(given)
+
+
+def test_a_list_of_seeds_starts_some_games_and_is_refused_where_it_is_none():
+    vector = PlayerVectorEnv(ttt_envs.load("tic_tac_dice"), 3, opponent=RandomAgent(), autoreset_mode="disabled")
+    vector.reset(seed=3)
+    before = vector.get_state()
+    for wrong in ([1, 2], [1, 2, -1], [1, 2, "3"], [1, 2, 3.0], np.ones((3, 1), int)):
+        with pytest.raises((TypeError, ValueError), match="seed"):
+            vector.reset(seed=wrong)
+        assert vector.get_state() == before
+    vector.reset(seed=(8, 9, None), options={"reset_mask": np.array([False, True, True])})
+    after = vector.get_state()
+    assert after[0] == before[0]
+    single = ttt_envs.make_single("tic_tac_dice")
+    single.reset(seed=9)
+    assert after[1] == single.get_state()
+    assert vector.reset(seed=np.array([9, 9, 9]))[1]["player"].tolist() == [single.view().players[0]] * 3
+    assert vector.get_state() == [single.get_state()] * 3
+    vector.reset(seed=3)
+    assert vector.get_state() == before, "one seed is for all games again"
+
+
 # --- Stable-Baselines3 ---
+
+
+def test_sb3_takes_a_list_of_seeds_for_the_next_reset():
+    env, vector = ttt_envs.make_sb3("tic_tac_dice", 3), ttt_envs.make_vec("tic_tac_dice", 3)
+    assert env.seed(4) == [4, 5, 6]
+    assert env.seed(SEEDS[2:]) == SEEDS[2:]
+    env.reset()
+    vector.reset(seed=SEEDS[2:])
+    assert env.get_state() == vector.get_state()
+    assert env.np_random_seed == SEEDS[2:]
+    env.seed(4)
+    env.reset()
+    vector.reset(seed=4)
+    assert env.get_state() == vector.get_state()
+    with pytest.raises(ValueError, match="a list of seeds must have 3, one for each game, not 2"):
+        env.seed([1, 2])
 
 
 @each_game

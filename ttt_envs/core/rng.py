@@ -277,24 +277,30 @@ def derive_rows(episodes, purpose, number, out):  # type: ignore[no-untyped-def]
 def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
     """Fill the seed of each episode, see `episode_seeds`."""
     for i in range(games.shape[0]):
-        out[i] = siphash(key[0], key[1], games[i], episodes[i])
+        if key.ndim == 1:
+            out[i] = siphash(key[0], key[1], games[i], episodes[i])
+        else:
+            game = games[i]
+            out[i] = siphash(key[game, 0], key[game, 1], key[game, 2], episodes[i])
 
 
 def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> np.ndarray:
     """uint64 (k,): the seed of each episode, both numbers counted from 0.
 
     Args:
-        key: uint64 (2,), the key of the run, by `new_key`.
+        key: uint64 (2,), the key of the run, by `new_key`; or (n, 3), a key for each game of the batch, and the number
+            that the game has by it.
         games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
         episodes: uint64 (k,), the numbers of these games' episodes.
 
     Raises:
         TypeError, ValueError: other dtypes or shapes.
     """
-    _check_uint64("key", key, 2)
     _check_uint64("games", games)
     _check_uint64("episodes", episodes, len(games))
     out = np.empty(len(games), np.uint64)
+    if getattr(key, "shape", ())[1:] != (3,) or key.dtype != np.uint64 or (games >= len(key)).any():
+        _check_uint64("key", key, 2)
     episode_rows(key, games, episodes, out)
     return out
 

@@ -15,7 +15,7 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder
 from ttt_envs.wrappers.learner import LooksAtGames, reset_options
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import PlayerGames
+from ttt_envs.wrappers.self_play import PlayerGames, Seed
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")
@@ -58,12 +58,25 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
             reward=reward,
         )
         self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
-        self.np_random_seed: int | None = None  # the last seed that took effect
+        self.np_random_seed: Seed = None  # the last seed that took effect, or a list of them
+        self._one_each = False  # whether `_seeds` are the games' own
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
+
+    def seed(self, seed: Seed = None) -> Sequence[int | None]:
+        """Seed the games at the next reset: by one number for all, or by a list, as `reset` of `make_vec` takes both.
+
+        Returns what other environments of SB3 do: the list, or one that counts up from the number. Raises TypeError or
+        ValueError for what is no seed, and for a list of another length.
+        """
+        each = self._games.checked_seeds(seed)
+        self._one_each = each is not None
+        number = int(seed) if isinstance(seed, (int, np.integer)) else None
+        self._seeds = list(super().seed(number)) if each is None else each
+        return self._seeds
 
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
@@ -75,10 +88,11 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
         self._reset_options()
         if any(each != options[0] for each in options):
             raise ValueError("set_options() takes the same options for all games here: a dict, or equal ones")
-        self._games.reset(self._seeds[0], **reset_options(options[0]))
-        if self._seeds[0] is not None:
-            self.np_random_seed = self._seeds[0]
-        self._live = True
+        seed: Seed = self._seeds if self._one_each else self._seeds[0]
+        self._games.reset(seed, **reset_options(options[0]))
+        if seed is not None:
+            self.np_random_seed = seed
+        self._live, self._one_each = True, False
         self._reset_seeds()
         self.reset_infos = [{} for _ in range(self.num_envs)]
         return self._encode(self._games.observations())

@@ -13,7 +13,7 @@ from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.known import acting_players
 from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice
-from ttt_envs.core.rng import Purpose, derive, scale
+from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View
 from ttt_envs.wrappers.common import (
@@ -26,6 +26,7 @@ from ttt_envs.wrappers.common import (
     unpack_state,
 )
 from ttt_envs.wrappers.opponents import Opponents
+from ttt_envs.wrappers.own_seeds import OwnSeedsBatch
 from ttt_envs.wrappers.pay import Pay, RewardFunction
 
 #: When a game that has ended starts anew.
@@ -33,6 +34,9 @@ Autoreset = Literal["same_step", "next_step", "disabled"]
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
+
+#: A seed for all games, or one for each of them.
+Seed = int | Sequence[int | None] | None
 
 
 class PlayerGames:
@@ -92,7 +96,7 @@ class PlayerGames:
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
         self.max_plies = check_max_plies(max_plies)
-        self.batch = Batch(game, n, seed=seed, threads=threads, history=history)
+        self.batch = OwnSeedsBatch(game, n, seed=seed, threads=threads, history=history)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
         self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
@@ -110,7 +114,7 @@ class PlayerGames:
         self._watchers: dict[int, Any] = {}  # opponents who want to see every ply, by key
         self.at_random = False
         self._fresh = seed is not None
-        self._first_player = first_player(self.batch)
+        self._first = self._rows + first_player(self.batch)  # who learns in each game's first episode, if it alternates
 
     def _checked_player(self, player: int | str) -> int | str:
         number = isinstance(player, (int, np.integer)) and not isinstance(player, bool)
@@ -155,7 +159,7 @@ class PlayerGames:
 
     def reset(
         self,
-        seed: int | None = None,
+        seed: Seed = None,
         *,
         player: int | str | None = None,
         opponent: Any = None,
@@ -164,14 +168,16 @@ class PlayerGames:
         """Start games anew, from `seed`; None goes on with each game's next episode.
 
         Args:
-            seed: a whole number, or None.
+            seed: a whole number, out of which each game gets a seed by its number; or a list of n, see
+                `OwnSeedsBatch.reset_each`; or None.
             player: the learner's, in the games that start now.
             opponent: of the games that start now.
-            reset_mask: bool (n,), the games to start; None starts all. A seed is for all.
+            reset_mask: bool (n,), the games to start; None starts all. One number as a seed is for all.
 
         Raises ValueError or TypeError for a wrong value; nothing has changed then.
         """
-        rows = self._rows if reset_mask is None else self._checked_mask(reset_mask, seed)
+        each = self.checked_seeds(seed)
+        rows = self._rows if reset_mask is None else self._checked_mask(reset_mask, seed if each is None else None)
         usual = self.player
         former = self._opponents.replace(opponent) if opponent is not None else None
         try:
@@ -179,7 +185,7 @@ class PlayerGames:
                 self.player = self._checked_player(player)
             self._opponents.check_player(self._fixed)
             if reset_mask is None:
-                self._reset(seed)
+                self._reset(seed, each)
             else:
                 former_rewards, going = self.rewards, ~np.isin(self._rows, rows)
                 done, truncated, rounds = self.done, self.truncated, self.round_rewards
@@ -190,13 +196,28 @@ class PlayerGames:
                     self.round_rewards[going] = rounds[going]
                 self._tell_of_those_left(rows)
                 self._masks = self._seen = None
-                self._start(rows)
+                self._start(rows, each)
         finally:
             self.player = usual
             if opponent is not None:
                 self._opponents.restore(former)
 
-    def _checked_mask(self, mask: Any, seed: int | None) -> np.ndarray:
+    def checked_seeds(self, seed: Any) -> list[int | None] | None:
+        """A list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for neither."""
+        if seed is None:
+            return None
+        if not isinstance(seed, (list, tuple)) and getattr(seed, "ndim", 0) != 1:
+            new_key(seed)
+            return None
+        seeds = list(seed)
+        if len(seeds) != self.n:
+            raise ValueError(f"a list of seeds must have {self.n}, one for each game, not {len(seeds)}")
+        for each in seeds:
+            if each is not None:
+                new_key(each)
+        return seeds
+
+    def _checked_mask(self, mask: Any, seed: Seed) -> np.ndarray:
         """The games that a mask means, int64 (k,)."""
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"reset_mask must be an array of truth values, not {mask!r}")
@@ -266,12 +287,14 @@ class PlayerGames:
         self._pay.keep(self._rows, self.batch.states)
         self._play_on(self._rows)
 
-    def _reset(self, seed: int | None) -> None:
+    def _reset(self, seed: Any, each: list[int | None] | None) -> None:
         self._tell_of_those_left(self._rows)
-        if seed is not None:
+        if each is not None:
+            self._reset_each(self._rows, each)
+        elif seed is not None:
             self._started[:] = 0
             self.batch.reset(seed)
-            self._first_player = first_player(self.batch)
+            self._first = self._rows + first_player(self.batch)
         elif not self._fresh:
             self.batch.reset()
         self._fresh, self._masks, self._seen = False, None, None
@@ -284,9 +307,18 @@ class PlayerGames:
         self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
         self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
 
-    def _start(self, rows: np.ndarray) -> None:
-        self.batch.reset_rows(rows)
+    def _start(self, rows: np.ndarray, each: list[int | None] | None = None) -> None:
+        if each is None:
+            self.batch.reset_rows(rows)
+        else:
+            self._reset_each(rows, each)
         self._begin_episodes(rows)
+
+    def _reset_each(self, rows: np.ndarray, seeds: list[int | None]) -> None:
+        self.batch.reset_each(rows, seeds)
+        for row in rows.tolist():
+            if seeds[row] is not None:
+                self._started[row], self._first[row] = 0, first_player(self.batch, row)
 
     def _show(self, rows: np.ndarray) -> None:
         """Let opponents who want to see every ply look at these games."""
@@ -309,7 +341,7 @@ class PlayerGames:
         """Give learners and opponents to games just begun, and play on to the learner's first decision."""
         for _ in range(_PATIENCE):
             if self.player == "alternate":
-                self.players[rows] = (rows + self._started[rows] + self._first_player) % self.game.num_players
+                self.players[rows] = (self._first[rows] + self._started[rows]) % self.game.num_players
             else:
                 self.players[rows] = self.player
             self._started[rows] += 1
@@ -504,7 +536,7 @@ class PlayerGames:
         self.batch.step_unchecked(joint[rows], rows)
 
 
-def first_player(batch: Batch) -> int:
-    """The learner's number in the first game, drawn by the seed: a loop that seeds every episode sees all players."""
-    drawn = np.uint64(derive(batch.episode_seeds[0], int(Purpose.LEARNER), 0))
+def first_player(batch: Batch, i: int = 0) -> int:
+    """The learner's number in game i, drawn by the seed: a loop that seeds every episode sees all players."""
+    drawn = np.uint64(derive(batch.episode_seeds[i], int(Purpose.LEARNER), 0))
     return int(scale(drawn, batch.game.num_players))

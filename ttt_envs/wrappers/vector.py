@@ -14,7 +14,7 @@ from ttt_envs.core.options import choice
 from ttt_envs.wrappers.common import RENDER_FPS, Encoder, Renderer
 from ttt_envs.wrappers.learner import RESET_OPTIONS, LooksAtGames, reset_options
 from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import PlayerGames
+from ttt_envs.wrappers.self_play import PlayerGames, Seed
 
 _RENDER_MODES = ("rgb_array", "ansi")
 
@@ -83,23 +83,25 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start all games, or some. `seed` fixes them and all that follow; None goes on.
 
         Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`, or the
         first alone with mask="info".
 
         Args:
-            seed: up to 128 bits.
+            seed: up to 128 bits, out of which each game gets a seed of its own by its number, so that neighbouring
+                seeds share no game, as they do where game i gets seed + i. Or a list of `num_envs`, as Gymnasium's
+                vectors take it: game i is then the game of a single environment with that seed; with None it goes on.
             options: "player" and "opponent" of the games that start now, in the place of the usual ones; "reset_mask",
-                bool (num_envs,): the games that start now, while the others stay as they are, without a seed.
+                bool (num_envs,): the games that start now, while the others stay as they are, without a seed or with a
+                list of them.
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """
         self._games.reset(seed, **reset_options(options, (*RESET_OPTIONS, "reset_mask")))
-        super().reset(
-            seed=None if seed is None else int(seed)
-        )  # Gymnasium's own generator, which nothing here draws from
+        # Gymnasium's own generator, which nothing here draws from, and which takes one number alone.
+        super().reset(seed=int(seed) if isinstance(seed, (int, np.integer)) else None)
         self._live = True
         return self._look()
 
