@@ -320,22 +320,6 @@ def test_mcts_finds_a_forced_win_and_the_only_defence() -> None:
     assert "7/2" not in chosen("mcts:simulations=600", position(X_THREATENS.format(mover="O", board=7, extra="."), 30))
 
 
-def test_mcts_depends_on_the_seed_and_on_nothing_else() -> None:
-    game = ttt_envs.load("super_tic_tac_toe")
-    states = np.repeat(game.new_state(0), 6)
-    view = View(game, states, states["to_move"], np.array([1, 1, 2, 3, 4, 5], np.uint64))
-    one, three = agents.load("mcts:simulations=300"), agents.load("mcts:simulations=300,threads=3")
-    policy = one.policy(view)
-    assert (policy == one.policy(view)).all()
-    assert (policy == three.policy(view)).all()
-    assert (policy[0] == policy[1]).all()
-    assert (policy[1] != policy[2]).any()
-    # One more simulation continues the same search.
-    more = agents.load("mcts:simulations=301").search(view)[0] - one.search(view)[0]
-    assert (more >= 0).all()
-    assert (more.sum(axis=1) == 1).all()
-
-
 @pytest.mark.parametrize("lucky", [False, True])
 @pytest.mark.parametrize("stones", [2, 3, 4, 5, 6, 7])
 def test_mcts_with_three_players_and_chance(lucky: bool, stones: int) -> None:

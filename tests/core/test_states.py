@@ -35,58 +35,6 @@ def one_world(n: int) -> np.ndarray:
 
 # --- crafted positions ---
 
-# What is written into a new state. The first ones of each game crashed the process, hung, or paid what is no number.
-CRAFTED: dict[str, list[dict[str, Any]]] = {
-    SUPER: [
-        *(
-            {"target": 120},
-            {"owned": 600},
-            {"to_move": 77},
-            {"to_move": -1},
-            {"closed": True},
-            {"ply": -1},
-            {"ply": 81},
-        ),
-        *({"random_opening_plies": 5}, {"script": 1 << 32}, {"rewards": [np.nan, 0]}, {"rewards": [1, -1]}),
-        {"rewards": [np.inf, -1], "done": True},
-    ],
-    MARTIAN: [
-        *({"logged": 1_000_000}, {"logged": -5}, {"pieces": 100}, {"log": 60_000}, {"piece": 100}, {"occurred": 100}),
-        *({"occurred": 9}, {"max_plies": 65535}, {"size": 8}),
-    ],
-    DICE: [
-        *({"rank": 0}, {"rank": 60}, {"rank": -100}, {"dice": 0}, {"points": 127}, {"target": 99}),
-        {"win_length": 100},
-    ],
-    MATCH: [{"top": 77}, {"hand_size": 127}, {"deck": 127}, {"hand": 127}, {"team_of": 0}],
-    OPERATION: [
-        *({"wins": 100}, {"pending": 100}, {"board": -100}, {"phase": 9}, {"idle": 100}, {"round": 100}),
-        {"max_idle_turns": 99},
-    ],
-}
-
-#: What the message has in the place of the field's name.
-SAID = {"ply": "`ply` is -1|81 plies", "rewards": "its rewards", "occurred": "`occurred`|repetitions"}
-
-
-@pytest.mark.parametrize(
-    ("game_id", "fields"), [(game_id, fields) for game_id, cases in CRAFTED.items() for fields in cases], ids=str
-)
-def test_crafted_positions_are_not_let_in(game_id: str, fields: dict[str, Any]) -> None:
-    """Bytes with a right checksum, with fields that no game has."""
-    game = load(game_id)
-    state = game.new_state(5)
-    for name, value in fields.items():
-        state[name][0] = value
-    packed = pack_state(game, state[0], np.full(game.num_players, -1), np.uint64(0))
-    name = next(iter(fields))
-    for env in (ttt_envs.make_aec(game), ttt_envs.make_parallel(game)):
-        env.reset(seed=3)
-        before = env.get_state()
-        with pytest.raises(ValueError, match=f"no position of .*({SAID.get(name, f'`{name}`')})"):
-            env.set_state(packed)
-        assert env.get_state() == before
-
 
 def refused(kind: type[Exception], call: Callable[[], object], *words: str) -> None:
     """The call raises this kind of error, and its text has all the words."""

@@ -350,18 +350,6 @@ def test_the_command_refuses_with_the_reason(command, options, error, words):
         command.run(ttt_envs.load("tic_tac_dice", **options).options, lambda what, share: None)
 
 
-def test_an_interrupted_command_writes_nothing(tmp_path):
-    def interrupt(what, share):
-        raise KeyboardInterrupt
-
-    path = tmp_path / "table.json"
-    path.write_text("old")
-    with pytest.raises(KeyboardInterrupt):
-        MatchValues(layouts=4, groups=2, out=path).run(MATCH.options, interrupt)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_dice_that_nobody_knows_are_not_used():
     """Values are of the position, whatever the generator would bring."""
     states = play(SINGLE, 20, seed=9)

@@ -164,10 +164,6 @@ PARTS = [
 ]
 
 
-def test_there_are_20000_random_games():
-    assert sum(games * parts for games, parts, _ in RANDOM_GAMES) == 20_000
-
-
 @pytest.mark.parametrize(("games", "part", "options"), PARTS)
 def test_fast_and_slow_agree(load, games, part, options):
     compare_with_slow(load(**options), share(games), seed=1 + part)

@@ -1,6 +1,5 @@
 """The rules of Operation Tic-Tac-Toe against a slow second version; chance, secrecy, bad input."""
 
-import pickle
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -30,22 +29,14 @@ from test_rules_operation_tic_tac_toe_by_hand import (
     OFFERED,
     UNUSED,
     USED,
-    Scene,
     named,
     number,
-    play_round,
-    scene,
 )
 
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.testing.positions import after, masks_of
-from ttt_envs.wrappers.aec import AECGame
-from ttt_envs.wrappers.common import pack_state
-from ttt_envs.wrappers.parallel import ParallelGame
 
 ID = "operation_tic_tac_toe"
 
@@ -235,11 +226,6 @@ def in_parts(number_of_parts: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("part", [0, *rest])
 
 
-def test_there_are_20000_matches_and_50000_rounds():
-    assert sum(matches for matches, *_ in MATCHES) == 20_000
-    assert sum(often * len(starts) for often, starts, *_ in ROUNDS) >= 50_000
-
-
 @pytest.mark.parametrize(("matches", "options", "choose"), MATCHES)
 @in_parts(100)
 def test_fast_and_slow_agree_on_matches(load, matches, options, choose, part):
@@ -330,109 +316,3 @@ def test_what_is_drawn_for_a_single_round_is_as_likely(load):
     states = Batch(load(mode="round"), MANY, seed=0).states
     held = (states["standing"] == IN_HAND).argmax(axis=2)
     close(np.bincount(16 * held[:, 0] + 2 * held[:, 1] + states["placer"], minlength=128), 1 / 128)
-
-
-# --- what the one who chooses later learns ---
-
-
-def secret_scene(load: Callable[..., Game], says: str) -> Scene:
-    """A position of that kind in which both choose."""
-    if "specialist" not in says:
-        board, options = "X:hacker o . / . x . / o . O:hacker", {"allow_pass": True, "draw_offers": True}
-        return scene(load, says, board, "in hand courier; hacker on", "in hand assassin; hacker on", **options)
-    game = load(max_idle_turns=2)
-    here = Scene(game, game.new_state(seed=5))
-    for _ in range(8 if "two" in says else 0):
-        here = play_round(here, None)
-    return here.play(x="place first") if here.legal[0] else here.play(o="place first")
-
-
-@pytest.mark.parametrize(
-    "says",
-    ["both choose a specialist", "both choose two specialists", "X places, O predicts", "O places, X predicts"],
-)
-def test_a_choice_at_once_is_secret(load, says):
-    """Whatever X commits, all that the environment then says, in any form, is the same to the bit."""
-    here = secret_scene(load, says)
-    assert here.says == says
-    game, state = here.game, here.states
-    env = AECGame(game, illegal="raise", render_mode="ansi")
-    packed = pack_state(game, state[0], np.full(2, -1), np.uint64(9))
-    seen, before = set(), None
-    for action in np.flatnonzero(masks_of(game, state, 0)[0]):
-        env.set_state(packed)
-        before = env.observe("player_1")["observation"].tobytes(), env.render()
-        env.step(int(action))
-        assert env.agent_selection == "player_1"
-        view = env.view("player_1")
-        with pytest.raises(IllegalAction) as refusal:
-            env.step(int(np.argmin(view.masks[0])))
-        names = env.possible_agents
-        told = [
-            [(env.observe(each), env.infos[each], env.rewards[each], env.terminations[each]) for each in names],
-            (env.last(), env._cumulative_rewards, env.truncations, env.agents, env.render(), str(refusal.value)),
-            (view.observations, view.masks, view.seeds, view.players, view.text(), view.take(np.array([0])).text()),
-            [view.sample_worlds(seed) for seed in range(4)],
-            [game.draw(env._states[0], viewer) for viewer in (None, 0, 1)],
-        ]
-        assert (env.observe("player_1")["observation"].tobytes(), env.render()) == before
-        seen.add(pickle.dumps(told))
-    assert len(seen) == 1
-
-
-# --- who may submit what ---
-
-
-def scenes(load: Callable[..., Game]) -> dict[str, Scene]:
-    """A scene of each phase, X being who decides in those of one player."""
-    game = load()
-    role = Scene(game, game.new_state(seed=6))
-    pick = role.play(x="place first")
-    turn = pick.play(*[min(legal) for legal in pick.legal])
-    ability = scene(load, "X decides on the ability in E", "x o . / . X:sniper . / . . .")
-    return {"role": role, "pick": pick, "turn": turn, "ability": ability}
-
-
-@pytest.mark.parametrize("phase", ["role", "pick", "turn", "ability"])
-def test_who_does_not_act_cannot_submit(load, phase):
-    """In Parallel they can only wait, in AEC it is not their turn; a batch ignores the action given for them."""
-    here = scenes(load)[phase]
-    game = here.game
-    packed = pack_state(game, here.states[0], np.full(2, -1), np.uint64(0))
-    parallel, aec = ParallelGame(game, illegal="raise"), AECGame(game, illegal="raise")
-    aec.set_state(packed)
-    assert aec.agent_selection == "player_0"
-    legal = [sorted(map(number, names)) or [parallel.wait] for names in here.legal]
-    right = {f"player_{player}": legal[player][0] for player in (0, 1)}
-    for player, name in enumerate(right):
-        # Some of each kind: all of them take ten seconds.
-        for action in sorted(set(range(game.num_actions + 1)) - set(legal[player]))[::5]:
-            parallel.set_state(packed)
-            with pytest.raises(IllegalAction, match=name):
-                parallel.step({**right, name: action})
-            assert parallel.get_state() == packed
-    parallel.step(right)
-    joint = np.array([[-1 if action == parallel.wait else action for action in right.values()]])
-    batch = Batch(game, 1, seed=0)
-    for ignored in (-1, 0, 100, 233) if phase in ("role", "ability") else ():
-        batch.states[:] = here.states
-        batch.step(np.where(joint < 0, ignored, joint))
-        assert batch.states.tobytes() == after(game, here.states, joint).tobytes()
-    batch.states[:] = here.states
-    with pytest.raises(ValueError, match="player 0 acts in game 0 and was given -1"):
-        batch.step(np.array([[-1, joint[0, 1]]]))
-    assert batch.states.tobytes() == here.states.tobytes()
-
-
-@pytest.mark.parametrize("phase", ["role", "pick", "turn", "ability"])
-def test_an_illegal_submission_loses_and_can_still_be_shown(load, phase):
-    here = scenes(load)[phase]
-    game = here.game
-    env = ParallelGame(game, render_mode="ansi")
-    env.set_state(pack_state(game, here.states[0], np.full(2, -1), np.uint64(0)))
-    answers = {f"player_{p}": number(min(names)) if names else env.wait for p, names in enumerate(here.legal)}
-    _, rewards, ends, _, infos = env.step({**answers, "player_0": env.wait})
-    assert (rewards, all(ends.values())) == ({"player_0": -1, "player_1": 1}, True)
-    assert infos["player_0"]["illegal_action"] == env.wait
-    assert env.render().startswith("over: O wins")
-    assert game.draw(env._states[0], None).startswith("<svg")

@@ -139,10 +139,6 @@ def parts() -> list:
     return found
 
 
-def test_twenty_thousand_games_are_compared():
-    assert sum(games for _, _, games in COMPARED) == 20_000
-
-
 @pytest.mark.parametrize(("game_id", "options", "games", "part"), parts())
 def test_fast_and_slow_agree(game_id, options, games, part):
     game = ttt_envs.load(game_id, **options)

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from chances import close
-from option_sets import compiled_late, late
+from option_sets import late
 from slow_rng import Replay
 from slow_tic_tac_match import (
     EXCHANGE,
@@ -116,10 +116,6 @@ def parts() -> list:
     return found
 
 
-def test_twenty_thousand_games_are_compared():
-    assert sum(games for _, games, _ in COMPARED) == 20_000
-
-
 @pytest.mark.parametrize(("case", "part"), parts())
 def test_fast_and_slow_agree(case, part):
     options, games, wanted = COMPARED[case]
@@ -131,33 +127,6 @@ def test_fast_and_slow_agree(case, part):
 
 
 # --- cards ---
-
-
-@pytest.mark.parametrize(
-    "case", [(compiled_late if case in COMPILED_ALONE else pytest.param)(case) for case in range(len(COMPARED))]
-)
-def test_cards_are_conserved(case):
-    """In every position the cards are those of the deck; hands are full but for a Double Play; the pile is not empty.
-
-    No Flip, Wipe-Out or Double Play ends the game, unless the turns are used up or nobody can play.
-    """
-    game = ttt_envs.load(ID, **COMPARED[case][0])
-    play = play_batch(Batch(game, 10 if jit.DISABLED else 100, seed=3), game.max_plies)
-    for states in play.states:
-        tops = (states["top"][:, :, None] == np.arange(states["pile"].shape[1])).sum(axis=1)
-        cards = tops + states["hand"].sum(axis=1) + states["pile"] + states["discard"] + states["covered"]
-        assert np.array_equal(cards, states["deck"])
-        for name in ("hand", "pile", "discard", "covered"):
-            assert (states[name] >= 0).all()
-        assert states["pile"].any(axis=1).all(), "the pile is empty"
-        missing = game.options["hand_size"] - states["hand"].sum(axis=2, dtype=int)
-        mine = np.arange(game.num_players) == states["to_move"][:, None]
-        going = ~states["done"]
-        assert np.array_equal(missing[going], np.where(mine, (3 - states["pending"])[:, None] % 3, 0)[going])
-    flip = 18 * game.options["colours"]
-    without_symbol = (play.actions.max(axis=2) >= flip) & ~play.states[:-1]["done"]
-    assert without_symbol.any() or game.options["hand_size"] == 1
-    assert not play.states[1:]["rewards"][without_symbol].any()
 
 
 @pytest.mark.parametrize(("players", "teams"), [(2, True), (4, True), (4, False)])

@@ -333,16 +333,6 @@ def test_a_won_position_must_say_that_it_is_over():
 # --- facts ---
 
 
-def test_facts():
-    game = ttt_envs.load("super_tic_tac_toe")
-    assert (game.num_players, game.num_actions, game.observation_size) == (2, 81, 190)
-    assert game.plane_index.shape == (6, 9, 9)
-    assert (game.simultaneous, game.stochastic, game.hidden_information) == (False, False, False)
-    assert ttt_envs.load("super_tic_tac_toe", random_opening_plies=1).stochastic
-    assert len(game.symmetries) == 8
-    assert game.max_plies == 81
-
-
 def test_planes_lie_as_the_board_does():
     """Row and column of the drawn board: cell (2, 7) is board 2, cell 7."""
     game = ttt_envs.load("super_tic_tac_toe", first_move="anywhere")

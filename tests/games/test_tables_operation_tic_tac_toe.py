@@ -200,13 +200,3 @@ def test_the_command_is_refused_while_another_process_makes_the_table(folder):
     path = tables.table_path(1, False)
     with locked_file(path), pytest.raises(InUse, match=r"toe-1\.table is being written by process \d+"):
         RoundValues().run(ttt_envs.load(ID, max_idle_turns=1).options, lambda what, share: pytest.fail("at work"))
-
-
-def test_an_interrupted_command_writes_nothing(folder):
-    def interrupt(what, share):
-        raise KeyboardInterrupt
-
-    folder.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        RoundValues().run(ttt_envs.load(ID, max_idle_turns=1).options, interrupt)
-    assert not list(folder.iterdir())

@@ -156,17 +156,6 @@ def test_an_opponent_that_cannot_play_the_game_is_refused_at_once(make):
         make("operation_tic_tac_toe", opponent=["random", "mcts"])
 
 
-def test_the_same_seed_is_the_same_game_with_text_and_object():
-    boards = []
-    for given in ("greedy", Greedy()):
-        env = ttt_envs.make_vec(GAME, 16, opponent=given)
-        observations, _ = env.reset(seed=5)
-        for _ in range(6):
-            observations, *_ = env.step(observations["action_mask"].argmax(axis=1))
-        boards.append(observations["observation"])
-    assert (boards[0] == boards[1]).all()
-
-
 # --- the game ---
 
 

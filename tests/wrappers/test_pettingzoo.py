@@ -177,38 +177,6 @@ def test_each_game_has_a_module_like_pettingzoo_s(game_id):
 
 
 @each_game
-def test_masks_of_aec_are_what_consumers_expect(game):
-    env = AECGame(game)
-    env.reset(seed=0)
-    for name in env.agent_iter():
-        observation, _, ended, cut, info = env.last()
-        assert observation["action_mask"] is info["action_mask"]
-        assert observation["action_mask"].dtype == np.int8
-        assert env.observation_space(name).contains(observation)
-        assert not cut
-        assert type(ended) is bool
-        env.step(None if ended else int(env.action_space(name).sample(observation["action_mask"])))
-    assert env.agents == []
-
-
-@each_game
-def test_aec_pays_each_agent_once(game):
-    """Agents that act rarely get what they are due when they look."""
-    for seed in range(20):
-        env = AECGame(game)
-        env.reset(seed=seed)
-        got = dict.fromkeys(env.possible_agents, 0.0)
-        generator = np.random.default_rng(seed)
-        for name in env.agent_iter():
-            observation, reward, ended, _, _ = env.last()
-            got[name] += reward
-            if ended:
-                expected = dict(zip(env.possible_agents, env._states[0]["rewards"].tolist(), strict=True))
-            env.step(None if ended else int(generator.choice(np.flatnonzero(observation["action_mask"]))))
-        assert got == expected
-
-
-@each_game
 def test_another_environment_is_not_touched_by_a_reset_or_by_global_seeds(game):
     env, other = AECGame(game), AECGame(game)
     np.random.seed(0)  # noqa: NPY002 - that it makes no difference is the point
@@ -259,23 +227,6 @@ def test_an_illegal_action_loses_in_aec(game):
     assert paid == {each: (-1 if each == name else 1 / others) for each in env.possible_agents}
 
 
-@each_game
-def test_an_illegal_action_loses_in_parallel(game):
-    env = ParallelGame(game, illegal="lose")
-    observations, _ = env.reset(seed=0)
-    answers = {name: int(seen["action_mask"].argmax()) for name, seen in observations.items()}
-    name = env.possible_agents[-1]
-    mask = observations[name]["action_mask"].copy()
-    wrong = int(np.flatnonzero(mask == 0)[0])
-    _, rewards, ended, cut, infos = env.step({**answers, name: wrong})
-    others = game.num_players - 1
-    assert rewards == {each: (-1 if each == name else 1 / others) for each in env.possible_agents}
-    assert set(ended.values()) == {True}
-    assert set(cut.values()) == {False}
-    assert infos[name]["illegal_action"] == wrong
-    assert env.agents == []
-
-
 def test_agents_of_the_library_play_in_a_parallel_environment():
     """They answer -1 where a player does not act, which is waiting."""
     for game in (SUPER, toy_coin.make(players=3)):
@@ -291,17 +242,6 @@ def test_agents_of_the_library_play_in_a_parallel_environment():
         env.step(dict.fromkeys(env.agents, -1))
     with pytest.raises(ValueError, match="must be from -1 to"):
         env.step(dict.fromkeys(env.agents, -2))
-
-
-def test_all_who_offend_share_the_loss():
-    env = ParallelGame(toy_coin.make(players=3))
-    env.reset(seed=0)
-    _, rewards, *_ = env.step({"player_0": 0, "player_1": toy_coin.STAY, "player_2": toy_coin.KEEP})
-    assert rewards == {"player_0": 1, "player_1": -0.5, "player_2": -0.5}
-    env.reset(seed=0)
-    _, rewards, ended, _, _ = env.step(dict.fromkeys(env.possible_agents, toy_coin.STAY))
-    assert set(rewards.values()) == {0}
-    assert all(ended.values())
 
 
 def test_a_position_brings_the_agents_seeds_with_it():

@@ -3,7 +3,6 @@
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import api_test
 from toy_coin import make as make_coin
@@ -33,36 +32,6 @@ def test_with_the_mask_in_the_infos_an_observation_is_the_box_itself(encoding):
     assert isinstance(env.observation_space("player_0"), gymnasium.spaces.Box)
     assert np.array_equal(env.observe("player_0"), both.observe("player_0")["observation"])
     assert np.array_equal(env.infos["player_0"]["action_mask"], both.observe("player_0")["action_mask"])
-
-
-def test_with_the_mask_in_the_infos_of_a_parallel_environment():
-    env = ttt_envs.make_parallel("operation_tic_tac_toe", mask="info", **MATCH_OF_TWO)
-    observations, infos = env.reset(seed=3)
-    generator = np.random.default_rng(0)
-    for _ in range(30):
-        for name in env.agents:
-            assert env.observation_space(name).contains(observations[name])
-        actions = {name: sample(infos[name]["action_mask"], generator) for name in env.agents}
-        observations, _, _, _, infos = env.step(actions)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_gymnasiums_wrappers_take_plain_observations():
-    env = ttt_envs.make_single(SUPER, opponent="random", mask="info")
-    wrapped = gymnasium.wrappers.NormalizeObservation(
-        gymnasium.wrappers.RescaleObservation(
-            gymnasium.wrappers.DtypeObservation(env, np.float32), np.float32(-1), np.float32(1)
-        )
-    )
-    observation, info = wrapped.reset(seed=0)
-    observation, *_, info = wrapped.step(int(info["action_mask"].argmax()))
-    assert observation.shape == (190,)
-    assert observation.dtype in (np.float32, np.float64)
-    vector = ttt_envs.make_vec(SUPER, 3, mask="info")
-    observations, infos = vector.reset(seed=0)
-    assert observations.shape == (3, 190)
-    assert vector.observation_space.contains(observations)
-    assert infos["action_mask"].shape == (3, 81)
 
 
 # --- actions ---
@@ -180,23 +149,6 @@ def test_a_rule_of_the_same_name_is_asked_back_about():
     assert ttt_envs.make_aec(ttt_envs.load(name, max_plies=200)).max_plies is None
     cut = ttt_envs.make_aec(ttt_envs.load(name), max_plies=5)
     assert (cut.max_plies, cut.game.options["max_plies"]) == (5, ttt_envs.load(name).options["max_plies"])
-
-
-@pytest.mark.parametrize("seat", [0, 1])
-def test_a_learner_s_game_of_so_many_plies_is_truncated(seat):
-    """The fifth ply is the first player's."""
-    env = ttt_envs.make_single(SUPER, player=seat, max_plies=5)
-    check_env(env, skip_render_check=True)
-    env.reset(seed=0)
-    for decision in range(3 - seat):
-        _, reward, terminated, truncated, info = env.step(int(env.action_masks().argmax()))
-        assert (reward, terminated, truncated) == (0, False, decision == 2 - seat)
-    assert env._games.batch.states["ply"][0] == 5
-    assert not info["action_mask"].any()
-    with pytest.raises(RuntimeError, match="the game is over"):
-        env.step(40)
-    env.reset()
-    assert env.action_masks().any()
 
 
 @pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled"])
@@ -376,20 +328,6 @@ def test_wrong_masks_of_games_are_refused_and_change_nothing():
     assert vector._games.batch.states.tobytes() == before
 
 
-@pytest.mark.parametrize("make", ["make_aec", "make_parallel", "make_single", "make_vec", "make_sb3"])
-def test_the_seed_of_a_reset_can_be_read(make):
-    env = getattr(ttt_envs, make)(SUPER, *([2] if make in ("make_vec", "make_sb3") else []))
-    for seed in (5, 2**100):
-        if make == "make_sb3":
-            env.seed(seed)
-            env.reset()
-        else:
-            env.reset(seed=seed)
-        assert env.np_random_seed == seed
-        env.reset()
-        assert env.np_random_seed == seed
-
-
 def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
     """docs/first_game.md says so: the default of `make_vec` is another one than that of Gymnasium's."""
     name = "ttt_envs/SuperTicTacToe-v0"
@@ -419,17 +357,6 @@ def test_planes_are_learned_from_by_convolutions():
     assert any((old != new).any() for old, new in zip(before, extractor.parameters(), strict=True))
     with pytest.raises(ValueError, match="encoding='planes'"):
         PlanesExtractor(ttt_envs.make_sb3(SUPER, 1).observation_space)
-
-
-def test_sb3_can_film_the_games():
-    pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_sb3(SUPER, 3, render_mode="rgb_array")
-    env.reset()
-    images = env.get_images()
-    assert len(images) == 3
-    assert all(image.dtype == np.uint8 and image.shape == images[0].shape for image in images)
-    assert env.render().shape[0] > images[0].shape[0]
-    assert ttt_envs.make_sb3(SUPER, 2).get_images() == [None, None]
 
 
 # --- states that others keep ---
