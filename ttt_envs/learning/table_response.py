@@ -2,7 +2,8 @@
 
 The learner plays one seat of each game against an agent that stays as it is. At every ply all of the learner's actions
 are tried on copies of the position, with each answer that the agent gives at the same time, weighted by the agent's own
-probabilities. All that came of them is kept: the reward at the end, or else the learner's next observation. An action
+probabilities. Dice to come are drawn anew for it, so that nobody chooses by what will really be drawn. All
+that came of them is kept: the reward at the end, or else the learner's next observation. An action
 is worth the mean of it, an observation as much as its best action, and this is worked out for the whole table at once
 (value iteration in the model that experience makes), each time when some more has come in. The agent is asked only in
 positions that are really played, so that it may be anything that answers.
@@ -111,14 +112,18 @@ class TableLearner:
         judged = np.flatnonzero(self._visits[rows] < self._enough)
         parents, actions, answers = np.nonzero(mine[judged][:, :, None] & (theirs[judged] > 0)[:, None, :])
         parents = judged[parents]
-        following, paid = self._played(parents, actions, answers)
+        states = self._batch.states
+        if self.game.chance == "play" and not self.game.hidden_information:
+            states = self._redrawn(self._rows)
+        following, paid = self._played(states[parents], self._me[parents], actions, answers)
         shares, actions = theirs[parents, answers], named[parents, actions]
         values = np.bincount(
             parents * mine.shape[1] + actions, shares * (paid + self._worth[following]), minlength=mine.size
         ).reshape(mine.shape)
 
         known = rows >= 0
-        new = np.flatnonzero(known & (self._visits[rows] == 0))
+        first = np.flatnonzero(self._visits[rows] == 0)  # where there is no row, too
+        new = first[known[first]]
         self._visits[rows[judged]] += 1
         self._visits[-1] = 0
         if len(new):
@@ -131,17 +136,42 @@ class TableLearner:
         if self._kept > min(_MORE * self._solved, self._solved + MEMORY / 2):
             self._solve(1, self._hope)
         values[known] = self.table.values[rows[known]]
+        if self.game.hidden_information and len(first):
+            values[first] = self._guessed(first, mine[first], named[first])
         return np.take_along_axis(values, named, axis=1)
 
-    def _played(self, rows: np.ndarray, actions: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The outcome of actions with these answers in rows of the batch: the next observation's number, -1 at the end,
-        and the reward there.
+    def _redrawn(self, rows: np.ndarray) -> np.ndarray:
+        """These games with all drawn anew that the learner cannot know."""
+        states = self._batch.states[rows]
+        seeds = self.generator.integers(2**64, size=len(rows), dtype=np.uint64)
+        self.game.loops.resample_rows(states, self._me[rows], seeds)
+        return states
+
+    def _guessed(self, rows: np.ndarray, mine: np.ndarray, named: np.ndarray) -> np.ndarray:
+        """Values by which the learner chooses in these games, with named actions: of a world that may be, for each.
+
+        What the table keeps comes of the others' real cards, which go by how they have played. Who chose by it would
+        see these cards where an observation is new, and would lead to others where they are so dealt.
         """
-        states, each, me = self._batch.states[rows], np.arange(len(rows)), self._me[rows]
-        joint = np.zeros((len(rows), 2), np.int64)
+        worlds, me = self._redrawn(rows), self._me[rows]
+        legal = np.empty(mine.shape, np.bool_)
+        self.game.loops.mask_rows(worlds, 1 - me, legal)
+        parents, actions = np.nonzero(mine)
+        following, paid = self._played(worlds[parents], me[parents], actions, at_random(legal, self.generator)[parents])
+        values = np.zeros(mine.shape)
+        values[parents, named[parents, actions]] = paid + self._worth[following]
+        return values
+
+    def _played(
+        self, states: np.ndarray, me: np.ndarray, actions: np.ndarray, answers: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The outcome of the learners' actions with these answers, of whom `states` become what follows: the next
+        observation's number, -1 at the end, and the reward there.
+        """
+        each, joint = np.arange(len(states)), np.zeros((len(states), 2), np.int64)
         joint[each, me], joint[each, 1 - me] = actions, answers
         self.game.loops.step_rows(states, each, joint)
-        going, following = np.flatnonzero(~states["done"]), np.full(len(rows), -1)
+        going, following = np.flatnonzero(~states["done"]), np.full(len(states), -1)
         if len(going):
             seen = np.empty((len(going), self.game.observation_size), np.int8)
             self.game.loops.observe_rows(states[going], me[going], seen)
