@@ -1,5 +1,6 @@
 """Bookkeeping of games under way, for agents with a memory: numbers of episodes, and digests of what players know."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ class Memory:
 
     def __init__(self, game: Game, n: int) -> None:
         """All games begin."""
-        self._game, self._numbers = game, np.random.default_rng()  # of the system: numbers show nothing of a game
+        self._game = game
         self.episodes = np.zeros((n, game.num_players), np.int64)
         self.known: Known | None = None
         self.begin(np.arange(n))
@@ -35,7 +36,9 @@ class Memory:
 
     def begin(self, rows: np.ndarray) -> None:
         """These games, int64 (k,), begin anew."""
-        self.episodes[rows] = self._numbers.integers(2**53, size=(len(rows), self.episodes.shape[1]))
+        # Of the system: numbers show nothing of a game.
+        drawn = np.frombuffer(os.urandom(8 * len(rows) * self.episodes.shape[1]), np.uint64)
+        self.episodes[rows] = (drawn >> np.uint64(11)).reshape(len(rows), -1)
         if self.known is not None:
             self.known.begin(rows)
 

@@ -131,15 +131,10 @@ class View:
         what they see, int8.
         """
         view: View = object.__new__(cls)
-        by = np.array([player])
-        vars(view).update(
-            game=game,
-            _record=states.tobytes(),
-            _looks=looks,
-            _watching=by.tobytes(),
-            _seed=_decisions(seeds, by, states).tobytes(),
-            _episodes=episode,
-        )
+        own, by = vars(view), np.array([player])
+        own["game"], own["_record"], own["_looks"] = game, states.tobytes(), looks
+        own["_watching"], own["_episodes"] = by.tobytes(), episode
+        own["_seed"] = _decisions(seeds, by, states).tobytes()
         return view
 
     def _fill(

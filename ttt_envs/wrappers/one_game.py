@@ -72,17 +72,20 @@ class OneGame(PlayerGames):
             if not chosen and (over or acting >> learner & 1):
                 self._acting = acting
                 return over
-            chosen = False
-            self._show(self._rows)
-            others = [player for player in range(len(keys)) if acting >> player & 1 and player != learner]
-            if len(others) == 1 and self._memory.known is None:  # the usual case, which should cost little
-                (player,) = others
+            chosen, keeps = False, self._memory.known is not None
+            if keeps or self._watchers:
+                self._show(self._rows)
+            waiting = acting & ~(1 << learner)
+            others: list[int] = []
+            if not keeps and waiting and not waiting & (waiting - 1):  # one alone, the usual case, should cost little
+                player = waiting.bit_length() - 1
                 legal, sight = (self._legal[player], self._sight[player]) if at_once else (self._legal, self._sight)
                 looks, episode = (legal.tobytes(), sight.tobytes()), self._memory.episodes[0, player].tobytes()
                 view = View.of_one(self.game, states, player, seeds, episode=episode, looks=looks)
                 joint[player] = legal_actions(self._opponents[keys[player]], view, "the opponent")[0]
-                others = []
-            for key in dict.fromkeys(keys[player] for player in others):
+            elif waiting:
+                others = [player for player in range(len(keys)) if waiting >> player & 1]
+            for key in dict.fromkeys([keys[player] for player in others]) if others else ():
                 mine, given, own = [player for player in others if keys[player] == key], states, seeds
                 if len(mine) > 1:  # asked together, as in `_complete`
                     given, own = states.repeat(len(mine)), seeds.repeat(len(mine))
@@ -90,7 +93,8 @@ class OneGame(PlayerGames):
                 known = self._memory.of(np.zeros(len(mine), np.int64), by)
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
                 joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
-            self._memory.note(self._rows, states, self._joint)
+            if keeps:
+                self._memory.note(self._rows, states, self._joint)
             acting = move(states, joint, True, self._legal, self._told, self._sight)
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:

@@ -76,7 +76,13 @@ class Opponents:
 
         `seeds` uint64 (k,) are those of the episodes.
         """
-        out = np.full((len(seeds), self.game.num_players), -1)
+        shape, usual = (len(seeds), self.game.num_players), self._pools.get(None)
+        if isinstance(usual, tuple) and len(usual[0]) == 1 and self._partner is None:  # a draw would take longer
+            out = np.empty(shape, np.int64)
+            out[:] = usual[0][0]
+            out[np.arange(len(seeds)), learners] = -1
+            return out
+        out = np.full(shape, -1)
         for player, pool in self._pools.items():
             if player is None:
                 out[:] = self._drawn(pool, seeds, 0)[:, None]
@@ -104,15 +110,15 @@ class Opponents:
 
         Its class says so by `draws_uniformly`. No subclass inherits that, and no agent has it whose `act` was replaced.
         """
-        agents = [self._agents[key] for key in self.among(keys)]
-        return all(
-            vars(type(agent)).get("draws_uniformly", False) and "act" not in getattr(agent, "__dict__", {})
-            for agent in agents
-        )
+        for key in self.among(keys):
+            agent = self._agents[key]
+            if not vars(type(agent)).get("draws_uniformly", False) or "act" in getattr(agent, "__dict__", {}):
+                return False
+        return True
 
     def among(self, keys: np.ndarray) -> list[int]:
         """The keys of agents that stand among these, int64 (...), -1 for none."""
-        if len(self._agents) == 1:
+        if len(self._agents) == 1 and keys.size >= 16:
             return list(self._agents) if (keys >= 0).any() else []
         return among(keys)
 
