@@ -317,12 +317,6 @@ def test_an_agent_s_name_is_its_class_unless_it_says_another() -> None:
     assert agents.load(Act()).name == "first"
 
 
-def test_an_agent_is_taken_as_it_is() -> None:
-    agent = Act()
-    assert agents.load(agent) is agent
-    assert agent.name == "first"
-
-
 # --- mistakes ---
 
 
@@ -346,12 +340,6 @@ def test_an_agent_is_taken_as_it_is() -> None:
 )
 def test_mistakes(folder: Path, spec: object, kind: type[Exception], words: list[str]) -> None:
     fails(kind, spec, *words)
-
-
-def test_names_suggested_are_the_file_s_own(folder: Path) -> None:
-    with pytest.raises(ValueError, match="unknown name 'Nothing'") as error:
-        agents.load("mine.py:Nothing")
-    assert str(error.value).endswith("known: Mine, Bare, Needs, Unresolvable, last, one, second")
 
 
 @pytest.mark.parametrize(

@@ -107,30 +107,12 @@ def test_the_posterior_is_that_of_brute_force(more):
     assert (found.low, found.high) == pytest.approx(tuple(ends), abs=5)
 
 
-def test_what_is_not_known_of_the_rungs_widens_the_interval():
-    rng = np.random.default_rng(2)
-    record = [RungResults(), RungResults(), RungResults(*bout(0.5, 200, rng))]
-    rough, fine = (planted_ladder([0, 100, 200], units, np.random.default_rng(3)) for units in (20, 2000))
-    widths = [posterior(ladder, record, 1.0).half_width for ladder in (rough, fine)]
-    assert widths[0] > 1.2 * widths[1]
-
-
 def test_clean_records_have_finite_ratings():
     ladder = planted_ladder(ELOS, 50, np.random.default_rng(4))
     clean = [RungResults(np.full(20, 2.0), np.zeros(20)) for _ in ELOS]
     best, worst = posterior(ladder, clean), posterior(ladder, [RungResults(each.lost, each.won) for each in clean])
     assert ladder.elo[-1] + 100 < best.low < best.high < 5000
     assert worst.high < ladder.elo[0] - 100
-
-
-def test_draws_and_paired_seeds_narrow_intervals():
-    rng = np.random.default_rng(5)
-    ladder = planted_ladder(ELOS, 2000, rng)
-    even = [RungResults() for _ in ELOS]
-    coins, halves = list(even), list(even)
-    coins[3] = RungResults(*bout(0.5, 300, rng))
-    halves[3] = RungResults(*(np.ones(300), np.ones(300)))
-    assert posterior(ladder, halves).half_width < 0.6 * posterior(ladder, coins).half_width
 
 
 def test_dispersion():
@@ -313,17 +295,6 @@ def test_shipped_ladders(path):
     for name in ladder.rungs:
         ttt_envs.agents.load(name)
     assert ladder.made["command"].startswith(f"ttt calibrate {game.id} --rungs")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_an_agent_has_the_same_place_twice(path):
-    ladder = rungs.read(path)
-    game = registry.game_of_file(ladder.game, ladder.options)
-    given = {"game": game, "agent": "mixed:greedy,random=0.3", "games": 400, "pace": 1e-4, "quiet": True}
-    first, second = (evaluation.ladder(**given, seed=seed) for seed in (1, 2))
-    widths = [each.placement.posterior.half_width for each in (first, second)]
-    assert abs(first.rating - second.rating) < np.hypot(*widths)
 
 
 # --- real games ---

@@ -135,18 +135,6 @@ def test_wrong_in_one_position(at, wrong, loss):
     )
 
 
-@pytest.mark.parametrize("game", [pile(), pile(players=3), DICE], ids=["pile", "pile of three", "dice"])
-@pytest.mark.parametrize("opponent", [None, ORACLE], ids=["itself", "oracle"])
-def test_decisions_add_up_to_games(game, opponent):
-    found = measure(game, RANDOM, games=61, opponent=opponent)
-    players = game.num_players
-    assert found.games == (61 if opponent is None else -(-61 // players) * players)
-    assert found.seeds == (61 if opponent is None else found.games // players)
-    assert found.sides == found.games * (players if opponent is None else 1)
-    assert found.per_decision * found.decisions == pytest.approx(found.per_game * found.sides)
-    assert (found.agent, found.opponent) == ("random", opponent and "oracle")
-
-
 def test_the_opponent_s_decisions_do_not_count():
     assert measure(pile(), Takes(), games=50, opponent=Takes(5, 2)).mistakes == 0
     found = measure(pile(), Takes(5, 2), games=50, opponent=Takes())
@@ -202,15 +190,6 @@ def test_choices_at_once_count_for_all_who_choose():
 
 
 # --- intervals ---
-
-
-def test_intervals_shrink():
-    few, many = (measure(pile(), RANDOM, games=n, seed=2) for n in (400, 6400))
-    for name in ("per_game_half_width", "per_decision_half_width"):
-        assert getattr(few, name) / getattr(many, name) == pytest.approx(4, rel=0.25)
-    one = measure(pile(), RANDOM, games=1)
-    assert np.isnan(one.per_game_half_width)
-    assert one.per_game >= 0
 
 
 @pytest.mark.parametrize("opponent", [None, pytest.param(Takes(), marks=pytest.mark.slow)], ids=["itself", "another"])
@@ -437,16 +416,3 @@ def test_wrong_settings_are_refused(registered, tmp_path, changes, words):
     with pytest.raises((TypeError, ValueError), match=words):
         small(**changes, out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
-
-
-def test_errors_of_one_measurement():
-    with pytest.raises(ValueError, match="games must be a whole number"):
-        measure(pile(), RANDOM, games=0)
-    with pytest.raises(ValueError, match="chunk must be at least 1"):
-        measure(pile(), RANDOM, chunk=0)
-    with pytest.raises(ValueError, match="do not know the whole position"):
-        measure(toy_coin.make(), RANDOM)
-    with pytest.raises(ValueError, match="best play is not known for this game"):
-        measure(pile().replace(oracle=None), RANDOM)
-    with pytest.raises(ValueError, match="one side only"):
-        measure(pile().replace(teams=((0, 1),)), RANDOM, opponent=RANDOM)

@@ -7,7 +7,6 @@ import pytest
 from safetensors.numpy import load_file
 from stubborn import Interrupts, Stubborn, Wrong
 
-import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -26,11 +25,6 @@ def small(**changes):
     """A quick tournament."""
     given = {"game": SUPER, "agents": ["random", "greedy", "mcts:simulations=8"], "games": 40, "quiet": True}
     return evaluation.tournament(**{**given, **changes})
-
-
-def without_time(text):
-    """A report up to its table of times."""
-    return text[: text.index("## Time")]
 
 
 def test_report_and_files(tmp_path):
@@ -58,14 +52,6 @@ def test_report_and_files(tmp_path):
     assert (facts["game"], facts["agents"]) == (report.game.id, list(report.agents))
     assert sorted(rows) == ["length", "moves", "pairing", "rewards", "seats", "seed"]
     np.testing.assert_array_equal(games["seed"][:40:2], game_seeds(3, 20))
-
-
-def test_earlier_results_are_not_overwritten(tmp_path):
-    (tmp_path / "report.md").write_text("precious")
-    with pytest.raises(FileExistsError, match="exists and is not empty: choose another folder"):
-        small(out=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
-    assert (tmp_path / "report.md").read_text() == "precious"
 
 
 def test_crosstable_adds_up():
@@ -101,15 +87,6 @@ class Random(agents.load("random").__class__):
         self.name = name
 
 
-def test_texts_objects_and_functions_play():
-    def lowest(observation, mask):
-        return int(mask.argmax())
-
-    report = evaluation.tournament(ttt_envs.load(SUPER), ["random", Stubborn(), lowest], games=10, quiet=True)
-    assert report.agents == ("random", "first", "lowest")
-    assert report.ratings.score[1, 2] == 0.5
-
-
 def test_adding_an_agent_leaves_other_games_alone():
     two = small(agents=["random", "mcts:simulations=8"])
     three = small()
@@ -134,20 +111,6 @@ def test_three_players(toy):
     text = report.markdown()
     assert "100 seeds, each played in all 6 seatings" in text
     assert "## As player_2" in text
-
-
-def test_equal_agents_score_one_half(toy):
-    """Two random players of different name, three players: nobody is favoured by how seats are given."""
-
-    class Other(Agent):
-        name = "other"
-
-        def act(self, view):
-            k = view.seeds % np.maximum(view.masks.sum(axis=1), 1).astype(np.uint64)
-            return np.array([np.flatnonzero(m)[int(j)] for m, j in zip(view.masks, k, strict=True)])
-
-    ratings = small(game="toy_coin", agents=["random", Other()], games=3000, players=3).ratings
-    assert ratings.score_low[0, 1] - 0.02 < 0.5 < ratings.score_high[0, 1] + 0.02
 
 
 def test_interrupt_keeps_what_is_finished(tmp_path):
@@ -257,13 +220,6 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
     with pytest.raises((TypeError, ValueError), match=words):
         small(**changes, out=tmp_path / "t")
     assert not (tmp_path / "t").exists()
-
-
-def test_a_game_has_its_options():
-    with pytest.raises(TypeError, match="has its options already: won_boards cannot be set here"):
-        small(game=ttt_envs.load(SUPER), won_boards="closed")
-    with pytest.raises(ValueError, match="unknown game 7; known: super_tic_tac_toe"):
-        small(game=7)
 
 
 def test_a_comparison_is_a_sentence():

@@ -1,6 +1,5 @@
 """A game outside the package: the example Connect Four, copied elsewhere and registered."""
 
-import json
 import shutil
 import sys
 import warnings
@@ -21,7 +20,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.jit import kernel
 from ttt_envs.testing import CHECKS, check_game
-from ttt_envs.testing.positions import GAMES, masks_of, play_batch
+from ttt_envs.testing.positions import masks_of, play_batch
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "connect_four"
 ID = "connect_four"
@@ -303,40 +302,3 @@ def test_a_game_of_another_name_is_refused(module):
             ttt_envs.load("four")
     finally:
         forget("four")
-
-
-# --- everything else ---
-
-
-# By default the commands of docs/your_own_game.md play and train it: this copy of it would be compiled anew.
-@needs_jit
-@pytest.mark.slow
-@pytest.mark.parametrize("search", [[], ["mcts:simulations=20"]])
-def test_a_tournament(module, tmp_path, search):
-    """The game is named by its function, as a command that has not imported it must do."""
-    words = ["tournament", f"{ID}:make", "--agents", "random", "greedy", *search, "--games", "20"]
-    assert cli.main([*words, "--option", "line=3", "--out", str(tmp_path / "x")]) == 0
-    report = json.loads((tmp_path / "x" / "results.json").read_text())
-    assert report["complete"]
-    assert report["score"][1][0] > 0.6, "greedy completes its lines"
-    assert report["command"] == f"ttt {' '.join(words)} --option line=3"
-    assert "Connect Four" in (tmp_path / "x" / "report.md").read_text()
-
-
-@needs_jit
-@pytest.mark.slow
-def test_learning(module, tmp_path):
-    pytest.importorskip("torch")
-    from ttt_envs import agents
-    from ttt_envs.learning.ppo import Config, train
-
-    small = {"num_envs": 16, "rollout": 8, "batch": 64, "hidden": (16,), "eval_games": 4, "quiet": True}
-    result = train(Config(game=ID, steps=256, eval_every=256, snapshot_every=128, out=tmp_path / "x", **small))
-    assert result.finished
-    policy = agents.load(f"network:{tmp_path / 'x'}")
-    batch = ttt_envs.Batch(ttt_envs.load(ID), GAMES, seed=0)
-    while not batch.done.all():
-        view = batch.view()
-        chances = policy.policy(view)
-        assert not chances[~view.masks].any()
-        batch.step(policy.act(view))

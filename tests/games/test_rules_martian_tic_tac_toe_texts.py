@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pytest
 from martian_positions import (
     BLUE_STUCK,
@@ -145,17 +144,3 @@ def test_a_player_without_a_move_is_not_to_move(load):
 def test_options_are_refused_in_words(load, options, error, match):
     with pytest.raises(error, match=match):
         load(**options)
-
-
-def test_defaults(load):
-    assert dict(load().options) == {
-        "size": 3,
-        "players": 2,
-        "repetition_limit": 3,
-        "max_plies": 300,
-        "same_size_swap": False,
-    }
-    assert [load(size=size).max_plies for size in range(4, 9)] == [25 * size**2 for size in range(4, 9)]
-    assert [load(size=size).prototype["pieces"][0] for size in range(3, 9)] == [3, 4, 5, 5, 5, 5]
-    assert load(repetition_limit=None).options["repetition_limit"] is None
-    assert load(size=np.int64(4)).options["size"] == 4

@@ -156,18 +156,6 @@ def test_a_hundred_points_are_read_back():
     assert game.parse_state(game.format_state(after[0]))["points"].tolist() == [[100, 3]]
 
 
-@pytest.mark.parametrize("first", ["X claims by dice 2 6", "over: X wins"])
-def test_a_match_is_over_after_32_drawn_rounds(first):
-    game = ttt_envs.load("tic_tac_super_dice")
-    text = DRAWN_4X4.replace("X claims by dice {dice}", first).format(
-        facts="points X 4 O 4 of 5, ply 600, drawn rounds 32"
-    )
-    if first.startswith("over"):
-        text = text.replace("8*", "8X").replace("N 6O", "N 6X").replace("X 4", "X 5")
-    with pytest.raises(ValueError, match=r"drawn rounds 32|but the board or the points do not"):
-        game.parse_state(text)
-
-
 def test_a_star_after_the_end_is_refused():
     text = ROW_ON_TOP.format(first="over: X wins", c="X", i="*", facts="ply 5")
     with pytest.raises(ValueError, match="cannot be claimed"):

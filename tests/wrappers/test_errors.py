@@ -42,41 +42,6 @@ def case(value: object) -> str:
 # --- games and options ---
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("super_tictactoe", ["unknown game 'super_tictactoe'", "did you mean 'super_tic_tac_toe'"]),
-        (["super_tic_tac_toe"], ["unknown game ['super_tic_tac_toe']", "known: super_tic_tac_toe"]),
-    ],
-)
-def test_unknown_game(name, words):
-    fails(ValueError, lambda: ttt_envs.load(name), *words)
-
-
-def test_unknown_option():
-    words = ["unknown option 'won_board'", "did you mean 'won_boards'", "first_move", "random_opening_plies"]
-    fails(TypeError, lambda: ttt_envs.load(SUPER, won_board="open"), SUPER, *words)
-    fails(ValueError, lambda: ttt_envs.make_vec(SUPER, 2, render_mode="human"), "render_mode", "rgb_array")
-
-
-@pytest.mark.parametrize(
-    ("options", "kind", "words"),
-    [
-        ({"won_boards": "shut"}, ValueError, ["won_boards='shut'", "'open', 'closed'"]),
-        ({"won_boards": np.array(["open"])}, ValueError, ["won_boards", "'open', 'closed'"]),
-        ({"random_opening_plies": -1}, ValueError, ["random_opening_plies=-1", "from 0 to 16"]),
-        ({"random_opening_plies": True}, TypeError, ["random_opening_plies", "a whole number"]),
-        ({"random_opening_plies": 1.0}, TypeError, ["random_opening_plies", "a whole number"]),
-    ],
-    ids=case,
-)
-def test_wrong_option(options, kind, words):
-    # A right value that equals a wrong one, True or 1.0, must not let it pass.
-    ttt_envs.load(SUPER, random_opening_plies=1)
-    fails(kind, lambda: ttt_envs.load(SUPER, **options), *words)
-    fails(kind, lambda: ttt_envs.make_aec(SUPER, **options), *words)
-
-
 def test_the_same_options_give_the_same_game():
     assert ttt_envs.load(SUPER, won_boards="open") is ttt_envs.load(SUPER, won_boards="open")
 
@@ -217,16 +182,6 @@ def test_before_reset(make, names):
         call()
 
 
-def test_after_all_agents_have_left():
-    env = ttt_envs.make_aec(SUPER, max_plies=1)
-    env.reset(seed=0)
-    env.step(40)
-    while env.agents:
-        env.step(None)
-    for name, call in (("last", env.last), ("step", lambda: env.step(None))):
-        fails(RuntimeError, call, f"all agents have left: call reset() before {name}()")
-
-
 def test_vector_step_before_reset():
     for make in (ttt_envs.make_vec, ttt_envs.make_sb3):
         env = make(SUPER, 2, player=0)
@@ -283,19 +238,6 @@ def test_position_between_two_choices():
 
 
 # --- text ---
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("9/9", ["unknown action '9/9'", "wanted: board/cell"]),
-        ("81", ["unknown action '81'"]),
-        ("4/44", ["unknown action '4/44'", "did you mean 4/4"]),
-        ("²", ["unknown action '²'"]),
-    ],
-)
-def test_wrong_action_text(text, words):
-    fails(ValueError, lambda: ttt_envs.load(SUPER).parse_action(text), *words)
 
 
 def test_wrong_feature():
