@@ -6,6 +6,8 @@ import toy_race
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.agents.search.gumbel import ProvingSearch
+from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core import jit
 from ttt_envs.core.view import View
 
@@ -74,6 +76,35 @@ def test_what_is_proved_is_true_and_is_played(solved):
     assert (values[rows, actions] > -1)[several & (best > -1)].all()
 
 
+def gumbel(view: View, simulations: int) -> SearchResult:
+    """A search by a network that has no idea, with proofs."""
+    search = ProvingSearch(view.game, len(view), simulations, considered=view.game.num_actions)
+
+    def evaluate(observations, masks, players):
+        return np.zeros(masks.shape, np.float32), np.zeros((len(players), 2))
+
+    return search.search(view.sample_worlds(), np.arange(len(view), dtype=np.uint64), evaluate)
+
+
+def test_what_is_proved_with_a_network_is_true_and_is_played(solved):
+    view, values = solved
+    rows, several, best = np.arange(len(view)), view.masks.sum(axis=1) > 1, np.nanmax(values, axis=1)
+    for simulations in (1, 8, 500):
+        found = gumbel(view, simulations)
+        won, lost = found.q == 1, found.q == -1
+        assert (values[won] == 1).all()
+        assert (values[lost] == -1).all()
+        reached = values[rows, found.actions]
+        assert (reached[won.any(axis=1)] == 1).all()
+        assert not lost[rows, found.actions][(view.masks & ~lost).any(axis=1)].any()
+        # What is two plies away is seen before the first simulation.
+        assert [won.any(), lost.any()] == [True, True]
+    assert won.sum() >= 5
+    assert lost.sum() >= 5
+    assert (won.any(axis=1) == (best == 1))[several].all()  # these ends are searched to the last
+    assert (reached > -1)[several & (best > -1)].all()
+
+
 def test_sums_stay_between_none_and_all_visits(solved):
     view, _ = solved
     visits, sums = agents.load("mcts:simulations=300,proofs=true").search(view)
@@ -107,3 +138,5 @@ def test_other_games_are_refused():
         view = View(game, states, states["to_move"], np.zeros(1, np.uint64))
         with pytest.raises(ValueError, match="proofs=true is for games of two players in which nothing is left"):
             agents.load("mcts:proofs=true").act(view)
+        with pytest.raises(ValueError, match="proofs=true is for games of two players in which nothing is left"):
+            ProvingSearch(game, 1, 8)

@@ -14,7 +14,7 @@ from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.loop import Buffer
 from ttt_envs.learning.probes import Exploitability
 from ttt_envs.learning.torch_networks import TorchNetwork
-from ttt_envs.learning.value_learning import Config, MatrixGames, train
+from ttt_envs.learning.value_learning import ActionValues, Config, MatrixGames, train
 from ttt_envs.storage.tensors import read_tensors
 
 TINY = LEARNERS["value_learning"]
@@ -72,6 +72,25 @@ def test_it_learns_who_wins_at_once(tmp_path):
     found = network(view.observations)["q"]
     # Measured with two seeds: 0.69 and 0.66.
     assert np.corrcoef(found[view.masks], exact[view.masks])[0, 1] > 0.5
+
+
+def test_targets_of_all_rolls_are_those_of_many_samples():
+    """Enumerated, the roll after an action leaves the noise of what follows a turn that is passed."""
+    game = ttt_envs.load("tic_tac_dice", rounds="single")
+    batch = ttt_envs.Batch(game, 30, seed=2, auto_reset=True)
+    for _ in range(4):
+        batch.step(agents.load("random").act(batch.view()))
+    targets = {}
+    for outcomes in (1, 36):
+        backup = ActionValues(Config(game="tic_tac_dice", outcomes=outcomes), game)
+        torch.manual_seed(0)
+        network = TorchNetwork(backup.info)
+        drawn = [backup.label(network, batch, np.random.default_rng(seed))[0]["values"] for seed in range(200)]
+        targets[outcomes] = np.array(drawn)
+    noise = {outcomes: np.nanmean(each.std(axis=0)) for outcomes, each in targets.items()}
+    assert noise[36] < 0.3 * noise[1]
+    apart = np.abs(targets[1].mean(axis=0) - targets[36].mean(axis=0))
+    assert np.nanmax(apart - 5 * targets[1].std(axis=0) / 200**0.5) < 1e-3
 
 
 # --- choices at once ---

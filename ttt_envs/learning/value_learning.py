@@ -37,6 +37,7 @@ from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_bot
 from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.learning import actors, checkpoint
@@ -87,6 +88,9 @@ class Config(WithActors):
     """Simultaneous choices: iterations of regret matching+ in each matrix game."""
     extend: bool = False
     """Simultaneous choices: search one ply further where one player alone decides next; that ply has no discount."""
+    outcomes: Annotated[int, Within(1, MOST_STRATA)] = 1
+    """Players move one at a time: in the place of one sample the first draws after each action, such as a roll of dice,
+    are enumerated as far as they have at most so many outcomes: targets without their noise, in more time."""
     worlds: Annotated[int, Within(0, 10**6)] = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
     save_every: Steps = 100_000
@@ -114,6 +118,7 @@ class ActionValues:
 
     def __init__(self, config: Config, game: Game) -> None:
         self.game, self.gamma = game, config.gamma
+        self.outcomes = config.outcomes if game.stochastic else 1
         self.exploration = 0.1 if config.exploration is None else config.exploration
         self.updates = config.updates or 1
         self.info = _info(config, game, "q")
@@ -127,7 +132,8 @@ class ActionValues:
             best = np.where(masks, evaluate(average, observations, "q"), -np.inf).max(axis=1, keepdims=True)
             return for_all_players(self.game, self.gamma * best, players)
 
-        values = action_values(self.game, batch.states, masks, generator.integers(0, 2**64, n, np.uint64), worth)
+        seeds = generator.integers(0, 2**64, n, np.uint64)
+        values = action_values(self.game, batch.states, masks, seeds, worth, outcomes=self.outcomes)
         best = np.where(masks, evaluate(average, observations, "q"), -np.inf).argmax(axis=1)
         at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
         actions = np.where(generator.random(n) < self.exploration, at_random, best)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, kept, softmax_rows
 from ttt_envs.agents.networks import Network, for_all_players, network_with_values
-from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch
+from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, Evaluate, GumbelSearch, ProvingSearch, check_proofs
 from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
@@ -66,6 +66,7 @@ class Guided(Agent):
         c_visit: float = 50.0,
         c_scale: float = 0.3,
         prior_temperature: float = 0.1,
+        proofs: bool = False,
     ) -> None:
         """Load the network.
 
@@ -82,6 +83,9 @@ class Guided(Agent):
                 from 0 (loss) to 1 (win).
             c_scale: see c_visit.
             prior_temperature: divides the values of a q network, to be the logits of a policy.
+            proofs: look two plies beyond each new position for wins at once, keep wins and losses that are proved in
+                the tree, play a proved win, and no proved loss where there is a choice. Only in games of two players,
+                without chance.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -97,12 +101,14 @@ class Guided(Agent):
             within(1e-6, 1e6, seconds=seconds)
         self.simulations, self.seconds, self.temperature, self.symmetric = simulations, seconds, temperature, symmetric
         self.considered, self.c_visit, self.c_scale = considered, c_visit, c_scale
-        self.prior_temperature = prior_temperature
+        self.prior_temperature, self.proofs = prior_temperature, proofs
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the game is one of perfect information and the network is for it."""
         super().check(game)
         self.network.check(game)
+        if self.proofs:
+            check_proofs(game, f"agent {self.name}")
         if self.network.info.kind == "q" and len(game.teams) != 2:
             raise ValueError(f"{self.name} needs a network with a value for each player here, not a q network: {game}")
 
@@ -177,4 +183,5 @@ class Guided(Agent):
             simulations = min(fitting, 32 * simulations, MOST_SIMULATIONS)
 
     def _searcher(self, game: Game, games: int, simulations: int) -> GumbelSearch:
-        return GumbelSearch(game, games, simulations, self.considered, self.c_visit, self.c_scale)
+        kind = ProvingSearch if self.proofs else GumbelSearch
+        return kind(game, games, simulations, self.considered, self.c_visit, self.c_scale)

@@ -71,8 +71,19 @@ def check_gumbel(game: Game, name: str) -> None:
             raise ValueError(f"{name} needs a game without {words}; {game} does not fit")
 
 
+def check_proofs(game: Game, name: str) -> None:
+    """Raise ValueError for a game in which a search cannot prove what an action leads to."""
+    if game.num_players != 2 or game.chance == "play":
+        raise ValueError(
+            f"{name}: proofs=true is for games of two players in which nothing is left to chance after the start; "
+            f"{game} does not fit"
+        )
+
+
 class GumbelSearch:
     """Searches of one game, for up to a number of positions side by side; its memory is kept between searches."""
+
+    proofs = False
 
     def __init__(
         self,
@@ -103,7 +114,9 @@ class GumbelSearch:
         self.game, self.games, self.simulations = game, games, simulations
         self.considered, self.c_visit, self.c_scale = considered, c_visit, c_scale
         players, actions, size = game.num_players, game.num_actions, simulations + 1
-        world = game.prototype.copy()
+        if self.proofs:
+            check_proofs(game, type(self).__name__)
+        world = np.repeat(game.prototype, 3)
         # What is not touched takes no memory: no tree is as large as it may be.
         self._forest = Forest(
             np.zeros(games, HEAD),
@@ -112,8 +125,9 @@ class GumbelSearch:
             np.empty((games, size), np.int32),
             np.zeros((games, size if game.stochastic else 0), mcts.INDEX),
             world,
-            world.view(np.uint64)[position_start(world.dtype) // 8 :],
+            world[:1].view(np.uint64)[position_start(world.dtype) // 8 :],
             np.empty(actions),
+            np.empty(actions, np.bool_),
         )
         self._leaves = Leaves(
             np.empty(games, np.int64),
@@ -121,7 +135,7 @@ class GumbelSearch:
             np.empty((games, actions), np.bool_),
             np.empty(games, np.int64),
         )
-        self._walk = walk_for(game.kernels, game.stochastic)
+        self._walk = walk_for(game.kernels, game.stochastic and not self.proofs, self.proofs)
 
     @staticmethod
     def memory_for(game: Game, simulations: int) -> int:
@@ -174,3 +188,12 @@ class GumbelSearch:
         )
         read(plan, forest, result)
         return result
+
+
+class ProvingSearch(GumbelSearch):
+    """Looks two plies beyond each new position for wins at once, and keeps wins and losses that are proved in the tree.
+
+    For a game that passes `check_proofs`. Winands, Björnsson and Saito, "Monte-Carlo tree search solver", CG 2008.
+    """
+
+    proofs = True

@@ -1,7 +1,8 @@
 """The trees of `ttt_envs.agents.search.gumbel` and the compiled kernels that walk them.
 
-`walk` is a template, compiled for one game's rules; in it `legal_mask`, `step`, `observe` and `resample` stand for the
-game's kernels, and `arrive` for `follow` or `recognise`.
+`walk` and `prove` are templates, compiled for one game's rules; in them `legal_mask`, `step`, `observe` and `resample`
+stand for the game's kernels, `arrive` for `follow` or `recognise`, and `probe` and `settle` for functions that prove
+results, or do nothing.
 """
 
 # ruff: noqa: F821
@@ -37,6 +38,7 @@ def edge_for(players: int) -> np.dtype:
     return np.dtype(
         [
             ("total", np.float32, (players,)),  # of the values that its visits led to
+            ("proved", np.float32, (players,)),  # the rewards that it is proved to lead to, a win; 0 for no proof
             ("logit", np.float32),  # logarithm of `prior`
             ("prior", np.float32),
             ("visits", np.int32),
@@ -60,9 +62,10 @@ class Forest(NamedTuple):
         edges: `edge_for` (g, (simulations + 1) * num_actions).
         paths: int32 (g, simulations + 1), the edges of the last walk.
         tries: `mcts.INDEX` (g, simulations + 1), with chance; otherwise (g, 0).
-        world: states (1,), room to play.
+        world: states (3,), room to play.
         memory: the memory of `world` that makes its position, uint64.
         scores: float64 (num_actions,), room to work.
+        legal: bool (num_actions,), likewise.
     """
 
     heads: np.ndarray
@@ -73,6 +76,7 @@ class Forest(NamedTuple):
     world: np.ndarray
     memory: np.ndarray
     scores: np.ndarray
+    legal: np.ndarray
 
 
 class Plan(NamedTuple):
@@ -167,8 +171,10 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """The value of an edge to a player, `mixed` if it was not tried."""
-    return edge["total"][player] / edge["visits"] if edge["visits"] else mixed
+    """The value of an edge to a player, `mixed` if it was not tried and nothing is proved of it."""
+    if edge["visits"]:
+        return edge["total"][player] / edge["visits"]
+    return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed
 
 
 @jit.kernel
@@ -229,6 +235,39 @@ def own_edges(edges, node):
 
 
 @jit.kernel
+def lost_edges(node, edges):
+    """How many edges of a node are proved to lose."""
+    count = 0
+    for k in range(edges.shape[0]):
+        count += edges[k]["proved"][node["mover"]] < 0
+    return count
+
+
+@jit.kernel
+def open_edges(node, edges):
+    """How many edges of the root are compared: those that were not lost from the first; all if there is none else."""
+    count = 0
+    for k in range(edges.shape[0]):
+        count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
+    return count if count else edges.shape[0]
+
+
+@jit.kernel
+def best_result(node, edges, scores, noise):
+    """The edge to play: one that is proved to win, or the best of those visited most. Where there is a choice, what is
+    proved to lose is none, and its score becomes minus infinity."""
+    some, most = lost_edges(node, edges) < edges.shape[0], 0
+    for k in range(edges.shape[0]):
+        if edges[k]["proved"][node["mover"]] > 0:
+            return k
+        if some and edges[k]["proved"][node["mover"]] < 0:
+            scores[k] = -np.inf
+        else:
+            most = max(most, edges[k]["visits"])
+    return best_at_root(edges, scores, noise, most)
+
+
+@jit.kernel
 def back_up(edges, path, values):
     """Count a visit and its values, (players,), in the edges of a path."""
     for k in range(path.shape[0]):
@@ -248,12 +287,72 @@ def add_node(forest, game, mover, legal):
         if legal[action]:
             edge = forest.edges[game, head["edges"]]
             edge["total"][:] = 0
+            edge["proved"][:] = 0
             edge["visits"] = edge["child"] = 0
             edge["action"] = action
             head["edges"] += 1
     node["count"] = head["edges"] - node["first"]
     head["leaf"] = head["nodes"]
     head["nodes"] += 1
+
+
+@jit.kernel
+def unproved(forest, game):
+    """In the place of `prove`: nothing is known of a new node."""
+    return False
+
+
+def prove(forest, game):
+    """Look two plies ahead of the new node, whose position is in `forest.world`: mark its actions that win at once, or
+    after which the other player can. Returns whether this decides it; the rewards are then those of the position."""
+    worlds, legal, joint = forest.world, forest.legal, np.zeros(2, np.int64)
+    state, child, reply = worlds[0], worlds[1], worlds[2]
+    node = forest.nodes[game, forest.heads[game]["leaf"]]
+    mover, own, lost = node["mover"], own_edges(forest.edges[game], node), 0
+    for k in range(own.shape[0]):
+        worlds[1] = state
+        joint[mover] = own[k]["action"]
+        step(child, joint)
+        rewards = child["rewards"]
+        if not child["done"] and child["to_move"] != mover:
+            other = child["to_move"]
+            legal_mask(child, other, legal)
+            for action in range(legal.shape[0]):
+                if legal[action]:
+                    worlds[2] = child
+                    joint[other] = action
+                    step(reply, joint)
+                    if reply["done"] and reply["rewards"][other] >= 1:
+                        rewards[:] = reply["rewards"]
+                        break
+        if abs(rewards[mover]) >= 1:
+            own[k]["proved"][:] = rewards
+            lost += rewards[mover] < 0
+            if rewards[mover] > 0 or lost == own.shape[0]:
+                state["rewards"][:] = rewards
+                return True
+    return False
+
+
+@jit.kernel
+def ignore(forest, game, rewards):
+    """In the place of `carry_up`: results prove nothing."""
+
+
+@jit.kernel
+def carry_up(forest, game, rewards):
+    """Mark the edges of the last walk, from its end, that lead to these rewards if both players play their best."""
+    edges, path = forest.edges[game], forest.paths[game]
+    if abs(rewards[0]) < 1:
+        return
+    for k in range(forest.heads[game]["length"] - 1, -1, -1):
+        edge = edges[path[k]]
+        for player in range(rewards.shape[0]):
+            edge["proved"][player] = rewards[player]
+            edge["total"][player] = edge["visits"] * rewards[player]
+        node = forest.nodes[game, edges[path[k - 1]]["child"] if k else 0]
+        if rewards[node["mover"]] < 0 and lost_edges(node, own_edges(edges, node)) < node["count"]:
+            return
 
 
 def walk(simulation, plan, forest, leaves):
@@ -266,32 +365,40 @@ def walk(simulation, plan, forest, leaves):
         forest.world[0] = plan.roots[game]
         head, nodes, edges = forest.heads[game], forest.nodes[game], forest.edges[game]
         new, node, length = head["nodes"], 0, 0
-        while node != new and not state["done"]:
+        known = False
+        while node != new and not (known or state["done"]):
             own = own_edges(edges, nodes[node])
             visits, _ = score(nodes[node], own, plan, forest.scores)
             scores = forest.scores[: own.shape[0]]
             if node == 0:
-                considered = min(plan.visits.shape[0] - 1, own.shape[0])
+                considered = min(plan.visits.shape[0] - 1, open_edges(nodes[0], own))
                 best = best_at_root(own, scores, plan.noise[game], plan.visits[considered, simulation])
                 resample(state, nodes[0]["mover"], rng.fold(plan.seeds[game], own[best]["visits"]))
             else:
                 best = best_below(own, scores, visits)
             forest.paths[game, length] = nodes[node]["first"] + best
             length += 1
+            known = own[best]["proved"][0] != 0
+            if known:
+                state["rewards"][:] = own[best]["proved"]
+                continue
             joint[nodes[node]["mover"]] = own[best]["action"]
             step(state, joint)
             if not state["done"]:
                 node = arrive(forest.memory, forest.tries[game], own[best], new)
         head["length"] = length
-        if state["done"]:
-            back_up(edges, forest.paths[game, :length], state["rewards"])
-        else:
+        if not (known or state["done"]):
             mover = state["to_move"]
             legal_mask(state, mover, leaves.masks[count])
             observe(state, mover, leaves.observations[count])
             leaves.games[count], leaves.players[count] = game, mover
             add_node(forest, game, mover, leaves.masks[count])
-            count += 1
+            # The root's actions are to be compared, whatever is known of them.
+            known = probe(forest, game) and length > 0
+            count += not known
+        if known or state["done"]:
+            settle(forest, game, state["rewards"])
+            back_up(edges, forest.paths[game, :length], state["rewards"])
     return count
 
 
@@ -305,8 +412,11 @@ def grow(logits, values, leaves, forest):
             node["value"][player] = values[k, player]
         own = own_edges(edges, node)
         scores = forest.scores[: own.shape[0]]
+        some = lost_edges(node, own) < own.shape[0]
         for i in range(own.shape[0]):
-            scores[i] = logits[k, own[i]["action"]]
+            # What is proved to lose is not tried, where there is a choice.
+            hopeless = some and own[i]["proved"][node["mover"]] < 0
+            scores[i] = -np.inf if hopeless else logits[k, own[i]["action"]]
         softmax(scores)
         for i in range(own.shape[0]):
             own[i]["prior"] = scores[i]
@@ -320,9 +430,9 @@ def read(plan, forest, result):
     for game in range(plan.roots.shape[0]):
         node = forest.nodes[game, 0]
         own = own_edges(forest.edges[game], node)
-        _, most = score(node, own, plan, forest.scores)
+        score(node, own, plan, forest.scores)
         scores = forest.scores[: own.shape[0]]
-        result.actions[game] = own[best_at_root(own, scores, plan.noise[game], most)]["action"]
+        result.actions[game] = own[best_result(node, own, scores, plan.noise[game])]["action"]
         softmax(scores)
         result.policy[game] = 0
         result.visits[game] = 0
@@ -341,13 +451,15 @@ def read(plan, forest, result):
 
 
 @cache
-def walk_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
-    """`walk` for one game's rules, with or without chance."""
+def walk_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable[..., Any]:
+    """`walk` for one game's rules, with or without chance, with or without proofs."""
+    rules = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
     return jit.specialise(
         walk,
-        legal_mask=kernels.legal_mask,
-        step=advance_for(kernels),
+        **rules,
         observe=kernels.observe,
         resample=kernels.resample,
         arrive=recognise if chance else follow,
+        probe=jit.specialise(prove, **rules) if proofs else unproved,
+        settle=carry_up if proofs else ignore,
     )
