@@ -14,11 +14,11 @@ from itertools import combinations
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
-from ttt_envs.core.words import mark_equal, nth, set_size, where_equal, write_set
+from ttt_envs.core.words import nth, set_size, where_equal, write_set
 
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)
@@ -28,6 +28,7 @@ KIND_NAMES = ("spy", "sniper", "ninja", "assassin", "courier", "mole", "pusher",
 KINDS = len(KIND_NAMES)
 SPY, SNIPER, NINJA, ASSASSIN, COURIER, MOLE, PUSHER, GRAPPLER, HACKER = range(KINDS)
 SPECIALISTS = KINDS - 1  # numbered kind - 1
+MOST = 63  # so many actions are written in one go
 TOGETHER = 7  # so many kinds are written in one go: a bit for each of their rooms is no more than a set holds
 EMPTY = 0
 
@@ -199,33 +200,62 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """The legal actions of this player, by the phase."""
+    """The legal actions of this player, by the phase; see `choices`."""
     out[:] = False
     if not 0 <= player < 2:
         return
-    if state["phase"] == TURN:
-        if player == state["placer"]:
-            mask_placements(state, player, out)
-        else:
-            mask_predictions(state, player, out)
-    elif state["phase"] == PICK:
-        mask_picks(state, player, out)
-    elif player == state["to_move"]:
-        if state["phase"] == ABILITY:
-            mask_ability(state, out)
-        else:
-            out[PLACE_FIRST] = True
-            out[PREDICT_FIRST] = True
+    first, some, second, others, ending = choices(state, player)
+    at = min(first, NUM_ACTIONS - MOST)
+    write_set(some << first - at, MOST, out, at)
+    write_set(others, ROOMS * (KINDS - TOGETHER), out, second)
+    out[PASS] = ending & 1
+    out[OFFER_DRAW] = ending >> 1
 
 
 @kernel
-def mask_placements(state, player, out):
-    """Placements, where there are any; or else a pass."""
-    some, others = placements(state, player)
-    write_set(some, ROOMS * TOGETHER, out, PLACE)
-    write_set(others, ROOMS * (KINDS - TOGETHER), out, PLACE + ROOMS * TOGETHER)
-    out[PASS] = state["allow_pass"] or some | others == 0
-    out[OFFER_DRAW] = state["draw_offers"]
+@allocates_nothing
+def random_action(state, player, x):
+    """The action that `x` chooses among the legal ones of a player who acts, each equally likely."""
+    first, some, second, others, ending = choices(state, player)
+    here, there = np.int64(set_size(some)), np.int64(set_size(others))
+    skip = rng.scale(x, here + there + np.int64(set_size(ending)))
+    if skip < here:
+        return first + nth(some, skip)
+    if skip < here + there:
+        return second + nth(others, skip - here)
+    return PASS + nth(ending, skip - here - there) if ending != 0 else np.int64(NONE)
+
+
+@kernel
+@inlined
+@allocates_nothing
+def choices(state, player):
+    """The legal actions of this player: `some` from `first` on, `others` from `second` on, and those from PASS on."""
+    first, some, second, others, ending = PLACE, np.int64(0), PLACE, np.int64(0), np.int64(0)
+    if state["phase"] == TURN:
+        may_pass = state["allow_pass"]
+        if player == state["placer"]:  # placements, where there are any; or else a pass
+            second = PLACE + ROOMS * TOGETHER
+            some, others = placements(state, player)
+            may_pass = may_pass or some | others == 0
+        elif state["hacker_on"][player]:
+            first, some = PREDICT_TWO, ALL_PAIRS
+        else:  # of any room, occupied ones too
+            first, some = PREDICT, ALL_ROOMS
+        ending = np.int64(may_pass) | np.int64(state["draw_offers"]) << 1
+    elif state["phase"] == PICK:  # one of the specialists offered; in overtime any two
+        if is_overtime(state):
+            first, some = CHOOSE_TWO, ALL_SPECIALIST_PAIRS
+        else:
+            first, some = CHOOSE, where_equal(state["standing"][player], OFFERED)
+    elif player == state["to_move"]:
+        if state["phase"] == ABILITY:  # its uses, and not using it if that is allowed
+            kind = kind_of(state["board"][state["pending"]])
+            first, some = ABILITY_ACTION[kind], ability_choices(state, np.int64(state["pending"]))
+            second, others = NO_ABILITY, np.int64(OPTIONAL[kind])
+        else:
+            first, some = PLACE_FIRST, np.int64(0b11)
+    return first, some, second, others, ending
 
 
 @kernel
@@ -242,71 +272,6 @@ def placements(state, player):
     for kind in range(TOGETHER, KINDS):
         others |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * (kind - TOGETHER)
     return some, others
-
-
-@kernel
-def mask_predictions(state, player, out):
-    """The prediction of any room, occupied ones too; of two rooms with the hacker on."""
-    if state["hacker_on"][player]:
-        write_set(ALL_PAIRS, len(PAIRS), out, PREDICT_TWO)
-    else:
-        write_set(ALL_ROOMS, ROOMS, out, PREDICT)
-    out[PASS] = state["allow_pass"]
-    out[OFFER_DRAW] = state["draw_offers"]
-
-
-@kernel
-def mask_picks(state, player, out):
-    """The choice of one of the specialists offered; in overtime of any two."""
-    if is_overtime(state):
-        write_set(ALL_SPECIALIST_PAIRS, len(SPECIALIST_PAIRS), out, CHOOSE_TWO)
-    else:
-        mark_equal(state["standing"][player], OFFERED, out, CHOOSE)
-
-
-@kernel
-def mask_ability(state, out):
-    """The uses of the ability of the specialist just placed, and not using it if that is allowed."""
-    kind = kind_of(state["board"][state["pending"]])
-    write_set(ability_choices(state, np.int64(state["pending"])), ABILITY_CHOICES[kind], out, ABILITY_ACTION[kind])
-    out[NO_ABILITY] = OPTIONAL[kind]
-
-
-@kernel
-@allocates_nothing
-def random_action(state, player, x):
-    """The action that `x` chooses among the legal ones of a player who acts, each equally likely; see `legal_mask`."""
-    # Sets of actions: from `first` on, from `second` on, and PASS and OFFER_DRAW.
-    first, some, second, others, ending = PLACE, ALL_ROOMS, NO_ABILITY, np.int64(0), np.int64(0)
-    if state["phase"] == TURN:
-        may_pass = state["allow_pass"]
-        if player == state["placer"]:
-            second = PLACE + ROOMS * TOGETHER
-            some, others = placements(state, player)
-            may_pass = may_pass or some | others == 0
-        elif state["hacker_on"][player]:
-            first, some = PREDICT_TWO, ALL_PAIRS
-        else:
-            first = PREDICT
-        ending = np.int64(may_pass) | np.int64(state["draw_offers"]) << 1
-    elif state["phase"] == PICK:
-        if is_overtime(state):
-            first, some = CHOOSE_TWO, ALL_SPECIALIST_PAIRS
-        else:
-            first, some = CHOOSE, where_equal(state["standing"][player], OFFERED)
-    elif state["phase"] == ABILITY:
-        kind = kind_of(state["board"][state["pending"]])
-        first, some = ABILITY_ACTION[kind], ability_choices(state, np.int64(state["pending"]))
-        others = np.int64(OPTIONAL[kind])
-    else:
-        first, some = PLACE_FIRST, np.int64(0b11)
-    here, there = np.int64(set_size(some)), np.int64(set_size(others))
-    skip = rng.scale(x, here + there + np.int64(set_size(ending)))
-    if skip < here:
-        return first + nth(some, skip)
-    if skip < here + there:
-        return second + nth(others, skip - here)
-    return PASS + nth(ending, skip - here - there) if ending != 0 else np.int64(NONE)
 
 
 @kernel
@@ -328,7 +293,7 @@ def is_legal(state, player, action):
 
 @kernel
 def may_place(state, player, action):
-    """Whether the Placer may submit this; see `mask_placements`."""
+    """Whether the Placer may submit this; see `choices`."""
     if action == PASS:
         return state["allow_pass"] or not can_place(state, player)
     if action == OFFER_DRAW:
@@ -359,7 +324,7 @@ def has_kind(state, player, kind):
 
 @kernel
 def may_predict(state, player, action):
-    """Whether the Predictor may submit this; see `mask_predictions`."""
+    """Whether the Predictor may submit this; see `choices`."""
     if action == PASS:
         return state["allow_pass"]
     if action == OFFER_DRAW:
@@ -370,7 +335,7 @@ def may_predict(state, player, action):
 
 @kernel
 def may_pick(state, player, action):
-    """Whether the player may choose this specialist or pair; see `mask_picks`."""
+    """Whether the player may choose this specialist or pair; see `choices`."""
     if is_overtime(state):
         return CHOOSE_TWO <= action < PASS
     return CHOOSE <= action < CHOOSE_TWO and state["standing"][player, action - CHOOSE] == OFFERED
@@ -378,7 +343,7 @@ def may_pick(state, player, action):
 
 @kernel
 def may_use_ability(state, action):
-    """Whether the ability of the specialist just placed may be used so, or left; see `mask_ability`."""
+    """Whether the ability of the specialist just placed may be used so, or left; see `choices`."""
     kind = kind_of(state["board"][state["pending"]])
     if action == NO_ABILITY:
         return OPTIONAL[kind]
