@@ -38,31 +38,25 @@ def deadly(folder, kills=0):
     return f"deadly:Deadly:{folder}"
 
 
-def test_rows_are_the_same_whoever_plays(tmp_path):
+def records(out):
+    """The games of a tournament as they are recorded, but for their times."""
+    found = [json.loads(line) for line in (out / "games.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in each.items() if name != "seconds"} for each in found]
+
+
+def test_rows_and_records_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
     lineup = ["random", "greedy", Stubborn()]
-    report, rows = play(tmp_path / "one", lineup)
-    several, same = play(tmp_path / "two", lineup, workers=2, chunk=16)
+    report, rows = play(tmp_path / "one", lineup, record=True)
+    several, same = play(tmp_path / "two", lineup, workers=2, chunk=16, record=True)
     assert rows == same
     assert several.complete
     for one, two in zip(report.pairings, several.pairings, strict=True):
         np.testing.assert_array_equal(one.games.decisions, two.games.decisions)
     assert not multiprocessing.active_children()
-
-
-def test_records_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
-    def records(out, games, **changes):
-        settings = {"record": True, "resamples": 10, "out": tmp_path / out, "quiet": True, **changes}
-        report = evaluation.tournament("super_tic_tac_toe", ["random", "greedy"], games=games, **settings)
-        assert report.complete
-        found = [json.loads(line) for line in (tmp_path / out / "games.jsonl").read_text().splitlines()]
-        return [{name: value for name, value in each.items() if name != "seconds"} for each in found]
-
-    whole = records("one", 20)
-    assert len(whole) == 20
-    assert [each["number"] for each in whole] == list(range(20))
-    assert records("two", 20, workers=2, chunk=4) == whole
-    records("pieces", 8)
-    assert records("pieces", 20, resume=True) == whole
+    play(tmp_path / "pieces", lineup, games=20, record=True)
+    play(tmp_path / "pieces", lineup, resume=True, record=True)
+    assert records(tmp_path / "two") == records(tmp_path / "pieces") == (whole := records(tmp_path / "one"))
+    assert [each["number"] for each in whole] == list(range(180))
 
 
 @pytest.mark.slow

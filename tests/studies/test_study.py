@@ -364,8 +364,13 @@ LONG = (
 )
 
 
+def quick_tasks(names):
+    """Names of tasks as parameters: those that are measured for long are slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in names]
+
+
 @pytest.mark.skipif(jit.DISABLED, reason="games are walked through compiled")
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in tasks()])
+@pytest.mark.parametrize("name", quick_tasks(tasks()))
 def test_random_play_scores_nothing(name):
     task = task_of(name)
     assert float(task.score(np.array(measured(task, "random")))) == pytest.approx(0, abs=0.1)
@@ -384,7 +389,7 @@ def test_best_play_scores_one_and_what_is_between_is_between(name, agent, least)
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="games are played compiled")
-@pytest.mark.parametrize("name", read_plan(SHIPPED / "minute.toml").tasks)
+@pytest.mark.parametrize("name", quick_tasks(read_plan(SHIPPED / "minute.toml").tasks))
 def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
     with (SHIPPED / "minute.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["task"] == name]
