@@ -78,9 +78,6 @@ def _run(arguments: list[str]) -> int | None:
     given: Any = narrowed(arguments[1:]) if narrowed else None
     if given is None:
         given = _parsed(arguments)
-    from ttt_envs.cli.compiling import hold_interrupts  # imports Numba, which help does without
-
-    hold_interrupts()
     status: int | None = given.run()
     return status
 

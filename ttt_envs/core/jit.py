@@ -24,6 +24,7 @@ import numba.core.config
 import numpy as np
 from numba.core import event
 
+from ttt_envs.core.compiling import HeldInterrupts
 from ttt_envs.core.machine_code import NEEDED, MachineCode, warn_once
 from ttt_envs.storage.extras import missing_names
 
@@ -112,8 +113,11 @@ class _NoCollection(event.Listener):
 if not DISABLED:
     _collection = _NoCollection()
     event.register("numba:compile", _collection)
+    _interrupts = HeldInterrupts()
+    event.register("numba:compile", _interrupts)  # told last, as it may raise
     if hasattr(os, "register_at_fork"):  # by a thread, while another one compiles
         os.register_at_fork(after_in_child=_collection.resume)
+        os.register_at_fork(after_in_child=_interrupts.forget)
 
 # Marks a function of that decorator.
 _ALLOCATES_NOTHING = "_allocates_nothing"
