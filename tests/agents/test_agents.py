@@ -150,16 +150,6 @@ def on_the_first_game(specs: Sequence[str]) -> list[Any]:
     return [pytest.param(spec, marks=pytest.mark.slow if spec.startswith(OF_OTHER_GAMES) else ()) for spec in specs]
 
 
-@pytest.mark.parametrize("spec", on_the_first_game(SPECS))
-def test_waiting_player_has_no_move(spec: str) -> None:
-    game = ttt_envs.load("super_tic_tac_toe")
-    view = View(game, np.repeat(game.new_state(0), 2), np.array([1, 0]), np.arange(2, dtype=np.uint64))
-    actions = agents.load(spec).act(view)
-    assert actions[0] == -1
-    assert actions[1] // 9 == 4
-    assert agents.load(spec).policy(view)[0].sum() == 0
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [

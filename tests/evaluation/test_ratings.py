@@ -57,25 +57,6 @@ def test_intervals_cover_the_truth(theta):
     assert np.mean(score_in) <= 0.99  # nor so wide that they say nothing
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("theta", [[0, 0.5, 1, 2], [0, 0, 0.3, 0.3, 1, 1.5]])
-@pytest.mark.parametrize("drawn", [0.0, 0.3])
-def test_agents_of_known_strength_lie_within_95_of_100_intervals(theta, drawn):
-    """500 tournaments, without draws, and with seeds of which some are drawn twice."""
-    theta, rng, inside = np.array(theta, float), np.random.default_rng(7), []
-    for trial in range(500):
-        wins, chance = simulated(theta, 100, rng)
-        even = rng.random((100, 1, 1)) < drawn
-        wins = np.where(even, (wins + wins.transpose(0, 2, 1)) / 2, wins)
-        # Half wins pull scores towards one half: the truth is what infinitely many games would give.
-        score = (1 - drawn) * chance + drawn / 2
-        true = strengths(np.where(np.eye(len(theta)), 0, score)[None])[0]
-        r = rate(wins, resamples=400, seed=trial)
-        truth = ELO * (true - true @ r.weights)
-        inside.append((r.elo_low <= truth) & (truth <= r.elo_high))
-    assert 0.93 <= np.mean(inside) <= 0.97
-
-
 def test_pairs_are_the_units():
     """Where one game of a pair is won for each that is lost, the score is known much better."""
     paired = np.zeros((100, 2, 2))

@@ -18,7 +18,6 @@ from martian_positions import (
     ID,
     THREE,
     position,
-    start,
     text_of,
 )
 from option_sets import compiled_late, late
@@ -201,28 +200,6 @@ def test_fast_and_slow_agree_where_positions_are_repeated(load, options):
 
 
 # --- what can be placed ---
-
-
-def test_first_turns_are_small_pieces_into_empty_cells(load):
-    first = start(load())
-    assert first.legal == {f"{cell}=1" for cell in ("a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3")}
-    second = first.play("b2=1")
-    assert second.says == "B to move"
-    assert second.board == ". . . / . R1 . / . . ."
-    assert second.stash == [[2, 3, 3], [3, 3, 3]]
-    # Neither the capture b2=2 nor a swap.
-    assert second.legal == first.legal - {"b2=1"}
-    third = second.play("a1=1")
-    assert third.legal == (first.legal - {"b2=1", "a1=1"}) | {"b2=2", "a1=2"}
-
-
-def test_first_turns_of_three_players(load):
-    third = start(load(**THREE)).play("a1=1", "b1=1")
-    assert third.says == "Y to move"
-    assert len(third.legal) == 23
-    assert {name[-1] for name in third.legal} == {"1"}
-    # From the second turn on: a swap and two captures.
-    assert {"a1=2", "b1=2", "c1=2"} <= third.play("c1=1").legal
 
 
 def test_all_that_can_be_done_with_each_kind_of_piece(load):
