@@ -247,10 +247,10 @@ def builds(game_id: str) -> Iterator[tuple[str, list[Built] | str]]:
 class OnDevice(Batch):
     """A Batch whose steps are launches of a kernel."""
 
-    def _turn(self, joint: np.ndarray, told: Told) -> None:
+    def _turn(self, joint: np.ndarray) -> None:
         kernel = cuda.jit(looking(looks_for(self.game.kernels).play_rows))
         blocks = -(-self.n // BLOCK)
-        kernel[blocks, BLOCK](self._anew(), self.auto_reset, (self.states, joint), told, self._running())
+        kernel[blocks, BLOCK](self._anew(), self.auto_reset, (self.states, joint), self._told, self._running())
 
 
 def played(game_id: str, games: int, plies: int, kind: type[Batch] = Batch) -> tuple[str, int]:

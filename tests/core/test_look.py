@@ -11,12 +11,11 @@ from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core import batch as batch_module
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.looks import looks_for
+from ttt_envs.core.team import PLAYED
 from ttt_envs.testing.positions import random_joint
 
 COIN = toy_coin.make(players=3)  # in one phase some act at once and others do not
@@ -144,9 +143,19 @@ def test_an_interrupted_step_is_played_once(place: str, monkeypatch: pytest.Monk
             raise Interrupted
 
     if place == "after the kernel":
-        loops = looks_for(COIN.kernels)
-        broken = loops._replace(play_rows=lambda *given: (loops.play_rows(*given), hit_once()))
-        monkeypatch.setattr(batch_module, "looks_for", lambda _: broken)
+        joint = random_joint(whole)
+        for each in (batch, whole):
+            each.step(joint)
+        assert batch._team is not None
+        lead = batch._team._lead
+
+        def lead_and_hit(order: Any) -> int:
+            stage: int = lead(order)
+            if stage == PLAYED:
+                hit_once()
+            return stage
+
+        monkeypatch.setattr(batch._team, "_lead", lead_and_hit)
     else:
         number = batch._number_ended
         monkeypatch.setattr(batch, "_number_ended", lambda: (hit_once(), number()))

@@ -14,10 +14,11 @@ from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, acting_players, own_actions
-from ttt_envs.core.looks import Anew, Episodes, Look, Told, look_at, looks_for, room_to_tell
+from ttt_envs.core.looks import Anew, Episodes, Look, look_at, looks_for, room_to_tell
 from ttt_envs.core.memory import Memory, among, observers, wants
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
+from ttt_envs.core.team import Team
 from ttt_envs.core.threads import OneThread, Shares, part_of
 from ttt_envs.core.validity import check_players, check_rows
 from ttt_envs.core.view import Actor, View
@@ -79,7 +80,9 @@ class Batch:
             n: number of games, at least 1.
             seed: whole number, or None for one from the system.
             auto_reset: a game that ends starts anew within the same step.
-            threads: threads that share the work; worth it from some thousand games on, if as many cores are idle.
+            threads: threads that share the work, worth it if as many cores are idle: from about 1,000 games on with
+                `look`, whose threads keep a core busy for about a millisecond after each step, as they wait for the
+                next; from some thousand on without.
             history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
             recall: keep account of what the players know, for `info_state_keys`. All players then look at each
                 position, which takes longer than a step.
@@ -98,7 +101,7 @@ class Batch:
         self._states = np.repeat(game.prototype, int(n))
         self.rewards: NDArray[np.float32] = np.zeros((self.n, game.num_players), np.float32)
         self.done: NDArray[np.bool_] = np.zeros(self.n, np.bool_)
-        self._key = new_key(seed)
+        self._key = new_key(seed)  # this array and those of the games stay: a Team knows them
         self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
         keeps = check_history(history) or recall
         self._known = Known(game, self.n, digests=recall, history=history) if keeps else None
@@ -106,6 +109,7 @@ class Batch:
             raise ValueError("look=True gives observations without history: leave history and recall out")
         self._told = room_to_tell(game, self.rewards, self.done) if look else None
         self._look: Look | None = None
+        self._team: Team | None = None  # made when it is needed
         self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
@@ -180,9 +184,7 @@ class Batch:
                 self._check_legal(self._rows, joint)
                 self._play(self._rows, joint)
                 return None
-            if not looks_for(self.game.kernels).all_allowed(self._states, joint, self._told.masks):
-                self._check_legal(self._rows, joint)
-            self._turn(joint, self._told)
+            self._turn(joint)
             return self.look
 
     @property
@@ -279,8 +281,8 @@ class Batch:
             checked["rng"][without] = drawn
 
         def replace() -> None:
-            self._placed, self._episode_seeds = placed, seeds
-            self._states[:] = checked
+            self._placed = placed
+            self._states[:], self._episode_seeds[:] = checked, seeds
             self.rewards[:], self.done[:] = checked["rewards"] * checked["done"][:, None], checked["done"]
             self._forget(self._rows)
             self._see(self._rows)
@@ -467,7 +469,9 @@ class Batch:
         following = numbers + np.uint64(1)
 
         def begin() -> None:
-            self._key = key
+            if key.shape != self._key.shape:
+                self._key, self._team = key.copy(), None
+            self._key[:] = key
             self._episodes[rows], self._episode_seeds[rows], self.done[rows] = following, seeds, done
             if reward is not None:
                 self.rewards[rows] = reward
@@ -494,16 +498,27 @@ class Batch:
         if self._numbers is not None and self.auto_reset:
             self._number(np.flatnonzero(self.done))
 
-    def _turn(self, joint: np.ndarray, told: Told) -> None:
+    def _turn(self, joint: np.ndarray) -> None:
         """Play in all games, start the ended ones anew, and look at all, in one call."""
-        kernel, whole = looks_for(self.game.kernels).play_rows, (self._anew(), self.auto_reset)
+        if self._team is None or self._team.forked:
+            assert self._told is not None
+            parts = self._anew(), self._states, self._told, self._running()
+            self._team = Team(self.game.kernels, self.threads, *parts)
+        team = self._team
 
-        def play(states: np.ndarray, joint: np.ndarray, told: Told, running: Episodes) -> None:
-            if told.over[0] < 0:  # not yet, before an interrupt
-                kernel(*whole, states, joint, told, running)
+        def play() -> None:
+            if team.step():
+                self._number_ended()
 
-        told.over.fill(-1)
-        self._in_threads(play, (self._number_ended,), self._states, joint, told, self._running())
+        for known in (False, True):
+            team.plan(joint, self.auto_reset, known)
+            self._in_use.do(play)
+            if team.step():
+                break
+            self._check_legal(self._rows, joint)
+        if team.errors:
+            self._team = None
+            raise team.errors[0]
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
@@ -637,4 +652,4 @@ class Batch:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._in_use:  # a copy of games that are half stepped would be none
-            return {**self.__dict__, "_look": None}
+            return {**self.__dict__, "_look": None, "_team": None}

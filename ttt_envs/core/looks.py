@@ -8,8 +8,9 @@ allocate.
 # ruff: noqa: F821
 # mypy: disable-error-code="no-untyped-def, name-defined"
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,7 +85,6 @@ class Anew(NamedTuple):
 class Looks(NamedTuple):
     """The loops of one game; see the templates of the same names."""
 
-    all_allowed: Callable[..., Any]
     see_rows: Callable[..., Any]
     play_rows: Callable[..., Any]
     rollout_rows: Callable[..., Any]
@@ -114,20 +114,24 @@ def look_at(told: Told, several: bool) -> Look:
 
 @jit.allocates_nothing
 def all_allowed(states, actions, masks):
-    """Whether all actions int64 (n, players), or (n, 1) for those to move, are in the masks of `Told`.
+    """Whether all actions int64 (n, players), or (n, 1) for those to move, can be played, by the masks of `Told`.
 
-    False may be wrong: of players who do not act, of entries that are ignored.
+    False may be wrong, of players who are asked at once with others and have nothing to choose.
     """
     columns, viewers = actions.shape[1], masks.shape[1]
     for i in range(states.shape[0]):
+        for column in range(columns):
+            if not -1 <= actions[i, column] < masks.shape[2]:
+                return False
         if states[i]["done"]:
             continue
-        for viewer in range(viewers):
-            column = np.int64(viewer)
-            if viewers == 1 and columns > 1:
-                column = np.int64(states[i]["to_move"])
-            action = actions[i, column]
-            if not (0 <= action < masks.shape[2] and masks[i, viewer, action]):
+        mover = np.int64(states[i]["to_move"])
+        first, last = (np.int64(0), np.int64(viewers - 1)) if mover == SIMULTANEOUS else (mover, mover)
+        if not SIMULTANEOUS <= mover < states[i]["rewards"].shape[0] or (mover == SIMULTANEOUS and columns < viewers):
+            return False
+        for player in range(first, last + 1):
+            action = actions[i, player if columns > 1 else 0]
+            if not (action >= 0 and masks[i, player if viewers > 1 else 0, action]):
                 return False
     return True
 
@@ -238,10 +242,15 @@ def rollout_rows(anew, plan, states, rewards, done, episodes):
 
 
 @cache
+def bound_for(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
+    """What templates about looks may name: those of one game, and the loops here."""
+    bound = dict(kernels_of(kernels))
+    for template in (see, turn, begin, play_on, all_allowed, see_rows, play_rows, rollout_rows):
+        bound[template.__name__] = jit.specialise(template, **bound)
+    return MappingProxyType(bound)
+
+
+@cache
 def looks_for(kernels: Kernels) -> Looks:
     """The loops of one game."""
-    bound = dict(kernels_of(kernels))
-    bound["see"] = jit.specialise(see, **bound)
-    for template in (turn, begin, play_on):
-        bound[template.__name__] = jit.specialise(template, **bound)
-    return Looks(**{name: jit.specialise(globals()[name], **bound) for name in Looks._fields})
+    return Looks(**{name: bound_for(kernels)[name] for name in Looks._fields})

@@ -11,6 +11,8 @@ from weakref import WeakSet
 
 import numpy as np
 
+from ttt_envs.core.spin import new_words
+
 
 class OneThread:
     """Room for one thread at a time: `with` raises RuntimeError while another thread is inside.
@@ -103,10 +105,16 @@ class _Pool:
     def __init__(self) -> None:
         self._work: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._threads = 0
+        #: Word 0 is another one after each call for threads that may be waiting in compiled code.
+        self.calls = new_words(1)
 
-    def give(self, work: Sequence[Callable[[], object]]) -> bool:
-        """Have all of this done, which raises nothing; False if no thread can be started for it."""
-        while self._threads < min(len(work), _MOST_THREADS):
+    def give(self, work: Sequence[Callable[[], object]], *, waits: bool = True) -> bool:
+        """Have all of this done, which raises nothing; False if no thread can be started for it.
+
+        `waits`: somebody waits for it, so that no thread may go on waiting for the next step of a Batch.
+        """
+        self.calls[0, 0] += waits
+        while self._threads < min(len(work), MOST):
             try:
                 _thread.start_new_thread(self._go_on, (self._work,))
             except RuntimeError:  # no more threads can be started
@@ -123,9 +131,22 @@ class _Pool:
             work.get()()
 
 
-_MOST_THREADS = max(1, os.cpu_count() or 1)
+def _processors() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+#: So many threads are of use.
+MOST = _processors()
 
 _POOL = _Pool()
+
+
+def pool() -> _Pool:
+    """The threads of this process; after a fork they are others."""
+    return _POOL
 
 
 class Shares:
