@@ -162,7 +162,8 @@ def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Consol
         console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
         new = measured(game_id, own, recipe, wanted, folder, [folder], config.seed)
         # What other training seeds reach stands for the same agent alone.
-        outcomes.append(replace(new, seeds=old.seeds if old is not None and old.command == new.command else ()))
+        same = old is not None and old.command == new.command and card.agent == recipe["agent"]
+        outcomes.append(replace(new, seeds=old.seeds if old is not None and same else ()))
         console.print(f"    {new.value:.4f} ({new.low:.4f} to {new.high:.4f})")
     texts = {key: recipe[key] for key in ("title", "agent", "method", "weaknesses")}
     write_card(folder, replace(card, **texts, best=recipe.get("best", False), outcomes=tuple(outcomes)))

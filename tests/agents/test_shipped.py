@@ -275,6 +275,12 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
         name, {**recipe, "agent": "random"}, ship.Config(measure=("score:greedy",)), ship.Console(quiet=True)
     )
     assert read_card(tmp_path / name).outcomes[0].seeds == (), "those were of another agent"
+    ship.write_card(tmp_path / name, before)
+    monkeypatch.setattr(ship, "measured", lambda *given: replace(before.outcomes[0], seeds=()))
+    for agent, seeds in ((before.agent, before.outcomes[0].seeds), ("random", ())):
+        changed = {**recipe, "agent": agent}
+        ship.remeasure(name, changed, ship.Config(measure=("score:greedy",)), ship.Console(quiet=True))
+        assert read_card(tmp_path / name).outcomes[0].seeds == seeds, "a command need not name the agent"
     with pytest.raises(SystemExit, match="no figure 'score:nobody'"):
         ship.remeasure(name, recipe, ship.Config(measure=("score:nobody",)), ship.Console(quiet=True))
 
