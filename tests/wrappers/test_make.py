@@ -1,6 +1,5 @@
 """`make_*` and the registries: opponents as text or objects, a game by its id or as a Game, and each mistake."""
 
-import inspect
 import subprocess
 import sys
 from typing import Any
@@ -105,30 +104,6 @@ def test_an_opponent_from_a_file(make, tmp_path):
     assert env._games.batch.states["marks"][0, :, 4].tolist() == [1, 0]
 
 
-@seats
-def test_a_list_of_opponents_is_drawn_from(make):
-    env = make(opponent=["greedy", First(), last])
-    met = set()
-    for seed in range(30):
-        start(env, seed)
-        met.add(env._games.opponent_of(0).name)
-    assert met == {"greedy", "first", "last"}
-
-
-@seats
-def test_opponents_are_exchanged(make):
-    env = make()
-    start(env)
-    mine = First()
-    env.set_opponents([mine])
-    assert opponent(env) is mine
-    env.set_opponents("greedy")
-    assert opponent(env).name == "greedy"
-    for wrong in (3, [mine, 3]):
-        with pytest.raises(TypeError, match="agent"):
-            env.set_opponents(wrong)
-
-
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
@@ -191,12 +166,6 @@ def test_an_unknown_option_names_the_known_ones_and_the_arguments(make):
             make(**{wrong: "closed"})
 
 
-@seats
-def test_a_misspelt_opponent_is_no_option(make):
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'oponent'.*did you mean 'opponent'"):
-        make(oponent="greedy")
-
-
 @pytest.mark.parametrize("wrong", [None, 3, "chess", First()], ids=str)
 @both
 def test_what_is_no_game(make, wrong):
@@ -227,15 +196,3 @@ def test_gymnasium_passes_options_of_the_game():
     assert env.unwrapped.game.options["won_boards"] == "closed"
     env = gymnasium.make_vec(gymnasium_id(GAME), num_envs=3, won_boards="closed", opponent="greedy")
     assert (env.num_envs, env.unwrapped.game.options["won_boards"]) == (3, "closed")
-
-
-@pytest.mark.parametrize("name", ["make_aec", "make_parallel", "make_single", "make_vec", "make_sb3"])
-def test_signatures_are_written_out(name):
-    """So that help() and editors show them: all arguments by name, and options behind them."""
-    function = getattr(ttt_envs, name)
-    parameters = inspect.signature(function).parameters
-    named = [each for each, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
-    assert {"encoding", "illegal"} <= set(named)
-    assert ({"opponent", "player"} <= set(named)) == (name not in ("make_aec", "make_parallel"))
-    assert [str(p) for p in parameters.values()][-1].startswith("**options")
-    assert function.__doc__
