@@ -110,6 +110,25 @@ def test_many_numbers_are_compared_as_one_after_the_other(size: int) -> None:
                 assert row.tolist() == [7, 7, *wanted.astype(int).tolist(), 7, 7]
 
 
+@jit.kernel
+def compare_field(state, value):  # type: ignore[no-untyped-def]
+    """Of an array in a record, whose size is known when this is compiled."""
+    return where_equal(state["numbers"], value), where_above(state["numbers"], value)
+
+
+@pytest.mark.parametrize("size", [8, 9, 11, 15, 16])
+def test_numbers_in_a_record_are_compared_likewise(size: int) -> None:
+    generator = np.random.default_rng(size)
+    states = np.zeros(20, [("before", np.int8), ("numbers", np.int8, (size,)), ("after", np.int8)])
+    states["before"] = states["after"] = 1
+    states["numbers"] = generator.integers(-3, 3, (20, size))
+    for state in states:
+        for value in range(-3, 3):
+            equal, above = map(int, compare_field(state, value))
+            assert equal == sum(1 << k for k in np.flatnonzero(state["numbers"] == value).tolist())
+            assert above == sum(1 << k for k in np.flatnonzero(state["numbers"] > value).tolist())
+
+
 @pytest.mark.parametrize("most", [1, 7, 8, 62, 63, 99])
 def test_a_count_is_written_as_so_many_entries(most: int) -> None:
     for number in {0, 1, most // 2, most - 1, most, most + 5}:

@@ -84,6 +84,20 @@ def _taken(builder, entries, relation, value):
     return builder.icmp_signed(relation, entries, builder.shuffle_vector(one, one, order))
 
 
+def _two_eights(numbers, widths):
+    """The size of an array in a record, if its entries are more than 8 and less than 16; else 0."""
+    shape: Any = numbers.shape if widths and isinstance(numbers, types.NestedArray) else ()
+    return shape[0] if len(shape) == 1 and 8 < shape[0] < 16 else 0
+
+
+def _joined(context, builder, array, size):
+    """The `size` entries of an array, 9 to 15, as one vector of 16; what stands behind them means nothing."""
+    low, high = (_vector(context, builder, array, ir.Constant(_INT, at), 8) for at in (0, size - 8))
+    order = [*range(8), *range(24 - size, 16), *[0] * (16 - size)]
+    parts = (builder.load(low, align=1), builder.load(high, align=1))
+    return builder.shuffle_vector(*parts, ir.Constant(ir.VectorType(_WORD, 16), order))
+
+
 def _many(typingctx, mask):
     """Whether the entries of a bool array (n,) can be read eight at a time."""
     whole = _at_once(mask)
@@ -153,6 +167,10 @@ def _where(relation):
 
         def generate(context, builder, signature, args):
             byte = builder.trunc(args[1], _BYTE)
+            if size := _two_eights(numbers, widths):
+                entries = _joined(context, builder, (numbers, args[0]), size)
+                taken = builder.bitcast(_taken(builder, entries, relation, byte), ir.IntType(16))
+                return builder.and_(builder.zext(taken, _INT), ir.Constant(_INT, (1 << size) - 1))
             members = alloca_once_value(builder, ir.Constant(_INT, 0))
 
             def add(first, size):

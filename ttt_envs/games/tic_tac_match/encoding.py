@@ -56,9 +56,10 @@ def observe(state, player, out):
     if not 0 <= player < state["identity"].shape[0]:
         out[:] = 0
         return
-    symbols, hand_size, most = flip_of(state), np.int64(state["hand_size"]), np.int64(0)
-    for kind in range(state["deck"].shape[0]):
-        most = max(most, np.int64(state["deck"][kind]))
+    symbols, hand_size = flip_of(state), np.int64(state["hand_size"])
+    kinds, players = state["deck"].shape[0], state["identity"].shape[0]
+    rest = 3 * CELLS * symbols + kinds * hand_size + players * (3 + hand_size) + 2 + COUNTDOWN
+    most = (out.shape[0] - rest) // (2 * kinds)  # of a kind in the deck, from the room that there is for them
     show_board(state, player, out)
     at = np.int64(3 * CELLS * symbols)
     at = show_counts(state["hand"][player], hand_size, out, at)
