@@ -112,7 +112,6 @@ def looking(play_rows: Callable[..., Any]) -> Callable[..., Any]:
                 told.done[i : i + 1],
                 told.joint[i : i + 1],
                 told.ended[i : i + 1],
-                told.over[i : i + 1],
             )
             one_episode = Episodes(episodes.games[i : i + 1], episodes.following[i : i + 1], episodes.seeds[i : i + 1])
             play_rows(anew, again, states[i : i + 1], actions[i : i + 1], one_told, one_episode)

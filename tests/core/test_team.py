@@ -6,16 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import toy_coin
+import toy_pile
 
 from ttt_envs.core import jit, threads
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.team import AWAY, BEGUN, LOOKS, ORDERED, READY
+from ttt_envs.core.team import ALLOWED, ASKED, AWAY, BEGUN, FORBIDDEN, LOOKS, ORDERED, READY
 from ttt_envs.testing.positions import random_joint
 
-COIN = toy_coin.make(players=3)
+COIN, PILE = toy_coin.make(players=3), toy_pile.pile()
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="without compiled code one thread does all of a step")
 
@@ -75,8 +77,10 @@ def test_threads_do_shares_and_the_games_are_the_same(shares: int) -> None:
         assert team._lead(team._order) == BEGUN, "threads are asked for"
         assert (words(batch)[1:, 0] == ORDERED).all()
         team._pool.give([partial(team._go_on, share, 0) for share in range(1, shares)], waits=False)
-        until(lambda told=team._order.told, cuts=team._order.cuts: (told.over[cuts[1:-1]] >= 0).all())
-        assert team._order.told.over[0] == -1, "the share of this thread is left"
+        until(lambda: np.isin(words(batch)[1:, 0], (READY, AWAY)).all())
+        first = team._order.cuts[1]
+        assert (batch.states[:first] == alone.states[:first]).all(), "the share of this thread is left"
+        assert (batch.states[first:] != alone.states[first:]).all()
         assert team.step()
         alone.step(joint)
         assert everything(alone) == everything(batch)
@@ -122,6 +126,22 @@ def test_an_action_that_is_not_legal_is_named_in_any_share(wrong: int) -> None:
             assert everything(batch) == before
         step(alone, batch)
         assert everything(alone) == everything(batch)
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_actions_are_allowed_if_all_threads_say_so(share: int) -> None:
+    batch = Batch(PILE, 8, seed=0, look=True, threads=2)
+    batch.step(random_joint(batch))
+    until(lambda: words(batch)[1, 0] == AWAY)
+    joint, team = random_joint(batch), batch._team
+    assert team is not None
+    joint[7 * share] = PILE.num_actions
+    team.plan(joint, True, False)
+    words(batch)[1] = ASKED, *words(batch)[1, 1:]
+    team._pool.give([partial(team._go_on, 1, 0)], waits=False)
+    until(lambda: words(batch)[1, 0] == (FORBIDDEN if share else ALLOWED))
+    assert not team.step()
+    assert (batch.states["ply"] == 1).all()
 
 
 @pytest.mark.parametrize("place", ["before threads are called", "after the step"])
@@ -177,7 +197,8 @@ def test_a_forked_process_calls_threads_of_its_own() -> None:
     if not child:
         for _ in range(50):
             step(alone, batch)
-        os._exit(0 if everything(alone) == everything(batch) else 3)
+        own = batch._team is not None and batch._team._pool is threads.pool()
+        os._exit(0 if own and everything(alone) == everything(batch) else 3)
     found: list[int] = []
 
     def ended() -> bool:

@@ -36,8 +36,7 @@ class Told(NamedTuple):
         rewards: float32 (n, players).
         done: bool (n,).
         joint: int64 (n, players).
-        ended: int64 (n,): the first `over[0]` are numbers of games that are over.
-        over: int64 (n,): of these the first, which is set when all is done.
+        ended: int64 (n,): room for numbers of games that are over.
     """
 
     observations: np.ndarray
@@ -46,7 +45,6 @@ class Told(NamedTuple):
     done: np.ndarray
     joint: np.ndarray
     ended: np.ndarray
-    over: np.ndarray
 
 
 class Look(NamedTuple):
@@ -100,7 +98,6 @@ def room_to_tell(game: Game, rewards: np.ndarray, done: np.ndarray) -> Told:
         rewards,
         done,
         np.zeros((n, players), np.int64),
-        np.zeros(n, np.int64),
         np.zeros(n, np.int64),
     )
 
@@ -194,7 +191,6 @@ def play_rows(anew, again, states, actions, told, episodes):
         if again:
             begin(states, i, episodes, anew)
         see(states[i], told.observations[i], told.masks[i])
-    told.over[0] = over
 
 
 @jit.allocates_nothing

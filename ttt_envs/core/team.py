@@ -67,25 +67,23 @@ def ask_share(k, order):
 
 
 def play_share(k, order):
-    """`play_rows` in share k, unless that has been done."""
+    """`play_rows` in share k."""
     low, high, told, episodes = order.cuts[k], order.cuts[k + 1], order.told, order.episodes
-    if told.over[low] < 0:
-        play_rows(
-            order.anew,
-            order.words[0, AGAIN] == 1,
-            order.states[low:high],
-            order.actions[low:high, : order.words[0, COLUMNS]],
-            Told(
-                told.observations[low:high],
-                told.masks[low:high],
-                told.rewards[low:high],
-                told.done[low:high],
-                told.joint[low:high],
-                told.ended[low:high],
-                told.over[low:high],
-            ),
-            Episodes(episodes.games[low:high], episodes.following[low:high], episodes.seeds[low:high]),
-        )
+    play_rows(
+        order.anew,
+        order.words[0, AGAIN] == 1,
+        order.states[low:high],
+        order.actions[low:high, : order.words[0, COLUMNS]],
+        Told(
+            told.observations[low:high],
+            told.masks[low:high],
+            told.rewards[low:high],
+            told.done[low:high],
+            told.joint[low:high],
+            told.ended[low:high],
+        ),
+        Episodes(episodes.games[low:high], episodes.following[low:high], episodes.seeds[low:high]),
+    )
 
 
 def lead(order):
@@ -99,8 +97,6 @@ def lead(order):
         if not words[0, KNOWN] and not ask_all(order):
             words[0, STAGE] = REFUSED
             return REFUSED
-        for k in range(many):
-            order.told.over[order.cuts[k]] = -1
         words[0, STAGE], asleep = BEGUN, False
         for k in range(1, many):
             words[k, BEFORE] = READY if change(words, k, READY, ORDERED) else AWAY
