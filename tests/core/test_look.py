@@ -110,6 +110,8 @@ def test_errors_are_those_of_a_batch_that_does_not_look(name: str) -> None:
         wrong[generator.integers(6), generator.integers(game.num_players)] = generator.integers(
             -2, game.num_actions + 2
         )
+        if generator.random() < 0.3:  # of the player to move, also where there are several
+            wrong = wrong[:, 0]
         errors: list[Any] = []
         for batch in (looking, plain):
             try:

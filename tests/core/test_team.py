@@ -34,10 +34,12 @@ class Interrupted(BaseException):
 
 
 def twins(shares: int) -> tuple[Batch, Batch]:
-    """Two equal batches, of one thread and of several, which have been stepped together."""
+    """Two equal batches, of one thread and of several, which have been stepped together; no thread has been called."""
     found = tuple(Batch(COIN, 40, seed=1, auto_reset=True, look=True, threads=each) for each in (1, shares))
-    for _ in range(5):
-        step(*found)
+    with pytest.MonkeyPatch.context() as nobody:
+        nobody.setattr(threads._Pool, "give", lambda *_, **__: False)
+        for _ in range(5):
+            step(*found)
     return found[0], found[1]
 
 
