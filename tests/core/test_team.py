@@ -1,6 +1,7 @@
 """`Batch(look=True, threads=k)`: a step is shared with threads that wait for the next one in compiled code."""
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -96,6 +97,21 @@ def test_what_nobody_has_begun_is_done_by_the_thread_that_leads(monkeypatch: pyt
         step(alone, batch)
         assert everything(alone) == everything(batch)
     assert (words(batch)[1:, 0] == AWAY).all()
+
+
+def test_threads_are_called_once_however_long_they_take_to_come() -> None:
+    alone, batch = (Batch(PILE, 8, seed=0, auto_reset=True, look=True, threads=each) for each in (1, 2))
+    busy, pool = threading.Event(), threads.pool()
+    pool.give([lambda: busy.wait(60)])
+    for _ in range(20):
+        step(alone, batch)
+    assert pool._work.qsize() == 1
+    words(batch)[0, LOOKS] = 10**15
+    busy.set()
+    until(lambda: step(alone, batch) or words(batch)[1, 0] == READY)
+    for each in (alone, batch):
+        each.rollout(1)  # the thread is called away
+    assert everything(alone) == everything(batch)
 
 
 def test_a_thread_waits_for_steps_until_it_is_called_for_other_work() -> None:

@@ -183,6 +183,7 @@ class Team:
         self._lead, self._follow = (kernels_for(kernels)[name] for name in ("lead", "follow"))
         self._lead = jit.entry(self._lead, self._order)
         self._pool = threads.pool()
+        self._called: set[int] = set()  # the shares for which a thread is there or on its way
         self.errors: list[BaseException] = []
 
     @property
@@ -204,8 +205,14 @@ class Team:
         while (stage := self._lead(self._order)) == BEGUN:
             # As of now: they are called away, too, if they begin after what the pool is given later.
             called = int(self._pool.calls[0, 0])
-            asleep = (words[1:, 0] == ORDERED).nonzero()[0] + 1
-            self._pool.give([partial(self._go_on, int(share), called) for share in asleep], waits=False)
+            asleep = {int(share) for share in (words[1:, 0] == ORDERED).nonzero()[0] + 1} - self._called
+            self._called |= asleep
+            given = False
+            try:
+                given = self._pool.give([partial(self._go_on, share, called) for share in asleep], waits=False)
+            finally:
+                if not given:
+                    self._called -= asleep
         return stage == PLAYED
 
     def _go_on(self, share: int, called: int) -> None:
@@ -214,3 +221,5 @@ class Team:
         except BaseException as error:  # no error ends a thread of the pool
             self.errors.append(error)
             self._order.words[share, 0] = AWAY
+        finally:
+            self._called.discard(share)
