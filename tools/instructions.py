@@ -42,12 +42,12 @@ def bodies(game: Any, name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def branches(code: list[str]) -> int:
-    """The conditional ones."""
+    """The number of conditional branches."""
     return sum(line.startswith("j") and not line.startswith("jmp") for line in code)
 
 
 def cycles(code: list[str]) -> str:
-    """At least so many, by llvm-mca; nothing where there are branches or calls, or no llvm-mca."""
+    """The least number of cycles by llvm-mca; "" for code with branches or calls, or without llvm-mca."""
     program = shutil.which("llvm-mca")
     straight = [line for line in code if not line.startswith("ret")]
     if program is None or any(line.startswith(("j", "call")) for line in straight):

@@ -513,7 +513,7 @@ class Batch:
         for known in (False, True):
             team.plan(joint, self.auto_reset, known)
             self._in_use.do(play)
-            if team.step():
+            if team.played:
                 break
             self._check_legal(self._rows, joint)
         if team.errors:

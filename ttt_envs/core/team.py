@@ -190,6 +190,11 @@ class Team:
     def forked(self) -> bool:
         return self._pool is not threads.pool()
 
+    @property
+    def played(self) -> bool:
+        """Whether what was planned last has been done."""
+        return bool(self._order.words[0, STAGE] == PLAYED)
+
     def plan(self, joint: np.ndarray, again: bool, known: bool) -> None:
         """Begin a step with actions as of `Batch`; `again`: games start anew; `known`: the actions are legal."""
         columns = joint.shape[1]
@@ -202,7 +207,7 @@ class Team:
         After an interrupt it may be called again, and goes on; when all is done, it only says the same.
         """
         words = self._order.words
-        while (stage := self._lead(self._order)) == BEGUN:
+        while self._lead(self._order) == BEGUN:
             # As of now: they are called away, too, if they begin after what the pool is given later.
             called = int(self._pool.calls[0, 0])
             asleep = {int(share) for share in (words[1:, 0] == ORDERED).nonzero()[0] + 1} - self._called
@@ -213,7 +218,7 @@ class Team:
             finally:
                 if not given:
                     self._called -= asleep
-        return stage == PLAYED
+        return self.played
 
     def _go_on(self, share: int, called: int) -> None:
         try:

@@ -132,13 +132,13 @@ class _Pool:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-#: So many threads are of use.
+#: The largest number of threads of the pool.
 MOST = _processors()
 
 _POOL = _Pool()

@@ -150,8 +150,8 @@ class TableLearner:
     def _guessed(self, rows: np.ndarray, mine: np.ndarray, named: np.ndarray) -> np.ndarray:
         """Values by which the learner chooses in these games, with named actions: of a world that may be, for each.
 
-        What the table keeps comes of the others' real cards, which go by how they have played. Who chose by it would
-        see these cards where an observation is new, and would lead to others where they are so dealt.
+        What the table keeps comes of the others' real cards, which go by how they have played. A choice by it
+        would use these cards where an observation is new.
         """
         worlds, me = self._redrawn(rows), self._me[rows]
         legal = np.empty(mine.shape, np.bool_)

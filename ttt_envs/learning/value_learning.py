@@ -89,8 +89,8 @@ class Config(WithActors):
     extend: bool = False
     """Simultaneous choices: search one ply further where one player alone decides next; that ply has no discount."""
     outcomes: Annotated[int, Within(1, MOST_STRATA)] = 1
-    """Players move one at a time: in the place of one sample the first draws after each action, such as a roll of dice,
-    are enumerated as far as they have at most so many outcomes: targets without their noise, in more time."""
+    """Largest number of outcomes of the first chance draws after an action (such as a roll of dice) to enumerate in its
+    target; 1 draws one sample. Enumeration removes noise and takes more time. For games in which players take turns."""
     worlds: Annotated[int, Within(0, 10**6)] = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
     save_every: Steps = 100_000
