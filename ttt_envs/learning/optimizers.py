@@ -1,6 +1,6 @@
 """The optimisers that a learner may choose from, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 
@@ -9,6 +9,50 @@ from ttt_envs.learning.torch_networks import TorchNetwork
 #: Optimisers by the names of their parts of a checkpoint.
 Optimizers = dict[str, torch.optim.Optimizer]
 
+# The quintic by which a Newton-Schulz step brings singular values near 1, and how often: Jordan et al., 2024.
+_QUINTIC = (3.4445, -4.7750, 2.0315)
+_NEWTON_SCHULZ_STEPS = 5
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum whose steps are orthogonal matrices: Jordan et al., "Muon: an optimizer for hidden layers", 2024.
+
+    The steps are as large as those of Adam, so that both have one learning rate: Liu et al., "Muon is scalable for LLM
+    training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` is the same with products in bfloat16, which
+    most processors have no instructions for and take ten times as long; these are in the parameters' precision, and
+    follow `torch.set_float32_matmul_precision`.
+    """
+
+    def __init__(self, matrices: Iterable[torch.nn.Parameter], lr: float, momentum: float = 0.95) -> None:
+        """Take matrices, learning rate and Nesterov's momentum."""
+        super().__init__(matrices, {"lr": lr, "momentum": momentum})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Change all matrices that have a gradient."""
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                if matrix.grad is None:
+                    continue
+                state = self.state[matrix]
+                if not state:
+                    state["momentum_buffer"] = torch.zeros_like(matrix)
+                momentum = state["momentum_buffer"].lerp_(matrix.grad, 1 - group["momentum"])
+                ahead = matrix.grad.lerp(momentum, group["momentum"])
+                size = 0.2 * max(matrix.shape) ** 0.5
+                matrix.add_(orthogonal(ahead), alpha=-group["lr"] * size)
+
+
+def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
+    """The matrix with its singular values brought to between 0.7 and 1.2, but for tiny ones, by Newton-Schulz steps."""
+    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    wide = wide / wide.norm().clamp(min=1e-7)
+    a, b, c = _QUINTIC
+    for _ in range(_NEWTON_SCHULZ_STEPS):
+        gram = wide @ wide.T
+        wide = torch.addmm(wide, torch.addmm(gram, gram, gram, beta=b, alpha=c), wide, beta=a)
+    return wide if matrix.shape[0] <= matrix.shape[1] else wide.T
+
 
 def adam(network: TorchNetwork, rate: float) -> Optimizers:
     """Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015."""
@@ -16,19 +60,11 @@ def adam(network: TorchNetwork, rate: float) -> Optimizers:
 
 
 def muon(network: TorchNetwork, rate: float) -> Optimizers:
-    """Muon for the matrices of hidden layers, and Adam for the heads and for what is no matrix.
-
-    Muon's steps are orthogonal matrices: Jordan et al., "Muon: an optimizer for hidden layers in neural networks",
-    2024. They are as large as those of Adam, so that both have one learning rate: Liu et al., "Muon is scalable for LLM
-    training", 2025, section 2.2.
-    """
+    """Muon for the matrices of hidden layers, and Adam for the heads and for what is no matrix."""
     hidden = [each for name, each in network.named_parameters() if each.ndim == 2 and not name.startswith("heads.")]
     chosen = set(map(id, hidden))
     others = [each for each in network.parameters() if id(each) not in chosen]
-    return {
-        "muon": torch.optim.Muon(hidden, lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
-        "optimizer": torch.optim.Adam(others, lr=rate),
-    }
+    return {"muon": Muon(hidden, lr=rate), "optimizer": torch.optim.Adam(others, lr=rate)}
 
 
 #: Optimiser by its name.
