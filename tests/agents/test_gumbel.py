@@ -15,7 +15,7 @@ from ttt_envs.core.game import Game
 SUPER = ttt_envs.load("super_tic_tac_toe")
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 #: A game of three.
-SHORT_OF_THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=60)
+SHORT_OF_THREE = ttt_envs.load("martian_tic_tac_toe", size=5, players=3, max_plies=15)
 
 
 def positions(game: Game, n: int, plies: int, seed: int = 3) -> np.ndarray:

@@ -177,7 +177,7 @@ def test_torchrl_takes_the_parallel_form(game_id):
     from torchrl.envs import PettingZooWrapper
     from torchrl.envs.utils import check_env_specs
 
-    env = PettingZooWrapper(ttt_envs.make_parallel(game_id), use_mask=True, seed=0)
+    env = PettingZooWrapper(ttt_envs.make_parallel(game_id, mask="info"), use_mask=True, seed=0)
     check_env_specs(env)
     found = env.rollout(40)
     masks, actions = found["player", "action_mask"], found["player", "action"]
@@ -196,11 +196,15 @@ def test_torchrl_makes_gymnasium_environments_by_name():
 # --- BenchMARL ---
 
 
-def test_benchmarl_s_task_groups_the_sides():
+@pytest.mark.parametrize(
+    ("game_id", "options"),
+    [("tic_tac_match", {"players": 4, "hand_size": 2, "max_turns": 16}), ("tic_tac_dice", {"target_points": 1})],
+)
+def test_benchmarl_s_task_groups_the_sides(game_id, options):
     benchmarl = pytest.importorskip("ttt_envs.integrations.benchmarl")
     from torchrl.envs.utils import check_env_specs
 
-    game = ttt_envs.load("tic_tac_match", players=4, hand_size=2, max_turns=16)
+    game = ttt_envs.load(game_id, **options)
     task = benchmarl.BenchMARLTask(game)
     env = task.get_env_fun(num_envs=1, continuous_actions=False, seed=0, device="cpu")()
     check_env_specs(env)
@@ -210,7 +214,7 @@ def test_benchmarl_s_task_groups_the_sides():
     assert task.state_spec(env) is task.info_spec(env) is None
     for group, team in task.group_map(env).items():
         shape = len(team), game.observation_size
-        assert task.observation_spec(env)[group, "observation", "observation"].shape == shape
+        assert task.observation_spec(env)[group, "observation"].shape == shape
         assert task.action_mask_spec(env)[group, "action_mask"].shape == (len(team), game.num_actions + 1)
         assert task.action_spec(env)[group, "action"].space.n == game.num_actions + 1
     played = env.rollout(game.max_plies + 1)

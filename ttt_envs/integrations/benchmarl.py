@@ -39,7 +39,8 @@ class BenchMARLTask(TaskClass):
         """A function that makes the environment, with observations as float32, which BenchMARL's networks take."""
 
         def make() -> Any:
-            env = ParallelGame(self.game, dtype="float32")
+            # The mask stands in the infos alone: TorchRL fails where it is in both and an info has more (round_reward).
+            env = ParallelGame(self.game, mask="info", dtype="float32")
             names = env.possible_agents
             groups = {group: [names[player] for player in team] for group, team in self.groups.items()}
             return PettingZooWrapper(env, use_mask=True, group_map=groups, seed=seed, device=device)
