@@ -97,24 +97,25 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
     game_id, own = name.split("/")
     folder = TRAINED / game_id / own
     folder.mkdir(parents=True, exist_ok=True)
-    runs, weights, steps = [folder], "", 0
+    runs, digest, steps = [folder], "", 0
     run: dict[str, Any] = {"settings": {"seed": 0}, "seconds": 0.0, "versions": versions()}
     if "train" in recipe:
-        runs = train(recipe, config.runs / game_id / own, console)
-        facts, tensors = read_tensors(runs[0] / FILE, NETWORK_FORMAT, NTUPLES_FORMAT)
+        trained = train(recipe, config.runs / game_id / own, console)
+        facts, tensors = read_tensors(trained[0] / FILE, NETWORK_FORMAT, NTUPLES_FORMAT)
         form, steps = facts.pop("format"), facts["steps"]
         write_tensors(folder / FILE, form, facts, {key: tensor.astype(np.float16) for key, tensor in tensors.items()})
-        run = json.loads((runs[0] / "config.json").read_text())
-        weights = hashlib.sha256(b"".join((each / FILE).read_bytes() for each in [folder, *runs])).hexdigest()
+        run = json.loads((trained[0] / "config.json").read_text())
+        digest = hashlib.sha256(b"".join((each / FILE).read_bytes() for each in [folder, *trained])).hexdigest()
+        runs = [folder, *trained[1:]]
     kept = config.runs / game_id / own / "measured.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
     known: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     outcomes = []
     for wanted in recipe["outcomes"]:
-        key = json.dumps([weights, recipe["agent"], wanted, config.seed])
+        key = json.dumps([digest, recipe["agent"], wanted, config.seed])
         if key not in known:
             console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
-            known[key] = asdict(measured(game_id, own, recipe, wanted, folder, runs, config.seed))
+            known[key] = asdict(measured(name, recipe, wanted, runs, config.seed))
             write_whole(kept, json.dumps(known, indent=2) + "\n")
         outcomes.append(Outcome(**{**known[key], "seeds": tuple(known[key]["seeds"])}))
         console.print(f"    {outcomes[-1].value:.4f} ({outcomes[-1].low:.4f} to {outcomes[-1].high:.4f})")
@@ -144,8 +145,7 @@ def training_of(recipe: dict[str, Any]) -> str:
 
 def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
     """Measure figures of a shipped agent again, and write its card."""
-    game_id, own = name.split("/")
-    folder = TRAINED / game_id / own
+    folder = TRAINED / name
     card = read_card(folder)
     known = {(each.measure, each.against, each.games, as_json(each.options)): each for each in card.outcomes}
     names = {f"{wanted['measure']}:{wanted.get('against', '')}".rstrip(":") for wanted in recipe["outcomes"]}
@@ -160,7 +160,7 @@ def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Consol
             outcomes.append(old)
             continue
         console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
-        new = measured(game_id, own, recipe, wanted, folder, [folder], config.seed)
+        new = measured(name, recipe, wanted, [folder], config.seed)
         # What other training seeds reach stands for the same agent alone.
         same = old is not None and old.command == new.command and card.agent == recipe["agent"]
         outcomes.append(replace(new, seeds=old.seeds if old is not None and same else ()))
@@ -179,28 +179,24 @@ def write_card(folder: Path, card: Card) -> None:
     write_whole(folder / CARD, json.dumps(asdict(card), indent=2) + "\n")
 
 
-def measured(
-    game_id: str, own: str, recipe: dict[str, Any], wanted: dict[str, Any], folder: Path, runs: list[Path], seed: int
-) -> Outcome:
-    """One figure of the shipped weights, and of the other seeds' where that is asked for."""
+def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Sequence[Path], seed: int) -> Outcome:
+    """One figure of the weights in the first folder, and of those in the others, of other seeds, if it is asked for."""
     options, games = wanted.get("options", {}), wanted.get("games", 0)
-    game, against = ttt_envs.load(game_id, **options), wanted.get("against", "")
+    game, against = ttt_envs.load(name.split("/")[0], **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])
-    several = [ttt_envs.load(game_id, **options, **more) for more in wanted.get("over", [])]
+    several = [ttt_envs.load(game.id, **options, **more) for more in wanted.get("over", [])]
 
     def of(weights: Path) -> tuple[float, float, float]:
         playing = text.format(folder=weights)
-        if several:
-            return (mean_figure(several, playing, wanted["measure"], against, games, seed),) * 3
-        return figure(game, playing, wanted["measure"], against, games, seed)
+        return (mean_figure(several, playing, wanted, seed),) * 3 if several else figure(game, playing, wanted, seed)
 
-    value, low, high = of(folder)
+    value, low, high = of(runs[0])
     others = [of(run)[0] for run in (runs[1:] if wanted.get("each_seed") else [])]
     given = " ".join(f"{key}={as_text(each)}" for key, each in options.items())
-    shown = text.format(folder=f"agents/trained/{game_id}/{own}")
+    shown = text.format(folder=f"agents/trained/{name}")
     on_layouts = wanted["measure"] == "layouts"
     verb = {"score": "ttt tournament", "layouts": "python -m training.layouts"}
-    words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game_id}"]
+    words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game.id}"]
     words += [f"--option {given}"] if given and not on_layouts else []
     words += [f"--agent{'' if wanted['measure'] == 'exploit' else 's'} {shown}"]
     words += [against] if wanted["measure"] == "score" else []
@@ -208,37 +204,31 @@ def measured(
     words += [f"--{counted} {games}"] if games else []
     command = " ".join([*words, f"--seed {seed}"]) if wanted["measure"] != "milliseconds" else "python -m training.ship"
     if "over" in wanted:
-        command = f"python -m training.ship {game_id}/{own} --measure {shlex.quote(wanted['measure'] + ':' + against)}"
+        command = f"python -m training.ship {name} --measure {shlex.quote(wanted['measure'] + ':' + against)}"
     return Outcome(wanted["measure"], against, value, low, high, games, options, tuple(others), command)
 
 
-def mean_figure(games: Sequence[Game], text: str, measure: str, against: str, number: int, seed: int) -> float:
+def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: int) -> float:
     """The mean of a figure over several games, each of which is printed; a process for each core measures them."""
     figures = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        waiting = [
-            pool.submit(_figure_of, game.id, dict(game.options), text, measure, against, number, seed) for game in games
-        ]
+        waiting = [pool.submit(_figure_of, game.id, dict(game.options), text, wanted, seed) for game in games]
         for game, value in zip(games, waiting, strict=True):
             figures.append(value.result())
             print(f"    {figures[-1]:.4f} {dict(game.options)}", flush=True)
     return float(np.mean(figures))
 
 
-def _figure_of(
-    game_id: str, options: dict[str, Any], text: str, measure: str, against: str, games: int, seed: int
-) -> float:
+def _figure_of(game_id: str, options: dict[str, Any], text: str, wanted: dict[str, Any], seed: int) -> float:
     """The figure of a game that is loaded anew, in a process of its own."""
-    return figure(ttt_envs.load(game_id, **options), text, measure, against, games, seed, quiet=True)[0]
+    return figure(ttt_envs.load(game_id, **options), text, wanted, seed, quiet=True)[0]
 
 
-def figure(
-    game: Game, text: str, measure: str, against: str, games: int, seed: int, quiet: bool = False
-) -> tuple[float, float, float]:
+def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool = False) -> tuple[float, float, float]:
     """A figure and its interval; `quiet`: without a progress bar."""
-    agent = agents.load(text)
+    agent, measure, games = agents.load(text), wanted["measure"], wanted.get("games", 0)
     if measure == "score":
-        rated = _whole(tournament(game, [agent, against], games=games, seed=seed, quiet=quiet)).ratings
+        rated = _whole(tournament(game, [agent, wanted["against"]], games=games, seed=seed, quiet=quiet)).ratings
         return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
     if measure == "regret":
         (measured,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements

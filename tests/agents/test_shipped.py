@@ -248,12 +248,12 @@ def test_the_figure_of_a_learned_opponent(tmp_path, monkeypatch):
     found = SimpleNamespace(complete=True, reward=0.25, interval=(0.2, 0.3))
     monkeypatch.setattr(ship, "exploit", lambda game, agent, **given: given["games"] == 8 and found)
     wanted = {"measure": "exploit", "games": 8}
-    outcome = ship.measured("tic_tac_match", "values", {"agent": "greedy"}, wanted, tmp_path, [tmp_path], 3)
+    outcome = ship.measured("tic_tac_match/values", {"agent": "greedy"}, wanted, [tmp_path], 3)
     assert (outcome.value, outcome.low, outcome.high) == (0.25, 0.2, 0.3)
     assert outcome.command == "ttt exploit tic_tac_match --agent greedy --games 8 --seed 3"
     found.complete = False
     with pytest.raises(KeyboardInterrupt):
-        ship.figure(ttt_envs.load("tic_tac_match"), "greedy", "exploit", "", 8, 3)
+        ship.figure(ttt_envs.load("tic_tac_match"), "greedy", wanted, 3)
 
 
 def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
@@ -261,13 +261,13 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
     name, measured = "super_tic_tac_toe/ntuple", []
     shutil.copytree(folder() / name, tmp_path / name)
     monkeypatch.setattr(ship, "TRAINED", tmp_path)
-    monkeypatch.setattr(ship, "figure", lambda *given: measured.append(given[2:4]) or (0.5, 0.4, 0.6))
+    monkeypatch.setattr(ship, "figure", lambda *given: measured.append(given[2]["measure"]) or (0.5, 0.4, 0.6))
     recipe = ship.recipes()[name]
     recipe = {**recipe, "title": "new", "outcomes": [*recipe["outcomes"], {"measure": "regret", "games": 3}]}
     before = read_card(tmp_path / name)
     ship.remeasure(name, recipe, ship.Config(measure=("score:greedy",)), ship.Console(quiet=True))
     after = read_card(tmp_path / name)
-    assert measured == [("score", "greedy"), ("regret", "")]
+    assert measured == ["score", "regret"]
     assert (after.title, after.seconds, after.outcomes[1:-1]) == ("new", before.seconds, before.outcomes[1:])
     assert (after.outcomes[0].value, after.outcomes[0].seeds) == (0.5, before.outcomes[0].seeds)
     assert (after.outcomes[-1].low, after.outcomes[-1].games, after.outcomes[-1].seeds) == (0.4, 3, ())
@@ -290,8 +290,8 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
     name = "operation_tic_tac_toe/spies"
     of_weights = {str(folder() / name): 1.0, "seed-1": 5.0, "seed-2": 7.0}
 
-    def figure(game, text, *rest, quiet):
-        assert (rest, quiet) == (("exploitability", "mean", 0, 1), True)
+    def figure(game, text, wanted, seed, quiet):
+        assert (wanted["measure"], seed, quiet) == ("exploitability", 1, True)
         return of_weights[text] + game.options["first_placer"], 0.0, 9.0
 
     monkeypatch.setattr(ship, "figure", figure)
@@ -302,10 +302,10 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
         "options": {"mode": "round", "max_idle_turns": 2},
         "over": [{"first_placer": 0}, {"first_placer": 1}],
     }
-    runs = [Path(f"seed-{seed}") for seed in range(3)]
+    runs = [folder() / name, Path("seed-1"), Path("seed-2")]
     for each_seed, seeds in ((False, ()), (True, (5.5, 7.5))):
         recipe, asked = {"agent": "{folder}"}, {**wanted, "each_seed": each_seed}
-        found = ship.measured(*name.split("/"), recipe, asked, folder() / name, runs, seed=1)
+        found = ship.measured(name, recipe, asked, runs, seed=1)
         assert (found.value, found.low, found.high, found.seeds) == (1.5, 1.5, 1.5, seeds)
         assert (found.options, found.against) == (wanted["options"], "mean")
         assert found.command == f"python -m training.ship {name} --measure exploitability:mean"
@@ -315,5 +315,7 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
 def test_processes_find_what_one_process_finds():
     options = {"mode": "round", "specialists": "none,none", "max_idle_turns": 1}
     games = [ttt_envs.load("operation_tic_tac_toe", **options, first_placer=first) for first in range(2)]
-    alone = [ship.figure(game, "random", "exploitability", "", 0, 1, quiet=True)[0] for game in games]
-    assert ship.mean_figure(games, "random", "exploitability", "", 0, 1) == pytest.approx(np.mean(alone), abs=1e-12)
+    alone = [ship.figure(game, "random", {"measure": "exploitability"}, 1, quiet=True)[0] for game in games]
+    assert ship.mean_figure(games, "random", {"measure": "exploitability"}, 1) == pytest.approx(
+        np.mean(alone), abs=1e-12
+    )
