@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pexpect
 import pytest
@@ -14,7 +15,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.screen import say
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.cli import main
+from ttt_envs.cli import hints, main
 from ttt_envs.cli.play import default_agents, play
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,6 +148,21 @@ def test_a_person_leaves() -> None:
     child.sendintr()
     child.expect("interrupted: game left")
     assert ended(child) == 130
+
+
+def test_ctrl_c_leaves_a_hint_and_not_the_game(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*given: object, **settings: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hints, "think", interrupted)
+    answers = iter(["hint", "1", "q"])
+    monkeypatch.setattr("builtins.input", lambda question: next(answers))
+    with pytest.raises(SystemExit):
+        play(ttt_envs.load(DICE, rounds="single"), ["human", "random"], seed=1)
+    printed = capsys.readouterr().out
+    assert re.search(r"the hint is left; the game goes on.*X \(you\): .*game left", printed, re.DOTALL)
 
 
 def test_two_people_see_nothing_of_each_others_secret_choices() -> None:

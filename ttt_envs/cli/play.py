@@ -217,8 +217,11 @@ def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]
         say("\n" + "\n".join(paragraphs(text)) + "\n", game=None)
 
     def advise(view: "View", i: int, rest: str) -> None:
-        for line in adviser.hint(view):
-            say(line, "cyan")
+        try:
+            for line in adviser.hint(view):
+                say(line, "cyan")
+        except KeyboardInterrupt:
+            raise ValueError("the hint is left; the game goes on") from None
 
     def undo(view: "View", i: int, rest: str) -> None:
         ply = live.last_decision(people)
