@@ -47,6 +47,7 @@ def look_back(me):
     review = me.page.locator(".review").inner_text()
     assert review.count("You lost") == asked
     assert not {"0", "false"} & set(review.splitlines())
+    assert ("You lost ≈" in review) == ("a search estimated" in review)
     graph = me.page.locator(".chart")
     assert graph.count() == ("against best play" in review)
     if graph.count():

@@ -1,6 +1,6 @@
 // How a game went: what its moves have lost, and the expected reward under best play by ply.
 
-import { drawn, el, scale, sentence, signed } from "./tools.js";
+import { about, drawn, el, scale, sentence, signed } from "./tools.js";
 
 const WIDTH = 640;
 const HEIGHT = 160;
@@ -48,16 +48,19 @@ export function reviewOf(found, of) {
     const why = found.decisions.length ? "Nobody knows what was best in this game." : "There was nothing to decide.";
     return [[el("p", {}, why)], () => {}];
   }
-  const estimated = known.filter((each) => each.source !== "oracle").length;
+  const estimated = known.filter(about).length;
   const judges = [known.length - estimated && `the oracle judged ${estimated ? known.length - estimated : "all"}`,
     estimated && `a search estimated ${known.length - estimated ? estimated : "all"} (≈)`].filter(Boolean);
-  const lines = Object.entries(found.totals).map(([player, total]) =>
-    el("p", {}, `${sentence(of.who(Number(player))).slice(0, -1)} lost ${total.toFixed(2)} against best play.`));
+  const lines = Object.entries(found.totals).map(([player, total]) => {
+    const own = known.filter((each) => each.player === Number(player)), guessed = own.filter(about).length;
+    const how = guessed ? `, ${guessed < own.length ? "in part " : ""}by a search's estimate` : "";
+    return el("p", {}, `${sentence(of.who(Number(player))).slice(0, -1)} lost ${guessed ? "≈ " : ""}${total.toFixed(2)} against best play${how}.`);
+  });
   const worst = known.filter((each) => each.grade).sort((a, b) => b.regret - a.regret).slice(0, 3);
   const [graphed, mark] = graph(found.decisions, of);
   return [[...lines,
     worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
-      el("button", { type: "button", class: "plain", onclick: () => of.look(each.ply) }, `${of.spoken(each.played)} at ply ${each.ply + 1} (${signed(-each.regret)})`)])) : "",
+      el("button", { type: "button", class: "plain", onclick: () => of.look(each.ply) }, `${of.spoken(each.played)} at ply ${each.ply + 1} (${about(each)}${signed(-each.regret)})`)])) : "",
     ...graphed,
     el("p", { class: "note" }, `In units of reward. Of ${known.length} decisions ${judges.join(" and ")}. ${scale(found.limits)}`)], mark];
 }
@@ -70,7 +73,7 @@ function graph(decisions, of) {
   const players = two ? [known.some((each) => each.player === of.you) ? of.you : known[0].player] : [...new Set(known.map((each) => each.player))];
   const lines = players.map((player) => [
     ...known.filter((each) => two || each.player === player).map((each) => ({
-      ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${of.spoken(each.played)}, ${signed(-each.regret)} ${each.grade}`,
+      ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${of.spoken(each.played)}, ${about(each)}${signed(-each.regret)} ${each.grade}`,
     })),
     { ply: of.plies, value: of.rewards[player] },
   ]);

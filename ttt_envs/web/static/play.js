@@ -2,7 +2,7 @@
 
 import { Board, marksOf } from "./board.js";
 import { reviewOf } from "./chart.js";
-import { ask, complain, el, guarded, keep, patiently, percent, Refusal, rulesOf, say, scale, sentence, signed } from "./tools.js";
+import { about, ask, complain, el, guarded, keep, patiently, percent, Refusal, rulesOf, say, scale, sentence, signed } from "./tools.js";
 
 // Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
 const POLL = 5000;
@@ -483,10 +483,6 @@ function inWords(head) {
 function copy(text) {
   say("Copied.");
   return navigator.clipboard?.writeText(text);
-}
-
-function about(decision) {
-  return decision.source === "oracle" ? "" : "≈ ";
 }
 
 function show(element, wanted) {

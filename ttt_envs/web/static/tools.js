@@ -169,6 +169,11 @@ export function moment(seconds) {
   return new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** The sign before a loss that a search estimates. */
+export function about(decision) {
+  return decision.source === "oracle" ? "" : "≈ ";
+}
+
 /** What the names of losses mean. */
 export function scale(limits) {
   return `A loss is measured against best play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
