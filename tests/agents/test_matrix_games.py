@@ -198,7 +198,7 @@ def test_positions_in_which_one_player_decides_are_extended():
 
 def test_what_follows_is_worth_its_own_equilibrium():
     """With two plies; where one player decides alone after both chose, that is a ply more, not one of the two."""
-    states, kinds = positions(DRAWN, 12, 4)[1:5], []  # of all kinds, and quickly solved
+    states, kinds = positions(DRAWN, 16, 4)[[1, 2, 14]], []  # of all kinds, and quickly solved
 
     def deeper(batch: ttt_envs.Batch, plies: int, after_both: bool) -> float:
         alone = sum(batch.masks(player).any() for player in range(2)) == 1

@@ -1,15 +1,20 @@
 """`ttt play`: people at the terminal, and agents among themselves."""
 
+import io
 import os
+import pty
 import re
 import shlex
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import pexpect
 import pytest
+from pexpect.fdpexpect import fdspawn
 
 import ttt_envs
 from ttt_envs import agents
@@ -23,18 +28,38 @@ TTT = (sys.executable, "-m", "ttt_envs")
 SUPER, DICE = "super_tic_tac_toe", "tic_tac_dice"
 
 
-def spawn(*arguments: str, seed: str = "1", **environment: str) -> pexpect.spawn:
-    """A game in a terminal, which shows no colours unless the environment says so."""
-    command = ["-m", "ttt_envs", "play", *arguments, *(["--seed", seed] if seed else [])]
-    plain = {each: value for each, value in os.environ.items() if each not in ("NO_COLOR", "FORCE_COLOR", "COLORTERM")}
-    found = {**plain, "TERM": "dumb", **environment}
-    return pexpect.spawn(sys.executable, command, cwd=str(ROOT), encoding="utf-8", timeout=60, env=found)
+class Terminal(fdspawn):
+    """The command line in a fork of this process, at a terminal without colours: a new process imports for seconds."""
+
+    def __init__(self, *arguments: str) -> None:
+        pid, terminal = pty.fork()
+        if not pid:
+            status = 70
+            try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
+                for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+                    os.environ.pop(name, None)
+                os.environ["TERM"] = "dumb"
+                status = main(list(arguments))
+            except SystemExit as end:
+                status = int(end.code or 0)
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+        super().__init__(terminal, timeout=60, encoding="utf-8")
+        self.process = pid
+
+    def ended(self) -> int:
+        """Wait for its end: the exit status."""
+        self.expect(pexpect.EOF)
+        self.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
-def ended(child: pexpect.spawn) -> int | None:
-    child.expect(pexpect.EOF)
-    child.close()
-    return child.exitstatus
+def spawn(*arguments: str) -> Terminal:
+    """A game at a terminal."""
+    return Terminal("play", *arguments, "--seed", "1")
 
 
 def test_a_person_plays_and_asks() -> None:
@@ -74,7 +99,7 @@ def test_a_person_plays_and_asks() -> None:
         child.sendline("1")
     child.expect(r"(player [01]\) wins: [XO] wins with boards.*; player 0 [-+]1, player 1 [-+]1|draw)")
     child.expect(r"You win\.|You lose\.|Nobody wins\.")
-    assert ended(child) == 0
+    assert child.ended() == 0
 
 
 #: Each game with options that make it short, and what its position begins with where a person is asked.
@@ -113,7 +138,7 @@ def test_a_person_plays_a_game_to_its_end(game_id: str) -> None:
         asked += 1
     assert asked >= 2
     child.expect(r"You win\.|You lose\.|Nobody wins\.")
-    assert ended(child) == 0
+    assert child.ended() == 0
 
 
 def test_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,19 +160,13 @@ def test_colours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 
 
 def test_a_person_leaves() -> None:
-    child = spawn(SUPER, "--agents", "human", "random")
-    child.expect("your move")
-    child.sendline("q")
-    child.expect("game left")
-    assert ended(child) == 0
-
     child = spawn(SUPER, "--agents", "human", "human")
     child.expect("your move")
     child.sendline("4/4")
     child.expect("O to move in board 4.*your move")
-    child.sendintr()
+    child.send("\x03")  # Ctrl-C
     child.expect("interrupted: game left")
-    assert ended(child) == 130
+    assert child.ended() == 130
 
 
 def test_ctrl_c_leaves_a_hint_and_not_the_game(
@@ -191,7 +210,7 @@ def test_two_people_see_nothing_of_each_others_secret_choices() -> None:
         child.expect_exact("O (a person): ")
     child.expect("your move|takes the seat")
     child.sendline("q")
-    assert ended(child) == 0
+    assert child.ended() == 0
 
 
 def test_two_people_do_not_see_each_others_hands() -> None:
@@ -210,15 +229,30 @@ def test_two_people_do_not_see_each_others_hands() -> None:
         child.expect_exact(clear)
         child.expect_exact(f"seat {player} (a person): {colour} {symbol} to {cell}")
     child.sendline("q")
-    assert ended(child) == 0
+    child.expect("game left")
+    assert child.ended() == 0
 
 
-def test_without_a_terminal_a_line_separates_the_players() -> None:
-    answers = "1\n\n1\n\n1\n"
-    command = [*TTT, "play", "operation_tic_tac_toe", "--agents", "human", "human", "--seed", "1"]
-    done = subprocess.run(command, cwd=ROOT, input=answers, capture_output=True, text=True, timeout=60)
-    assert "\x1b" not in done.stdout
-    assert done.stdout.count("=" * 72) == 2
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that plays a game with these lines as its input, not at a terminal, and returns what it prints."""
+
+    def run(lines: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+        with pytest.raises(SystemExit) as end:
+            main(["play", *arguments, "--seed", "1"])
+        assert end.value.code == 0
+        shown = capsys.readouterr()
+        assert shown.err == ""
+        return shown.out
+
+    return run
+
+
+def test_without_a_terminal_a_line_separates_the_players(piped: Callable[..., str]) -> None:
+    shown = piped("1\n\n1\n\n1\n", "operation_tic_tac_toe", "--agents", "human", "human")
+    assert "\x1b" not in shown
+    assert shown.count("=" * 72) == 2
 
 
 def test_the_second_of_two_who_choose_at_once_takes_the_turn_before_back(
@@ -243,13 +277,10 @@ def test_the_finished_board_of_a_round_is_shown(capsys: pytest.CaptureFixture[st
         assert re.search(r"random \(player [01]\) wins: [XO] wins, .*; player 0 [-+]1, player 1 [-+]1\n", shown)
 
 
-def test_play_in_a_pipe() -> None:
-    command = [*TTT, "play", SUPER, "--agents", "human", "random", "--seed", "1"]
-    done = subprocess.run(command, cwd=ROOT, input="4/4\n", capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0
-    assert "X (you): 4/4" in done.stdout
-    assert "the input has ended" in done.stdout
-    assert done.stderr == ""
+def test_play_in_a_pipe(piped: Callable[..., str]) -> None:
+    shown = piped("4/4\n", SUPER, "--agents", "human", "random")
+    assert "X (you): 4/4" in shown
+    assert "the input has ended" in shown
 
 
 def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -339,7 +339,9 @@ class Witness(agents.Agent):
         self.told |= dict(zip(episodes.tolist(), rewards.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("game", [SUPER, COIN, wages(at_once=True)], ids=["in turn", "at once", "at each step"])
+@pytest.mark.parametrize(
+    "game", [SUPER, COIN, wages(players=3, at_once=True)], ids=["in turn", "at once", "at each step"]
+)
 def test_agents_play_a_batch(game: Game) -> None:
     """It is what the loop by hand plays, and what tournaments play, of games in turn and at once."""
     random, n = agents.load("random"), 5

@@ -16,6 +16,7 @@ from martian_positions import (
     position,
     text_of,
 )
+from option_sets import late
 
 import ttt_envs
 from ttt_envs.core.game import Game
@@ -116,6 +117,7 @@ def test_other_texts_are_refused_with_other_options(load):
         )
 
 
+@late
 def test_a_player_without_a_move_is_not_to_move(load):
     with pytest.raises(ValueError, match="B has no legal move, so it is another player's turn"):
         load(**THREE).parse_state(text_of("B to move", BLUE_STUCK_OF_THREE, 50))

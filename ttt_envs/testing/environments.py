@@ -221,13 +221,13 @@ def check_legal_is_accepted(game: Game) -> None:
         aec.set_state(packed)
         mask = aec.observe(aec.agent_selection)["action_mask"].copy()
         for action in range(game.num_actions):
-            aec.set_state(packed)
             assert _refuses(aec, action) == (not mask[action]), f"AEC: action {action} where the mask is {mask[action]}"
+            if mask[action]:
+                aec.set_state(packed)
         observations, _ = parallel.set_state(packed)
         answers = {name: int(seen["action_mask"].argmax()) for name, seen in observations.items()}
         for name, seen in observations.items():
             for action, legal in enumerate(seen["action_mask"]):
-                parallel.set_state(packed)
                 try:
                     parallel.step({**answers, name: action})
                 except IllegalAction:
@@ -235,6 +235,7 @@ def check_legal_is_accepted(game: Game) -> None:
                     assert parallel.get_state() == packed, f"action {action} was refused, and yet the state changed"
                 else:
                     assert legal, f"Parallel: {name}'s illegal action {action} is taken"
+                    parallel.set_state(packed)
 
 
 def check_waiting(game: Game) -> None:

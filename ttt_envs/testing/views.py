@@ -23,7 +23,7 @@ from ttt_envs.testing.positions import (
     worlds_of,
 )
 from ttt_envs.wrappers.aec import AECGame
-from ttt_envs.wrappers.common import pack_state, unpack_state
+from ttt_envs.wrappers.common import pack_state
 
 # Worlds drawn of each of two positions that look alike, and starts among which such positions are looked for.
 _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
@@ -135,7 +135,8 @@ def check_secret_choices(game: Game) -> None:
         env.set_state(packed)
         start = env.render()
         seen: dict[tuple[str, int], bytes] = {}
-        for actions in _commits(env, packed, ()):
+        acting = sum(bool(masks_of(game, state[None], player).any()) for player in players_of(game))
+        for actions in _commits(env, packed, acting):
             env.set_state(packed)
             for action in actions:
                 env.step(action)
@@ -153,16 +154,13 @@ def check_secret_choices(game: Game) -> None:
             assert env.render() == start, "the text shows what was committed"
 
 
-def _commits(env: AECGame, packed: bytes, actions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All beginnings of a joint choice after which a player has still to choose."""
-    env.set_state(packed)
-    ply = unpack_state(env.game, packed)[0]["ply"][0]
-    for action in actions:
-        env.step(action)
-    if unpack_state(env.game, env.get_state())[0]["ply"][0] != ply:
-        return
-    mask = env.observe(env.agent_selection)["action_mask"]
+def _commits(env: AECGame, packed: bytes, acting: int, actions: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """All beginnings of a joint choice of so many players after which one of them has still to choose."""
     if actions:
         yield actions
-    for action in np.flatnonzero(mask).tolist():
-        yield from _commits(env, packed, (*actions, action))
+    if len(actions) + 1 < acting:
+        env.set_state(packed)
+        for action in actions:
+            env.step(action)
+        for action in np.flatnonzero(env.observe(env.agent_selection)["action_mask"]).tolist():
+            yield from _commits(env, packed, acting, (*actions, action))
