@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import toy_coin
-import toy_pile
 
+import ttt_envs
 from ttt_envs.core import jit, threads
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.team import ALLOWED, ASKED, AWAY, BEGUN, FORBIDDEN, LOOKS, ORDERED, READY
 from ttt_envs.testing.positions import random_joint
 
-COIN, PILE = toy_coin.make(players=3), toy_pile.pile()
+COIN, SUPER = toy_coin.make(players=3), ttt_envs.load("super_tic_tac_toe")
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="without compiled code one thread does all of a step")
 
@@ -100,7 +100,7 @@ def test_what_nobody_has_begun_is_done_by_the_thread_that_leads(monkeypatch: pyt
 
 
 def test_threads_are_called_once_however_long_they_take_to_come() -> None:
-    alone, batch = (Batch(PILE, 8, seed=0, auto_reset=True, look=True, threads=each) for each in (1, 2))
+    alone, batch = (Batch(SUPER, 8, seed=0, auto_reset=True, look=True, threads=each) for each in (1, 2))
     busy, pool = threading.Event(), threads.pool()
     pool.give([lambda: busy.wait(60)])
     for _ in range(20):
@@ -148,12 +148,12 @@ def test_an_action_that_is_not_legal_is_named_in_any_share(wrong: int) -> None:
 
 @pytest.mark.parametrize("share", [0, 1])
 def test_actions_are_allowed_if_all_threads_say_so(share: int) -> None:
-    batch = Batch(PILE, 8, seed=0, look=True, threads=2)
+    batch = Batch(SUPER, 8, seed=0, look=True, threads=2)
     batch.step(random_joint(batch))
     until(lambda: words(batch)[1, 0] == AWAY)
     joint, team = random_joint(batch), batch._team
     assert team is not None
-    joint[7 * share] = PILE.num_actions
+    joint[7 * share] = SUPER.num_actions
     team.plan(joint, True, False)
     words(batch)[1] = ASKED, *words(batch)[1, 1:]
     team._pool.give([partial(team._go_on, 1, 0)], waits=False)
