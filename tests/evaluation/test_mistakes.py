@@ -1,5 +1,7 @@
 """Mistakes in solved positions: against a game solved by hand, and against the oracles that draw the positions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from toy_pile import BY_HAND, PileOracle, pile
@@ -76,6 +78,8 @@ def test_the_report(tmp_path):
     assert "100 positions from games of random play, drawn evenly by the plies played, the same for each agent" in text
     assert f"| takes | {100 * report.measurements[0].share:.1f} % (" in text
     assert "more than 0.05 against the best one" in text
+    assert "held the truth in 80 to 97 % of simulated cases" in text
+    assert "held the truth" not in str(replace(report, remaining=True).tables()), "drawn one by one from a table"
     with pytest.raises(ValueError, match="answers too few in which an action loses more than 2"):
         evaluation.mistakes(game, "random", least=2.0, quiet=True)
     with pytest.raises(ValueError, match="answers too few"):

@@ -18,8 +18,10 @@ play still takes, a draw without end counting as one length. With other oracles 
 play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
 loses more than `least`, do not count. Where players choose at once, an action's loss is that against an equilibrium
 strategy of the others: actions that the equilibrium plays lose nothing, and how often each is to be played is not
-asked. The positions are independent, and so is the interval of their share (95 %): Clopper and Pearson's, see
-`ttt_envs.evaluation.reports.intervals`.
+asked. The interval of the share (95 %) is Clopper and Pearson's, see `ttt_envs.evaluation.reports.intervals`. It takes
+the positions for independent. Those of random play are not: the longest games, of which there are few, give as many
+positions as the shortest, and the interval is too narrow. It held the truth in 80 to 97 % of simulated cases, and the
+report says so.
 """
 
 from collections.abc import Sequence
@@ -261,6 +263,11 @@ class MistakesReport(PagedReport):
             f"Share of the positions in which the agent's action loses more than {least:g} against the best one, with "
             "its 95 % interval; mean loss: of all its actions. Positions in which no action loses so much are left out."
         )
+        if not self.remaining:
+            note += (
+                " The interval takes positions for independent, but those late in long games come from few games: it "
+                "is too narrow, and held the truth in 80 to 97 % of simulated cases."
+            )
         header = ["agent", *(_named(low, high) for low, high, *_ in self.measurements[0].by_length)]
         unit = "to the end with best play" if self.remaining else "played"
         return [
