@@ -208,13 +208,6 @@ def test_it_comes_near_an_equilibrium(method, changes, tmp_path):
     assert found[-1].policy < 0.1
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_games_that_it_is_not_for_are_refused(method, tmp_path):
-    with pytest.raises(ValueError, match=f"{method} is for games of two players; .* has 3"):
-        of(method, game="martian_tic_tac_toe", options={"players": 3, "size": 5}, out=tmp_path / "x")
-    assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
-
-
 def rnad_of(**changes: Any) -> rnad.RNaD:
     return rnad.RNaD(rnad.Config(**{**TINY, "gamma": 1.0, **changes}), toy_kuhn.make())
 
