@@ -302,6 +302,10 @@ def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr()
     assert "exists: choose another file" in shown.err
     assert not shown.out
+    assert main([*arguments, "--out", str(drawing / "end.svg")]) == 2
+    shown = capsys.readouterr()
+    assert f"cannot be written: File exists, and is no folder ({drawing})" in shown.err
+    assert not shown.out
 
 
 @pytest.mark.parametrize(

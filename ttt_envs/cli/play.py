@@ -58,7 +58,6 @@ class Play(GameOptions):
         if self.out is not None:
             from ttt_envs.drawing.raster import png
 
-            self.out.parent.mkdir(parents=True, exist_ok=True)
             picture = live.game.draw(live.state[0], None)
             write_whole(self.out, png(picture, _WIDTH) if self.out.suffix.lower() == ".png" else picture)
             print(f"drawn to {self.out}")
@@ -66,6 +65,7 @@ class Play(GameOptions):
     def _check(self, out: Path) -> None:
         """Raise an error, before a game is played, for a picture that could not be written after it."""
         from ttt_envs.storage.extras import require
+        from ttt_envs.storage.files import check_writable
 
         if out.suffix.lower() not in (".svg", ".png"):
             raise ValueError(f"a picture is an .svg or a .png, not {out.name}")
@@ -73,6 +73,7 @@ class Play(GameOptions):
             raise FileExistsError(f"{out} exists: choose another file, or delete this one first")
         if out.suffix.lower() == ".png":
             require("render", "PIL", "resvg_py")
+        check_writable(out)
 
     def _live(self) -> "SavedGame":
         """The new game, or the saved one."""

@@ -98,7 +98,10 @@ def check_writable(path: Path) -> None:
     """Raise OSError if no file can be written at `path`, before the work rather than after it. Makes its folder."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"no file can be written in the folder {path.parent}")
 
