@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_coin
+from threadpoolctl import ThreadpoolController
 
 import ttt_envs
 from ttt_envs import agents
@@ -14,6 +15,7 @@ from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players
 from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import (
+    ACTIVATIONS,
     KINDS,
     BadNetworkFile,
     Network,
@@ -141,6 +143,26 @@ def test_a_position_has_the_same_numbers_in_any_batch(hidden):
     for rows in ([5], [69, 3], list(range(9, 40)), list(range(69, -1, -1)), []):
         for head, values in network(observations[rows]).items():
             assert np.array_equal(values, whole[head][rows])
+
+
+def test_products_take_one_thread_and_the_number_of_before_is_set_again(monkeypatch):
+    blas, seen = ThreadpoolController().select(user_api="blas"), []
+
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in blas.info()}
+
+    def activate(x: np.ndarray) -> np.ndarray:
+        seen.append(threads())
+        if len(seen) == 1:  # another position meanwhile, as in another thread
+            network(observations)
+        return relu(x)
+
+    relu, network, observations = ACTIVATIONS["relu"], random_network(GAME), view_of(GAME).observations
+    monkeypatch.setitem(ACTIVATIONS, "relu", activate)
+    with blas.limit(limits=2):
+        network(observations)
+        assert seen == [{1}] * 4, "two layers, twice"
+        assert threads() == {2}
 
 
 def test_values_in_turn_order_are_those_of_all_players():
