@@ -18,8 +18,8 @@ class Muon(torch.optim.Optimizer):
     """Momentum whose steps are orthogonal matrices: Jordan et al., "Muon: an optimizer for hidden layers", 2024.
 
     The steps are as large as those of Adam, so that both have one learning rate: Liu et al., "Muon is scalable for LLM
-    training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` is the same with products in bfloat16, which
-    most processors have no instructions for and take ten times as long; these are in the parameters' precision, and
+    training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` computes the same in bfloat16, which takes at
+    least ten times as long on processors without instructions for it; here products have the parameters' precision, and
     follow `torch.set_float32_matmul_precision`.
     """
 
