@@ -241,6 +241,14 @@ def test_intervals_of_sampled_pairs_cover_the_truth(lopsided):
     assert 0.93 <= np.mean(inside) <= 0.99
 
 
+def test_a_prior_that_weighs_little_leaves_clean_records_finite():
+    """Most of its draws are so small that a matrix of curvatures with them would be singular."""
+    won, lost = np.array([[1.0, 1.0]] * 10), np.array([[0.0, 1.0]] * 10)
+    found = rate_pairs(3, [(0, 1), (1, 2)], won, lost, resamples=100, prior=0.02)
+    assert np.isfinite([found.elo_low, found.elo_high]).all()
+    assert found.elo_low[0] > found.elo_high[2]
+
+
 def test_groups_that_never_meet_cannot_be_rated():
     with pytest.raises(ValueError, match="fall apart into 2 groups"):
         rate_pairs(4, [(0, 1), (2, 3)], np.ones((3, 2)), np.ones((3, 2)))

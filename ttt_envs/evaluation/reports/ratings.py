@@ -36,6 +36,7 @@ AGAINST = 0.75
 _NEWTON_STEPS = 200
 _LARGEST_STEP = 2.0  # in units of e; a full step can overshoot far where results are lopsided
 _CLOSE = 1e-6  # the last step; each one squares the error
+_LEAST = 1e-9  # of a drawn prior: less is lost in the rounding of curvatures, and some processors find no strengths
 _FARTHEST = 300.0  # log-strengths beyond this are not finite
 _NOT_FINITE = "some agents won all their games against the others: without a prior there are no finite ratings"
 _DENSE = 64  # of more agents, strengths are found pair by pair, and not from tables
@@ -135,7 +136,10 @@ def rate_pairs(
         ups, downs = weighted @ won, weighted @ lost
         # Ratings join all of an agent's games, a score has only those of one pairing: there the prior counts in
         # full. What stands against the first's score is what stands for the second's.
-        joined = (each + rng.standard_gamma(share / 2, each.shape) * worth if prior else each for each in (ups, downs))
+        joined = (
+            each + np.maximum(rng.standard_gamma(share / 2, each.shape), _LEAST) * worth if prior else each
+            for each in (ups, downs)
+        )
         elos[first:last] = _centred(_strengths_of(k, pairs, *joined), weights)
         for ends, mine, theirs in ((lows, ups, downs), (highs, downs, ups)):
             if prior:
