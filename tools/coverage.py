@@ -111,7 +111,9 @@ def ladders(setting: str, rungs: tuple[int, ...], agents: tuple[float, float], t
         rng = np.random.default_rng(trial)
         ladder = planted_ladder(rungs, int(limits["units"]), rng, draws)
         of = rng.uniform(*agents)
-        posterior = placed(ladder, rungs, of, rng, limits["target"], draws, int(limits.get("most", 3000))).posterior
+        posterior = placed(
+            ladder, chance(of, rungs), rng, limits["target"], draws, int(limits.get("most", 3000))
+        ).posterior
         held.append(posterior.low <= truth(ladder, rungs, of) <= posterior.high)
         widths.append(posterior.high - posterior.low)
     return Row("ladder", setting, float(np.mean(held)), float(np.mean(widths)))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import ttt_envs
 from ttt_envs.evaluation.placements.estimate import Placement
@@ -10,9 +11,9 @@ from ttt_envs.evaluation.placements.ladder import Ladder, Pair, fit, unit_counts
 from ttt_envs.evaluation.reports.ratings import ELO
 
 
-def chance(elo: np.ndarray | float, other: np.ndarray | float) -> np.ndarray:
+def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
     """The probability of a win."""
-    return 1 / (1 + np.exp((np.asarray(other) - elo) / ELO))
+    return 1 / (1 + np.exp(np.subtract(other, elo) / ELO))
 
 
 def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -42,18 +43,13 @@ def truth(ladder: Ladder, elo: Sequence[float], of: float) -> float:
 
 
 def placed(
-    ladder: Ladder,
-    elo: Sequence[float],
-    of: float,
-    rng: np.random.Generator,
-    target: float,
-    draws: float = 0.0,
-    most: int = 3000,
+    ladder: Ladder, scores: np.ndarray, rng: np.random.Generator, target: float, draws: float = 0.0, most: int = 3000
 ) -> Placement:
-    """An agent with the rating `of`, placed until its interval is +-target, or after so many units at most."""
+    """An agent with these expected scores against "0", "1", ..., placed until its interval is +-target, or after so
+    many units at most."""
     placement = Placement(ladder, 2.0)
     everyone = np.ones(len(ladder), bool)
     while placement.units == 0 or (placement.posterior.half_width > target and placement.units < most):
         k, units = placement.choice(np.ones(len(ladder)), everyone), min(placement.batch(), most - placement.units)
-        placement.add(k, *bout(float(chance(of, elo[int(ladder.rungs[k])])), units, rng, draws))
+        placement.add(k, *bout(float(scores[int(ladder.rungs[k])]), units, rng, draws))
     return placement

@@ -156,7 +156,7 @@ def test_placements_find_agents_of_known_strength(trials, draws, lowest, highest
         rng = np.random.default_rng(trial)
         ladder = planted_ladder(ELOS, 200, rng, draws)
         of = rng.uniform(-50, 700)
-        found = placed(ladder, ELOS, of, rng, target=35, draws=draws).posterior
+        found = placed(ladder, chance(of, ELOS), rng, target=35, draws=draws).posterior
         assert found.half_width <= 35
         inside.append(found.low <= truth(ladder, ELOS, of) <= found.high)
         true = np.array([truth(ladder, ELOS, ELOS[int(name)]) for name in ladder.rungs])
