@@ -17,7 +17,7 @@ Questions that an agent does not answer with a legal action are failures, and co
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
 from time import perf_counter
@@ -250,8 +250,8 @@ def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
     if not 0 < number < len(drawn):
         return drawn
     rows = np.sort(np.random.default_rng(seed).permutation(len(drawn))[:number])
-    kept = (drawn.states[rows], drawn.players[rows], drawn.lengths[rows], drawn.values[rows])
-    return Positions(*kept, drawn.remaining, None if drawn.policy is None else drawn.policy[rows])
+    kept: dict[str, Any] = {name: each[rows] for name, each in vars(drawn).items() if isinstance(each, np.ndarray)}
+    return replace(drawn, **kept)
 
 
 def _row(asked: QuestionSet, agent: Agent, drawn: Positions, games: int, seed: int) -> Row:

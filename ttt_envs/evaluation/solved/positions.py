@@ -18,10 +18,9 @@ play still takes, a draw without end counting as one length. With other oracles 
 play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
 loses more than `least`, do not count. Where players choose at once, an action's loss is that against an equilibrium
 strategy of the others: actions that the equilibrium plays lose nothing, and how often each is to be played is not
-asked. The interval of the share (95 %) is Clopper and Pearson's, see `ttt_envs.evaluation.reports.intervals`. It takes
-the positions for independent. Those of random play are not: the longest games, of which there are few, give as many
-positions as the shortest, and the interval is too narrow. It held the truth in 80 to 97 % of simulated cases, and the
-report says so.
+asked. The interval of the share (95 %) is that of `ttt_envs.evaluation.reports.intervals`, Clopper and Pearson's where
+each position is drawn by itself. Of games of random play, the longest, of which there are few, give as many positions
+as the shortest; there the interval is one over games, and wider.
 """
 
 from collections.abc import Sequence
@@ -70,6 +69,7 @@ class Positions:
         values: float64 (n, num_actions), expected reward of the player after each action; nan where illegal.
         remaining: whether lengths are plies to the end.
         policy: float64 (n, num_actions), how an equilibrium plays; None where it needs no mixing, or is not asked for.
+        games: uint64 (n,), the seed of the game that each is from; None where each is from another one.
     """
 
     states: np.ndarray
@@ -78,6 +78,7 @@ class Positions:
     values: np.ndarray
     remaining: bool
     policy: np.ndarray | None = None
+    games: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.states)
@@ -124,7 +125,11 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
     parts, left = [], number
     for again in range(_ROUNDS):
         starts = Batch(game, max(2 * left, 64), seed=seed + again)
-        states, lengths = _from_games(starts) if drawer is None else drawer.draw_positions(starts.states, seed + again)
+        if drawer is None:
+            states, lengths, games = _from_games(starts)
+        else:
+            states, lengths = drawer.draw_positions(starts.states, seed + again)
+            games = starts.episode_seeds
         players = _deciding(game, states, seed + again)
         masks = np.empty((len(states), game.num_actions), np.bool_)
         game.loops.mask_rows(states, players, masks)
@@ -133,11 +138,11 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
         rows = np.flatnonzero(known)
         spread = np.nanmax(values[rows], axis=1) - np.nanmin(values[rows], axis=1)
         rows = rows[spread > least][:left]
-        parts.append((states[rows], players[rows], lengths[rows], values[rows]))
+        parts.append((states[rows], players[rows], lengths[rows], values[rows], games[rows]))
         left -= len(rows)
         if not left:
-            states, players, lengths, values = (np.concatenate(each) for each in zip(*parts, strict=True))
-            return Positions(states, players, lengths, values, drawer is not None)
+            states, players, lengths, values, games = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return Positions(states, players, lengths, values, drawer is not None, games=None if drawer else games)
     raise ValueError(
         f"mistakes cannot be measured in {game}: of the positions drawn its oracle answers too few in which an "
         f"action loses more than {least:g}"
@@ -150,13 +155,13 @@ def sample_positions(game: Game, number: int, seed: int, by: Sequence[str] = ("r
     Each seat of each game has one of the agents `by`, texts for `agents.load`. The values of actions are nan.
     """
     batch = Batch(game, number, seed=seed)
-    states, lengths = _from_games(batch, [load(each) for each in by])
+    states, lengths, games = _from_games(batch, [load(each) for each in by])
     values = np.full((number, game.num_actions), np.nan)
-    return Positions(states, _deciding(game, states, seed), lengths, values, False)
+    return Positions(states, _deciding(game, states, seed), lengths, values, False, games=games)
 
 
-def _from_games(batch: Batch, by: Sequence[Agent] = ()) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of games and the plies played, evenly by these: for each number a game that lasts so long.
+def _from_games(batch: Batch, by: Sequence[Agent] = ()) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions of games, the plies played, evenly by these, and the games: for each number one that lasts so long.
 
     The seats of each game have agents of `by`, drawn by the first seed; all play at random without any.
     """
@@ -168,7 +173,7 @@ def _from_games(batch: Batch, by: Sequence[Agent] = ()) -> tuple[np.ndarray, np.
         else np.zeros((batch.n, batch.game.num_players), np.int64)
     )
     while len(going := np.flatnonzero(~batch.states["done"])):
-        kept.append(batch.states[going])
+        kept.append((batch.states[going], going))
         joint = np.full((batch.n, batch.game.num_players), -1)
         rows, players = acting_players(batch.game, batch.states, going)
         for number, agent in enumerate(agents):
@@ -179,7 +184,9 @@ def _from_games(batch: Batch, by: Sequence[Agent] = ()) -> tuple[np.ndarray, np.
                 joint[here, who] = agent.act(view)
         batch.step_rows(going, joint[going])
     plies = rng.integers(0, len(kept), len(batch.states))
-    return np.concatenate([kept[ply][[rng.integers(len(kept[ply]))]] for ply in plies]), plies
+    chosen = [rng.integers(len(kept[ply][1])) for ply in plies]
+    states, rows = (np.stack([kept[ply][k][row] for ply, row in zip(plies, chosen, strict=True)]) for k in (0, 1))
+    return states, plies, batch.episode_seeds[rows]
 
 
 def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
@@ -208,7 +215,9 @@ def measure(
     failed = sorted(faults)
     lost[failed] = np.nanmax(loss[failed], axis=1)
     wrong = lost > least
-    share, interval = mean_interval(wrong.astype(float), np.ones(len(wrong), np.int64), 1.0)
+    _, unit = np.unique(np.arange(len(wrong)) if positions.games is None else positions.games, return_inverse=True)
+    counts = np.bincount(unit)
+    share, interval = mean_interval(np.bincount(unit, weights=wrong), counts, float(counts.max()))
     rates = []
     for low, high in _parts(positions.lengths):
         inside = (low <= positions.lengths) & (positions.lengths <= high)
@@ -265,8 +274,7 @@ class MistakesReport(PagedReport):
         )
         if not self.remaining:
             note += (
-                " The interval takes positions for independent, but those late in long games come from few games: it "
-                "is too narrow, and held the truth in 80 to 97 % of simulated cases."
+                " Those late in long games come from few games, and positions of one game count as one in the interval."
             )
         header = ["agent", *(_named(low, high) for low, high, *_ in self.measurements[0].by_length)]
         unit = "to the end with best play" if self.remaining else "played"
