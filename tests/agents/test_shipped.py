@@ -319,3 +319,22 @@ def test_processes_find_what_one_process_finds():
     assert ship.mean_figure(games, "random", {"measure": "exploitability"}, 1) == pytest.approx(
         np.mean(alone), abs=1e-12
     )
+
+
+def test_a_digest_is_of_the_text_and_of_the_networks_that_it_names(tmp_path, monkeypatch):
+    dice, perfect = "trained:tic_tac_dice/values", "trained:super_tic_tac_toe/perfect"
+    texts = [f"mixed:{dice},random=0.2", f"rounds:{dice}", perfect, "random", "trained:tic_tac_dice/nobody"]
+    before = shipped.digests(texts)
+    assert set(before) == {dice, perfect}
+    for part in ("tic_tac_dice/values", "super_tic_tac_toe/perfect", "super_tic_tac_toe/ntuple"):
+        shutil.copytree(shipped.folder() / part, tmp_path / part)
+    monkeypatch.setattr(shipped, "folder", lambda: tmp_path)
+    assert shipped.digests(texts) == before
+    assert set(shipped.digests(["trained:super_tic_tac_toe"])) == {"trained:super_tic_tac_toe"}
+    weights = tmp_path / "super_tic_tac_toe" / "ntuple" / "network.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    changed = shipped.digests(texts)
+    assert (changed[dice], changed[perfect] == before[perfect]) == (before[dice], False), "it searches by n-tuples"
+    card = tmp_path / "tic_tac_dice" / "values" / shipped.CARD
+    card.write_text(card.read_text().replace("depth=2", "depth=1"))
+    assert shipped.digests([dice]) != {dice: before[dice]}

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from stubborn import Interrupts, Wrong
 import ttt_envs
 from tools.planted import bout, chance, placed, planted_ladder, truth
 from ttt_envs import evaluation, registry
+from ttt_envs.agents import shipped
 from ttt_envs.evaluation.arena import bout as bout_module
 from ttt_envs.evaluation.arena.bout import Bout, Results
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats
@@ -235,6 +237,7 @@ def test_a_ladder_is_read_as_it_was_written(table, toy):
         {"version": float("inf")},
         {"pairs": [{"rungs": [0, 1], "units": [[1, 1, float("inf")]], "seatings": [], "plies": 1}]},
         {"pairs": [{"rungs": [0, 1], "units": [[1, 1, 3]], "seatings": [], "plies": 10**400}]},
+        {"made": {"trained": 3}},
         {"made": json.loads("[" * 900 + "]" * 900)},
     ],
 )
@@ -295,6 +298,24 @@ def test_shipped_ladders(path):
     for name in ladder.rungs:
         ttt_envs.agents.load(name)
     assert ladder.made["command"].startswith(f"ttt calibrate {game.id} --rungs")
+
+
+def test_a_trained_agent_that_has_changed_is_named(tmp_path, monkeypatch):
+    name = "trained:tic_tac_dice/ppo"
+    given = {"games": 4, "quiet": True, "rounds": "single", "out": tmp_path / "c"}
+    ladder = evaluation.calibrate("tic_tac_dice", ["random", f"mixed:{name},random=0.2"], **given).ladder
+    assert ladder.made["trained"] == shipped.digests([name])
+    place = {"rounds": "single", "table": tmp_path / "c" / "ladder.json", "games": 4, "quiet": True}
+    assert not any("has changed" in each for each in evaluation.ladder("tic_tac_dice", "greedy", **place).remarks())
+    shutil.copytree(shipped.folder() / "tic_tac_dice" / "ppo", tmp_path / "tic_tac_dice" / "ppo")
+    card = tmp_path / "tic_tac_dice" / "ppo" / shipped.CARD
+    card.write_text(card.read_text().replace("symmetric=true", "symmetric=false"))
+    monkeypatch.setattr(shipped, "folder", lambda: tmp_path)
+    said = evaluation.ladder("tic_tac_dice", "greedy", **place).remarks()
+    assert f"{name} has changed since the ladder was measured: its rungs may be of another strength." in said
+    assert f"{name} has changed since the ladder was measured." in rungs.read(place["table"]).tables()[0].note
+    with pytest.raises(ValueError, match=f"pairs.json has games of {name}, which has changed since"):
+        evaluation.calibrate("tic_tac_dice", ["random", f"mixed:{name},random=0.2"], resume=True, **given)
 
 
 # --- real games ---

@@ -318,6 +318,16 @@ def test_a_leaderboard_leaves_out_numbers_that_nothing_measures(
     assert board.html()
 
 
+def test_ratings_on_an_older_ladder_stand_below_and_are_said_to_be_older(results: Path) -> None:
+    old = json.loads((results / "l2.json").read_text())
+    (results / "l0.json").write_text(json.dumps({**old, "agent": "before", "ladder": {"version": 2}, "rating": 210}))
+    _, tables = next(leaderboard(results).tables())
+    table, chart = tables[0]
+    assert [row[0] for row in table.rows] == ["better", table.rows[1][0], "before"]
+    assert [row[3] for row in table.rows] == ["3", "3", "2 (older)"]
+    assert [bar.name.endswith("(older)") for bar in chart.rows] == [False, False, True]
+
+
 def test_a_leaderboard_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there are no results in .*leaderboard_of_nothing\w+$"):
         leaderboard(tmp_path)

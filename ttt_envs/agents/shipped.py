@@ -1,8 +1,10 @@
 """The trained agents that come with the library, and the cards that say what they are."""
 
+import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,29 @@ def cards() -> list[Card]:
     """The cards of all shipped agents, by game and name, the best of each game first."""
     shipped = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
     return sorted(shipped, key=lambda card: (card.game, not card.best, card.name))
+
+
+def digests(texts: Iterable[str]) -> dict[str, str]:
+    """The shipped agents that texts name, also inside others, each with 12 hexadecimal digits of what it plays by.
+
+    That is the text on its card, and the networks in its folder and in those beside it that the text names. Under
+    "trained:GAME" are all agents that it may stand for. Agents that there are not are left out.
+    """
+    found = {}
+    for name in sorted(set(re.findall(rf"\b{Trained.name}:\w+(?:/\w+)?", " ".join(texts)))):
+        which, data = name.partition(":")[2], []
+        for card in cards():
+            if which == f"{card.game}/{card.name}" or (card.best and which == card.game):
+                own = folder() / card.game / card.name
+                places = [own, *(own.parent / beside for beside in re.findall(r"/\.\./(\w+)", card.agent))]
+                data += [card.agent.encode(), *(path.read_bytes() for place in places for path in _networks(place))]
+        if data:
+            found[name] = hashlib.sha256(b"".join(data)).hexdigest()[:12]
+    return found
+
+
+def _networks(place: Path) -> list[Path]:
+    return sorted(place.glob("*.safetensors"))
 
 
 class Trained(Agent):

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import load, search_for
-from ttt_envs.agents.shipped import cards
+from ttt_envs.agents.shipped import cards, digests
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.core.rng import settled
@@ -272,6 +272,7 @@ def calibrate(
             "version": __version__,
             "versions": versions(),
             "options": " ".join(f"{name}={as_text(value)}" for name, value in game.options.items()),
+            "trained": digests(names),
         }
         report.ladder = pairs.ladder(names, version, made)
         return report.kept(folder)

@@ -28,6 +28,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from ttt_envs.agents.shipped import digests
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text
 from ttt_envs.evaluation.reports.ratings import ELO, information, strengths
@@ -119,7 +120,7 @@ class Ladder(Rows):
             pairs, beyond what chance explains. Agents that exploit each other's style make it large.
         seconds: float64 (rungs,), time of a decision when it was calibrated.
         pairs: all games of rungs against each other.
-        made: how it was made: command, seed, versions.
+        made: how it was made: command, seed, versions, and `digests` of the trained agents.
     """
 
     game: str
@@ -147,6 +148,12 @@ class Ladder(Rows):
         """12 hexadecimal digits that no other ladder has."""
         text = json.dumps(self.json(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """Names of trained agents in the rungs that now play by something else than when the ladder was measured."""
+        then = self.made.get("trained", {})
+        return [name for name, now in digests(self.rungs).items() if then.get(name, now) != now]
 
     @cached_property
     def plies(self) -> float:
@@ -245,6 +252,7 @@ class Ladder(Rows):
         )
         if self.misfit:
             note += f" Differences of two rungs deviate from their ratings by {self.misfit:.0f} Elo beyond chance."
+        note += "".join(f" {name} has changed since the ladder was measured." for name in self.changed)
         with np.errstate(invalid="ignore"):
             score = self.wins / (self.wins + self.wins.T)
         cells = [["–" if np.isnan(score[i, j]) else f"{score[i, j]:.3f}" for j in order] for i in order]
@@ -401,6 +409,8 @@ def _checked(data: Mapping[str, Any]) -> Ladder:
         raise ValueError("its covariance must be positive, and so must its times")
     if not all(isinstance(each["agent"], str) for each in rungs):
         raise TypeError("its agents must be texts")
+    if not isinstance(data["made"].get("trained", {}), dict):
+        raise TypeError("its trained agents must be names with digests")
     if not (0 < float(data["dispersion"]) < np.inf and 0 <= float(data["misfit"]) < np.inf):
         raise ValueError("its dispersion must be more than 0, and its misfit not less")
     pairs = []

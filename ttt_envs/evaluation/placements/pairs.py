@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import load
+from ttt_envs.agents.shipped import digests
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST
 from ttt_envs.evaluation.arena.bout import Bout, Results
@@ -159,7 +160,8 @@ class Pairs:
             }
             for names, played in self.played.items()
         ]
-        write_json(self.folder / PAIRS, {**self._facts(), "pairs": pairs})
+        trained = digests(name for names in self.played for name in names)
+        write_json(self.folder / PAIRS, {**self._facts(), "trained": trained, "pairs": pairs})
 
     def _read(self, path: Path) -> None:
         try:
@@ -167,6 +169,7 @@ class Pairs:
             facts = {name: data[name] for name in self._facts()}
             if facts["game"] == self.game.id:
                 facts["options"] = plain_options(game_of_file(self.game, facts["options"]))
+            then = dict(data.get("trained", {}))
             for each in data["pairs"]:
                 first, second = each["agents"]
                 played = Played(
@@ -183,6 +186,9 @@ class Pairs:
                 self.played[first, second] = played
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
+        for name, now in digests(name for names in self.played for name in names).items():
+            if then.get(name, now) != now:
+                raise ValueError(f"{path} has games of {name}, which has changed since: choose another folder")
         for name, value in self._facts().items():
             if facts[name] != value:
                 raise ValueError(f"{path} has games with {name} {facts[name]}, not {value}: choose another folder")

@@ -183,6 +183,8 @@ class LadderReport(PagedReport):
             k = self.ladder.rungs.index(self.agent)
             elo, width = self.ladder.elo[k], self.ladder.half_widths[k]
             remarks.append(f"The agent is a rung itself, with {elo:.0f} ± {width:.0f} Elo by the ladder's own games.")
+        for name in self.ladder.changed:
+            remarks.append(f"{name} has changed since the ladder was measured: its rungs may be of another strength.")
         chi_squared, freedom = self.placement.misfit()
         if freedom and _unlikely(chi_squared, freedom):
             remarks.append(

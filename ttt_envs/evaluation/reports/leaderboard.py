@@ -49,6 +49,7 @@ class Entry:
         cells: further columns of the table.
         before: what stands before the value, such as "≥ " for a lower bound.
         ranked: whether the value says so much that it has a place among the others; else it stands below them.
+        version: of what it was measured by, in the last column; results of older versions stand below the newest.
     """
 
     agent: str
@@ -58,6 +59,7 @@ class Entry:
     cells: tuple[str, ...]
     before: str = ""
     ranked: bool = True
+    version: int = 0
 
     def __post_init__(self) -> None:
         if self.low > self.high:  # False for nan
@@ -88,8 +90,9 @@ class Kind:
 def _ladder(saved: dict[str, Any]) -> Iterator[Entry]:
     """Keys: agent, rating, interval (two numbers), games_played, and ladder with its version."""
     low, high = map(_number, saved["interval"])
-    cells = str(int(saved["games_played"])), _text(str(saved["ladder"]["version"]))
-    yield Entry(_text(saved["agent"]), _number(saved["rating"]), low, high, cells)
+    version = int(saved["ladder"]["version"])
+    cells = str(int(saved["games_played"])), str(version)
+    yield Entry(_text(saved["agent"]), _number(saved["rating"]), low, high, cells, version=version)
 
 
 def _tournament(saved: dict[str, Any]) -> Iterator[Entry]:
@@ -341,16 +344,20 @@ def _options_text(options: Mapping[str, Any]) -> str:
 
 def _table(kind: Kind, results: Sequence[tuple[Entry, str]]) -> tuple[Table, Whiskers]:
     """The table of a kind, the best first, and its chart."""
-    sign = -1 if kind.highest_first else 1
-    order = sorted(results, key=lambda each: (not each[0].ranked, np.nan_to_num(sign * each[0].value, nan=np.inf)))
+    sign, newest = -1 if kind.highest_first else 1, max((each.version for each, _ in results), default=0)
+
+    def place(entry: Entry) -> tuple[bool, int, float]:
+        return not entry.ranked, -entry.version, np.nan_to_num(sign * entry.value, nan=np.inf)
+
     rows, bars = [], []
-    for entry, source in order:
+    for entry, source in sorted(results, key=lambda each: place(each[0])):
         value, low, high = (
             "–" if np.isnan(each) else format(each, kind.form) for each in (entry.value, entry.low, entry.high)
         )
         text = entry.before + (value if low == high or np.isnan(entry.low) else f"{value} ({low} to {high})")
-        rows.append([entry.agent, text, *entry.cells, source])
-        bars.append(Whisker(f"{entry.agent}, {source}", entry.low, entry.value, entry.high, text))
+        older = " (older)" if entry.version < newest else ""
+        rows.append([entry.agent, text, *entry.cells[:-1], entry.cells[-1] + older, source])
+        bars.append(Whisker(f"{entry.agent}, {source}{older}", entry.low, entry.value, entry.high, text))
     table = Table(kind.title, ["agent", *kind.header, "file"], rows, kind.note)
     return table, Whiskers("", bars, before=kind.title)
 
