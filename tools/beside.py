@@ -58,12 +58,16 @@ class Config:
 
 
 class Choosing:
-    """Random legal choice for all games of a batch, of masks in their middle game; nothing else is done."""
+    """Random legal choice for all games of a batch, of masks in their middle game, other ones at each call.
+
+    With the same ones again, a processor would foretell the branches of a loop over the entries.
+    """
 
     def __init__(self, game: Any) -> None:
         core, rng = import_module("ttt_envs"), import_module("ttt_envs.core.rng")
         batch = core.Batch(game, _BATCH, seed=0, auto_reset=True)
         self._choose, self._seeds = rng.choose_rows, np.arange(_BATCH, dtype=np.uint64)
+        self._count = np.uint64(0)
         self._out = np.empty(_BATCH, np.int64)
         for ply in range(16):
             actions = np.empty((_BATCH, game.num_players), np.int64)
@@ -76,7 +80,8 @@ class Choosing:
 
     def __call__(self) -> int:
         for _ in range(20):
-            self._choose(self._masks, self._seeds, self._out)
+            self._count += np.uint64(1)
+            self._choose(self._masks, self._seeds + self._count, self._out)
         return 20 * _BATCH
 
 
