@@ -88,6 +88,18 @@ def test_clean_records_stay_finite():
         rate(wins, prior=0)
 
 
+@pytest.mark.parametrize("better", [[0], [0, 1], range(69)])
+def test_a_group_that_won_all_its_games_has_no_strength_without_a_prior(better):
+    """Of more agents than tables are made of."""
+    wins = np.ones((2, 70, 70)) - np.eye(70)
+    rest = [k for k in range(70) if k not in better]
+    assert np.isfinite(rate(wins, prior=0, resamples=0).elo).all()
+    wins[np.ix_([0, 1], rest, better)] = 0
+    with pytest.raises(ValueError, match="without a prior"):
+        rate(wins, prior=0, resamples=0)
+    assert np.isfinite(rate(wins, resamples=0).elo).all()
+
+
 def test_agents_without_games():
     wins = np.zeros((10, 3, 3))
     wins[:, 0, 1], wins[:, 1, 0] = 1, 1

@@ -109,6 +109,8 @@ def rate_pairs(
         raise ValueError("wins must be finite numbers of at least 0")
     if agents > 1 and len(groups := connected(agents, pairs)) > 1:
         raise ValueError(f"the pairs fall apart into {len(groups)} groups of agents that never meet each other")
+    if not (prior or _beatable(agents, pairs, won.sum(axis=0), lost.sum(axis=0))):
+        raise ValueError(_NOT_FINITE)
     k, units, (i, j) = agents, len(won), pairs.T
     total_won, total_lost = won.sum(axis=0), lost.sum(axis=0)
     games = total_won + total_lost
@@ -178,6 +180,17 @@ def connected(agents: int, pairs: Any) -> list[list[int]]:
     for agent in range(agents):
         found.setdefault(root(agent), []).append(agent)
     return list(found.values())
+
+
+def _beatable(agents: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> bool:
+    """Whether no group of agents has won all its games against others: from anybody, wins lead to all they met."""
+    reached = np.zeros((2, agents), np.bool_)
+    reached[:, [group[0] for group in connected(agents, pairs[won + lost > 0])]] = True
+    for found, ahead, behind in zip(reached, (won, lost), (lost, won), strict=True):
+        winners, losers = np.concatenate([pairs[ahead > 0], pairs[behind > 0][:, ::-1]]).T
+        while len(fresh := losers[found[winners] & ~found[losers]]):
+            found[fresh] = True
+    return bool(reached.all())
 
 
 def _table(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray, known: np.ndarray) -> np.ndarray:
