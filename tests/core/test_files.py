@@ -187,6 +187,8 @@ def test_a_folder_with_files_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("")
     with pytest.raises(FileExistsError, match="not empty"), new_folder(tmp_path):
         pytest.fail("overwritten")
+    with pytest.raises(FileExistsError, match="precious is a file, and no folder"), new_folder(tmp_path / "precious"):
+        pytest.fail("overwritten")
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 

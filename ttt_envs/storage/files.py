@@ -80,6 +80,8 @@ def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
     first, numbers = folder, count(2)
     while not is_empty(folder) or (numbered and in_use(folder)):
         if not numbered:
+            if not folder.is_dir():
+                raise FileExistsError(f"{folder} is a file, and no folder: choose another place")
             hint = "--resume goes on with the run in it; or " if begun and (folder / begun).exists() else ""
             what = f"{hint}choose another folder, or delete this one first"
             raise FileExistsError(f"{folder} exists and is not empty: {what}")
