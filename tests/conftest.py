@@ -26,8 +26,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_waiting() -> Iterator[None]:
+def no_waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A human looks at each picture for a quarter of a second, and each file waits until it is on the disk.
+
+    SB3 makes a folder for each model that learns, in the system's temporary folder if it is told no other.
 
     The picture of a curve takes a tenth of a second: what is drawn once in a file of tests stands for the next ones.
     """
@@ -47,4 +49,5 @@ def no_waiting() -> Iterator[None]:
         patch.setattr(curves, "write_picture", write_picture)
         patch.setattr(common, "RENDER_FPS", 1000)
         patch.setattr(os, "fsync", lambda file: None)
+        patch.setenv("SB3_LOGDIR", str(tmp_path_factory.mktemp("sb3")))
         yield

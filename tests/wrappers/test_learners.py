@@ -1,6 +1,7 @@
 """Environments of a learner, as Gymnasium and Stable-Baselines3 want them, and what their own tests do not see."""
 
 import warnings
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -308,7 +309,7 @@ def test_sb3_environment(game):
 
 @each_game
 @pytest.mark.parametrize("encoding", ["flat", "planes"])
-def test_maskable_ppo_learns(game, encoding):
+def test_maskable_ppo_learns(game, encoding, tmp_path_factory):
     from sb3_contrib import MaskablePPO
     from stable_baselines3.common.vec_env import VecMonitor
 
@@ -322,6 +323,7 @@ def test_maskable_ppo_learns(game, encoding):
     before = [parameter.clone() for parameter in model.policy.parameters()]
     model.learn(256)
     assert model.num_timesteps == 256
+    assert tmp_path_factory.getbasetemp() in Path(model.logger.dir).parents, "no folder is left behind"
     assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
     assert model.ep_info_buffer
     assert {info["r"] for info in model.ep_info_buffer} <= {-1, -0.5, 0, 0.5, 1}
