@@ -158,19 +158,19 @@ def test_processes_change_no_result(tmp_path, monkeypatch):
 def test_ctrl_c_keeps_what_processes_have(everybody, tmp_path):
     """Sent to the first process alone, or to all as a terminal does."""
     words = "ladders", "--agent", "greedy", "--target", "1", "--games", "1000000", "--workers", "2"
-    process = started(*words, "--out", str(tmp_path / "x"))
-    latest = time.monotonic() + 100
-    while len(list((tmp_path / "x").glob("*/.lock"))) < 2:
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < latest
-        time.sleep(0.1)
-    time.sleep(20)  # some games
-    (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
-    printed, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "Traceback" not in said, said
-    assert "Partial: interrupted" in printed
-    wait_for_the_end_of(process)
+    with started(*words, "--out", str(tmp_path / "x")) as process:
+        latest = time.monotonic() + 100
+        while len(list((tmp_path / "x").glob("*/.lock"))) < 2:
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < latest
+            time.sleep(0.1)
+        time.sleep(20)  # some games
+        (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
+        printed, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said
+        assert "Traceback" not in said, said
+        assert "Partial: interrupted" in printed
+        wait_for_the_end_of(process)
     found = [json.loads(path.read_text()) for path in (tmp_path / "x").glob("*/results.json")]
     assert 0 < len(found) <= 2
     assert all(each["games_played"] > 0 and not each["complete"] for each in found)

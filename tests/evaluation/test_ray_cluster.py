@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sessions import kill_session
-from tournaments import ROOT, TOY, begin, interrupted, resumed
+from tournaments import ROOT, TOY, begun, interrupted, resumed
 
 from ttt_envs import evaluation
 from ttt_envs.core import jit
@@ -138,7 +138,8 @@ def test_ctrl_c_keeps_what_is_finished(joined: bool, tmp_path: Path, request, mo
     agents = ["random", "greedy", f"deadly:Deadly:{folder}"]
     nodes = request.getfixturevalue("cluster") if joined else ()
     where = ["--address", f"{HEAD}:{PORT}"] if joined else ["--workers", "1"]
-    interrupted(begin(out, agents, "--engine", "ray", *where), out)
+    with begun(out, agents, "--engine", "ray", *where) as process:
+        interrupted(process, out)
     assert all(node.process.poll() is None for node in nodes)
     (folder / "slow").unlink()
     assert resumed(out, agents, monkeypatch) == play(tmp_path / "whole", agents, games=60)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import toy_coin
 from stubborn import Stubborn
-from tournaments import TOY, begin, environment, interrupted, resumed, wait_for_the_end_of
+from tournaments import TOY, begun, environment, interrupted, resumed, wait_for_the_end_of
 
 from ttt_envs import evaluation
 from ttt_envs.agents import Agent
@@ -186,22 +186,22 @@ def test_a_killed_tournament_goes_on_where_it_was(words, tmp_path, monkeypatch, 
     agent, out = deadly(tmp_path / "d"), tmp_path / "x"
     lineup = ["random", "greedy", agent]
     (tmp_path / "d" / "slow").touch()
-    process = begin(out, lineup, *words)
-    process.kill()
-    process.communicate()
+    with begun(out, lineup, *words) as process:
+        process.kill()
+        process.communicate()
+        wait_for_the_end_of(process)
     (tmp_path / "d" / "slow").unlink()
     _, rows = play(tmp_path / "whole", lineup)
     assert resumed(out, lineup, monkeypatch) == rows
     assert not [path for path in out.rglob(".*") if path.is_file()]
     assert [path.name for path in (out / "parts").iterdir()] != []
-    wait_for_the_end_of(process)
 
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path, monkeypatch):
     agent = deadly(tmp_path / "d")
     (tmp_path / "d" / "slow").touch()
-    process = begin(tmp_path / "x", ["random", "greedy", agent], "--workers", "2")
-    interrupted(process, tmp_path / "x")
+    with begun(tmp_path / "x", ["random", "greedy", agent], "--workers", "2") as process:
+        interrupted(process, tmp_path / "x")
     (tmp_path / "d" / "slow").unlink()
     _, rows = play(tmp_path / "whole", ["random", "greedy", agent])
     assert resumed(tmp_path / "x", ["random", "greedy", agent], monkeypatch) == rows

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
-from sessions import session_of
+from sessions import kill_session, session_of
 
 from ttt_envs import cli
 from ttt_envs.evaluation.tournaments.jobs import Contest
@@ -24,28 +25,34 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests" / "support")])}
 
 
-def started(*words: str) -> "subprocess.Popen[str]":
-    """The command `ttt` in a session of its own."""
-    return subprocess.Popen(
+@contextmanager
+def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
+    """A context with the command `ttt` in a session of its own, of which nothing is left behind it."""
+    with subprocess.Popen(
         [sys.executable, "-m", "ttt_envs", *words],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            kill_session(process.pid)
 
 
-def begin(out: Path, agents: Sequence[str], *words: str) -> "subprocess.Popen[str]":
-    """A tournament in a process of its own, which has written something already; an agent must be slow."""
+@contextmanager
+def begun(out: Path, agents: Sequence[str], *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """A tournament as by `started`, which has written something already; an agent must be slow."""
     settings = "--games", "60", "--chunk", "4", "--resamples", "10", "--out", str(out)
-    process = started("tournament", TOY, "--agents", *agents, *settings, *words)
-    latest = time.monotonic() + 100
-    while not list(out.glob("parts/*.safetensors")):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < latest
-        time.sleep(0.01)
-    return process
+    with started("tournament", TOY, "--agents", *agents, *settings, *words) as process:
+        latest = time.monotonic() + 100
+        while not list(out.glob("parts/*.safetensors")):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < latest
+            time.sleep(0.01)
+        yield process
 
 
 def wait_for_the_end_of(process: "subprocess.Popen[str]") -> None:
@@ -57,7 +64,7 @@ def wait_for_the_end_of(process: "subprocess.Popen[str]") -> None:
 
 
 def interrupted(process: "subprocess.Popen[str]", out: Path) -> None:
-    """Press Ctrl-C: the tournament of `begin` reports on what is finished and says how it goes on."""
+    """Press Ctrl-C: the tournament of `begun` reports on what is finished and says how it goes on."""
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     printed, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -69,7 +76,7 @@ def interrupted(process: "subprocess.Popen[str]", out: Path) -> None:
 
 
 def resumed(out: Path, agents: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """The rows of the tournament of `begin` with three agents, after the rest was played, each game once."""
+    """The rows of the tournament of `begun` with three agents, after the rest was played, each game once."""
     units, usual = [], Contest.play
 
     def play(contest, unit, tell=None):
