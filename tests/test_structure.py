@@ -411,6 +411,22 @@ def test_a_module_is_about_one_thing():
     assert {name for name, count in counts.items() if count > MOST_DEFINITIONS} == set(LONG)
 
 
+def test_texts_are_utf_8_whatever_the_locale():
+    def of_text(call):
+        given = {each.value for each in call.args if isinstance(each, ast.Constant)} | {k.arg for k in call.keywords}
+        opens = call.func.attr == "open" and given & {"w", "a", "x", "newline"}
+        return opens or call.func.attr in ("read_text", "write_text")
+
+    unsaid = {
+        f"{name_of(path)}:{node.lineno}"
+        for path in modules("ttt_envs")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and of_text(node)
+        if "encoding" not in {each.arg for each in node.keywords}
+    }
+    assert unsaid == set()
+
+
 #: The most modules and folders at the top of a part of the library, where it is looked through.
 MOST_ROOMS = 10
 

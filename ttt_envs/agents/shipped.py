@@ -106,7 +106,7 @@ class Card:
 def read_card(path: Path) -> Card:
     """The card in an agent's folder; ValueError if it cannot be read."""
     try:
-        card = json.loads((path / CARD).read_text())
+        card = json.loads((path / CARD).read_text(encoding="utf-8"))
         outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in card.pop("outcomes"))
         return Card(**card, outcomes=outcomes)
     except (KeyError, TypeError, ValueError) as error:

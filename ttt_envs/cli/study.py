@@ -75,5 +75,5 @@ class Study:
 
         out = self.out or Path("runs/compare")
         folder = runs.compare(runs.Config(self.given, out, self.x, self.resamples, self.seed))
-        print((folder / "compare.md").read_text())
+        print((folder / "compare.md").read_text(encoding="utf-8"))
         return DONE

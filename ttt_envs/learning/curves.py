@@ -31,7 +31,7 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
         return []
     convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}  # type: ignore[arg-type]
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             header, *lines = csv.reader(file)
     except (csv.Error, ValueError) as error:
         reason = "it is empty" if path.stat().st_size == 0 else str(error)

@@ -50,7 +50,7 @@ class Log:
         # JSON has no numbers that are not finite.
         numbers = {name: value if math.isfinite(value) else None for name, value in self._numbers.items()}
         line = json.dumps({"steps": steps, "seconds": round(self.this.seconds, 3), **numbers})
-        with self.path.open("a") as file:
+        with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
         for name, value in self._numbers.items():
             self._writer.add_scalar(name, value, steps)
@@ -90,7 +90,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """
     if not path.is_file():
         return []
-    *lines, rest = path.read_text().split("\n")
+    *lines, rest = path.read_text(encoding="utf-8").split("\n")
     del rest  # empty, or not finished
     rows = []
     for number, text in enumerate(lines, 1):

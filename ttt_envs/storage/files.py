@@ -220,7 +220,7 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             lock, UnixFileLock
         ):  # other lock files cannot be read meanwhile, or hold text of their own
             with suppress(OSError):
-                place.write_text(_description())
+                place.write_text(_description(), encoding="utf-8", errors="backslashreplace")
         yield
     finally:
         # Deleted while it is held: a process that waits for the old file notices, and makes a new one.
@@ -239,7 +239,7 @@ def _description() -> str:
 def _holder(place: Path) -> str:
     """The process that holds a lock."""
     with suppress(OSError, ValueError):
-        return shorten(place.read_text(), 300) or "another process"
+        return shorten(place.read_text(encoding="utf-8"), 300) or "another process"
     return "another process"
 
 

@@ -180,7 +180,7 @@ def picture_of(game_id: str) -> bytes | None:
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
-    return next((without_words(path.read_text())[0].encode() for path in found if path.is_file()), None)
+    return next((without_words(path.read_text(encoding="utf-8"))[0].encode() for path in found if path.is_file()), None)
 
 
 @cache

@@ -29,14 +29,14 @@ _STATIC = Path(__file__).parent / "static"
 @cache
 def _module() -> str:
     """The page's modules that the widget needs, as one: a notebook is given a single one."""
-    parts = [(_STATIC / f"{name}.js").read_text() for name in ("tools", "board", "widget")]
+    parts = [(_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ("tools", "board", "widget")]
     return re.sub(r"^(import .*|export (?!default))", "", "\n".join(parts), flags=re.MULTILINE)
 
 
 @cache
 def _style() -> str:
     """The page's style sheet, for what lies within the widget alone."""
-    return f".ttt-envs {{\n{(_STATIC / 'style.css').read_text().replace(':root', '&')}\n}}\n"
+    return f".ttt-envs {{\n{(_STATIC / 'style.css').read_text(encoding='utf-8').replace(':root', '&')}\n}}\n"
 
 
 class Board(anywidget.AnyWidget):

@@ -17,7 +17,7 @@ def match_values() -> tuple[np.ndarray, np.ndarray]:
     [a, b]: at the start of a round, before it is rolled for the start, if the player needs a more points, and the
     opponent b.
     """
-    stored = json.loads(MATCH_VALUES.read_text())
+    stored = json.loads(MATCH_VALUES.read_text(encoding="utf-8"))
     return np.array(stored["values"]), np.array(stored["standard_errors"])
 
 
