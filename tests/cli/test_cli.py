@@ -184,6 +184,12 @@ def test_a_reader_may_leave():
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(closed):
+    done = subprocess.run(["sh", "-c", f'exec "$@" games {closed}', "sh", *TTT], cwd=ROOT)
+    assert done.returncode == 0
+
+
 def test_a_reader_may_have_left_before_the_first_line(monkeypatch):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     read, write = os.pipe()

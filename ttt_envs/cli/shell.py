@@ -119,6 +119,9 @@ def run(function: Callable[[], int | None]) -> int:
     An error that the user can correct (wrong values, files that do not exist, missing extras) is printed as one line,
     without a traceback.
     """
+    for name in ("stdout", "stderr"):  # None where it is closed
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     try:
         status = function() or DONE
         sys.stdout.flush()  # flush here, where a closed pipe is no error
