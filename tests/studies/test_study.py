@@ -9,6 +9,7 @@ import sys
 import tarfile
 import time
 from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 
 from ttt_envs import agents, cli, evaluation
 from ttt_envs.agents.networks import load_network
-from ttt_envs.core import jit
+from ttt_envs.core import jit, threads
 from ttt_envs.learning import METHODS
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.metrics import read_metrics
@@ -201,6 +202,13 @@ def test_damaged_steps_are_named(tmp_path, text):
     (tmp_path / grid.STEPS).write_text(text)
     with pytest.raises(ValueError, match=r"steps\.json is damaged"):
         grid.budgeted(plan, tmp_path)
+
+
+def test_by_default_there_is_a_process_for_each_processor_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(threads, "MOST", 3)
+    monkeypatch.setattr(grid, "_Processes", nullcontext)
+    with grid._pool(grid.Workers()) as number:
+        assert number == 3
 
 
 def test_what_was_trained_otherwise_is_refused(tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Protocol
 
+from ttt_envs.core import threads
 from ttt_envs.core.options import choice, unknown, within
 from ttt_envs.evaluation.tournaments.processes import interrupts_held
 from ttt_envs.evaluation.tournaments.ray_cluster import Tasks, connected
@@ -376,7 +377,7 @@ def _pool(workers: Workers) -> Iterator[_Pool]:
         return
     if workers.address is not None:
         raise ValueError(f"address={workers.address!r} is that of a Ray cluster: give engine='ray' too")
-    number = workers.number or os.cpu_count()
+    number = workers.number or threads.MOST
     with _OneThread(), _Processes(number) as pool:
         yield pool
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable
@@ -11,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from ttt_envs.core import threads
 from ttt_envs.core.machine_code import NotCompiled, without_compiling
 from ttt_envs.web.errands import Errand, Messenger, NotDone
 from ttt_envs.web.guard import ASKER, Rates
@@ -114,7 +114,7 @@ class Workers:
 
     def __init__(self) -> None:
         """Start no thread yet."""
-        self._long = Turns(max(2, os.cpu_count() or 1), "ttt-serve-long")
+        self._long = Turns(max(2, threads.MOST), "ttt-serve-long")
         self._quick = Turns(2, "ttt-serve-quick")
         self._own = Turns(2, "ttt-serve-own")
         self._compiling = Turns(2, "ttt-serve-compiling")

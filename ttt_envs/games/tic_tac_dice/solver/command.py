@@ -1,6 +1,5 @@
 """The commands that `ttt solve` runs for these games: single layouts, and the table of values of a match."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import SolveCommand, StageProgress
+from ttt_envs.core.threads import MOST
 from ttt_envs.core.view import View
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import ROW_POINTS
@@ -96,7 +96,7 @@ class MatchValues:
     """Number of parts of the sample, from which the standard errors are estimated."""
     seed: int = 0
     """Seed for dealing the sample."""
-    threads: int = os.cpu_count() or 1
+    threads: int = MOST
     """Number of threads that share the work."""
     out: Path = Path(MATCH_VALUES.name)
     """File to write the table to."""
