@@ -89,7 +89,7 @@ def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
     ("words", "message"),
     [
         (["missing"], "no run folder at"),
-        ([".", "--out", "x"], "no file config.json"),
+        ([".", "--out", "x"], "no run: no file config.json"),
         (["{one}", "--x", "games"], "'games' must be one of 'steps', 'seconds'"),
         (["{one}", "--resamples", "0"], "resamples must be a whole number from 1"),
         ([], "name at least one run folder"),

@@ -98,7 +98,7 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
         by_game: dict[str, list[Path]] = {}
         how: dict[str, dict[str, Any]] = {}
         for folder in folders:
-            settings = read_config(folder)["settings"]
+            settings = read_config(folder, "no run")["settings"]
             options = settings.get("options")
             if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
                 raise ValueError(f"{folder / CONFIG} is damaged: it names no game and options")
