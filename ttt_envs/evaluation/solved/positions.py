@@ -352,4 +352,4 @@ def mistakes(
 def _named(low: int, high: int) -> str:
     if low < 0:
         return "drawn"
-    return f"{low} plies" if low == high else f"{low} to {high} plies"
+    return f"{low}" if low == high else f"{low} to {high}"
