@@ -8,7 +8,7 @@ from slow_super_tic_tac_toe import SlowSuperTicTacToe, strategy_layers, strategy
 
 import ttt_envs
 from ttt_envs.core.game import Game
-from ttt_envs.games.super_tic_tac_toe.solver import positions, strategy
+from ttt_envs.games.super_tic_tac_toe.solver import oracle, positions, strategy
 from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of, put
 
 X_TO_MOVE, O_TO_MOVE, FINISHED = 46153, 16767, 1040
@@ -60,6 +60,12 @@ def random_positions(game: Game, games: int, seed: int) -> np.ndarray:
         batch.step(chances.argmax(axis=1))
         found.append(batch.states.copy())
     return np.concatenate(found)
+
+
+def test_nothing_is_walked_through_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where agents are listed that can play the game."""
+    monkeypatch.setattr(oracle, "positions", lambda: pytest.fail("it takes a while, and has to be compiled"))
+    oracle.StrategyOracle()
 
 
 @pytest.mark.slow

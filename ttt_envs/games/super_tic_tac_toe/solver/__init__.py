@@ -10,7 +10,7 @@ opp(k) is 8 - k and j the cell of O's last move:
   k if it is empty, else in cell m.
 
 The strategy leaves O so little choice that some 64,000 positions are all that can arise. They are walked through when
-the oracle is first asked for, in 0.1 s; there is no file and no command.
+the oracle is first asked, in 0.1 s; there is no file and no command.
 """
 
 from typing import Any

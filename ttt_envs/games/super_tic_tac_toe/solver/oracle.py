@@ -19,9 +19,10 @@ class StrategyOracle:
 
     error = 0.0
 
-    def __init__(self) -> None:
-        """Walks through the strategy, once for the process."""
-        self._table, _ = positions()
+    @property
+    def _table(self) -> np.ndarray:
+        """The positions; the strategy is walked through when they are first asked for, once for the process."""
+        return positions()[0]
 
     def covers(self, states: np.ndarray) -> np.ndarray:
         """Bool (n,): the positions, finished ones too, that arise when X keeps to the strategy."""
