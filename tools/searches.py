@@ -186,8 +186,10 @@ def profile(game_id: str, spec: str, seconds: float) -> tuple[float, list[Part]]
 
     Raises ValueError if the agent cannot play the game.
     """
-    kind, decide = KINDS[spec.partition(":")[0]], _decisions(ttt_envs.load(game_id), spec)
+    kind, game = KINDS[spec.partition(":")[0]], ttt_envs.load(game_id)
     plain, watches = list[float](), [Watch(kind.outer), Watch(kind.inner)]
+    # An agent each, as an agent may keep the kernels with which it has begun.
+    decide, *watched = (_decisions(game, spec) for _ in range(3))
     decide(0.0)  # compiles
     compilers = [cache(getattr(kind.module, kind.compiler).__wrapped__) for _ in watches]
     made = [0, 0]
@@ -198,11 +200,11 @@ def profile(game_id: str, spec: str, seconds: float) -> tuple[float, list[Part]]
             mock.patch.object(kind.module, kind.compiler, compilers[which]),
         ):
             if turn < 0:
-                decide(0.0)
+                watched[which](0.0)
                 for counts in watches[which].counts.values():
                     counts[:] = 0
                 continue
-            made[which] += decide(seconds / 4 / _ROUNDS)[0]
+            made[which] += watched[which](seconds / 4 / _ROUNDS)[0]
         done, spent = decide(seconds / 4 / _ROUNDS)
         plain.append(spent / done)
     (per_nanosecond, overhead), whole, parts = _clock(), statistics.median(plain), list[Part]()

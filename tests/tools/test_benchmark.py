@@ -70,6 +70,8 @@ def test_the_parts_of_a_search_are_those_of_the_same_search(monkeypatch):
     assert whole.value > 0
     (playouts,) = (m.value for m in parts if m.what.startswith(f"{spec}, simulate: playout,"))
     assert 30 < playouts < 130
+    monkeypatch.setattr(searches, "SPECS", ("alphabeta:depth=2",))
+    assert any(", search: expand," in part.what for part in searches.bench_kernels(SUPER, QUICK))
 
 
 def test_benchmark_of_tournaments(toy, monkeypatch):
