@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from ttt_envs.core import jit, rng
-from ttt_envs.core.words import many, mark_above, mark_equal, where_above, where_equal, write_count, write_set
+from ttt_envs.core.words import (
+    counted,
+    many,
+    mark_counts,
+    mark_equal,
+    total,
+    where_above,
+    where_equal,
+    write_count,
+    write_set,
+)
 
 
 def plainly(mask: np.ndarray, x: int) -> int:
@@ -61,10 +71,10 @@ def test_gaps_are_read_entry_by_entry() -> None:
 
 @jit.kernel
 def write_sets(members, out, at):  # type: ignore[no-untyped-def]
-    """`write_set` of so many entries as can be known when it is compiled: 1, 9 and 63."""
+    """`write_set` of so many entries as can be known when it is compiled: 1, 9 and 64."""
     write_set(members, 1, out[0], at)
     write_set(members, 9, out[1], at)
-    write_set(members, 63, out[2], at)
+    write_set(members, 64, out[2], at)
 
 
 @jit.kernel
@@ -79,7 +89,7 @@ def test_a_set_is_written_as_its_members() -> None:
         for members in (0, 2**63 - 1, *generator.integers(2**63, size=20)):
             out = np.ones((3, 70 * step), kind)[:, ::step]
             write_sets(members, out, 3)
-            for row, count in zip(out, (1, 9, 63), strict=True):
+            for row, count in zip(out, (1, 9, 64), strict=True):
                 expected = np.ones(70, kind)
                 expected[3 : 3 + count] = [int(members) >> k & 1 for k in range(count)]
                 assert row.tolist() == expected.tolist()
@@ -90,9 +100,8 @@ def test_a_set_is_written_as_its_members() -> None:
 
 @jit.kernel
 def compare(numbers, value, out):  # type: ignore[no-untyped-def]
-    """The four comparisons, which only a kernel can ask for."""
-    mark_equal(numbers, value, out[0], 2)
-    mark_above(numbers, value, out[1], 2)
+    """The three comparisons, which only a kernel can ask for."""
+    mark_equal(numbers, value, out, 2)
     return where_equal(numbers, value), where_above(numbers, value)
 
 
@@ -103,11 +112,34 @@ def test_many_numbers_are_compared_as_one_after_the_other(size: int) -> None:
         for _ in range(20):
             numbers = generator.integers(-3, 3, 2 * size).astype(np.int8)[:: 3 - step][:size]
             value = int(generator.integers(-3, 3))
-            out = np.full((2, (size + 4) * step), 7, np.int8)[:, ::step]
-            sets, taken = compare(numbers, value, out), (numbers == value, numbers > value)
-            for members, row, wanted in zip(map(int, sets), out, taken, strict=True):
-                assert [k for k in range(64) if members >> k & 1] == np.flatnonzero(wanted).tolist()
-                assert row.tolist() == [7, 7, *wanted.astype(int).tolist(), 7, 7]
+            out = np.full((size + 4) * step, 7, np.int8)[::step]
+            for members, wanted in zip(compare(numbers, value, out), (numbers == value, numbers > value), strict=True):
+                assert [k for k in range(64) if int(members) >> k & 1] == np.flatnonzero(wanted).tolist()
+            assert out.tolist() == [7, 7, *(numbers == value).astype(int).tolist(), 7, 7]
+
+
+@jit.kernel
+def tell(counts, most, row, out):  # type: ignore[no-untyped-def]
+    """What is told of counts: how many things there are, the kinds of all in a row, and a row for each number."""
+    for skip in range(total(counts)):
+        row[skip] = counted(counts, skip)
+    mark_counts(counts, most, out, 2)
+    return total(counts)
+
+
+@pytest.mark.parametrize("size", [1, 5, 8, 9, 11, 15, 16, 17])
+def test_counts_tell_how_many_things_there_are_and_of_which_kinds(size: int) -> None:
+    generator = np.random.default_rng(size)
+    for step in (1, 2):  # with step 2, the arrays have gaps
+        for most in (0, 1, 2, 7):
+            counts = (generator.integers(8, size=2 * size) * generator.integers(2, size=2 * size)).astype(np.int8)
+            counts = counts[:: 3 - step][:size]
+            kinds = np.repeat(np.arange(size), counts)
+            row, out = np.full(127, 7), np.full((most * size + 4) * step, 7, np.int8)[::step]
+            assert tell(counts, most, row, out) == len(kinds)
+            assert row.tolist() == [*kinds.tolist(), *[7] * (127 - len(kinds))]
+            wanted = (counts > np.arange(most)[:, None]).astype(int)
+            assert out.tolist() == [7, 7, *wanted.flatten().tolist(), 7, 7]
 
 
 @jit.kernel

@@ -271,15 +271,16 @@ def test_the_first_card_of_a_double_play_leaves_a_second_one_or_ends_the_game():
     generator, state, seen = np.random.default_rng(0), Batch(TWO, 1).states[0], Counter()
     for _ in range(400):
         state["top"] = generator.choice(generator.integers(rules.NOTHING, 8, 3), 9, p=(0.8, 0.1, 0.1))
-        hand = np.zeros(11, np.int8)
+        hand = state["hand"][0]
+        hand[:] = 0
         hand[generator.integers(0, 8, 2)] = generator.integers(1, 3)
         top, board = state["top"].tolist(), rules.read_board(state)
         cards = rules.laid(board, rules.held(hand))
         first = [(k, c) for k in range(8) for c in range(9) if hand[k] and fits(k, top[c])]
         wanted = [9 * k + c for k, c in first if second_or_line(top, hand, k, c)]
-        halves = [int(rules.going_on(board, hand, cards[half], 4 * half)) for half in range(2)]
+        halves = [int(rules.going_on(state, board, 0, cards[half], 4 * half)) for half in range(2)]
         assert [a for a in range(72) if halves[a // 36] >> a % 36 & 1] == wanted, (top, hand)
-        assert rules.can_begin_double(board, hand) == bool(wanted), (top, hand)
+        assert rules.can_begin_double(state, board, 0) == bool(wanted), (top, hand)
         seen["none" if not wanted else "all" if len(wanted) == len(first) else "some"] += 1
     assert min(seen["none"], seen["some"], seen["all"]) > 5, seen
 

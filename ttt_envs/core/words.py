@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import alloca_once_value, for_range, unpack_tuple
+from numba.core.cgutils import alloca_once_value, for_range, get_or_insert_function, unpack_tuple
 from numba.extending import intrinsic
 
 from ttt_envs.core import jit
@@ -84,18 +84,84 @@ def _taken(builder, entries, relation, value):
     return builder.icmp_signed(relation, entries, builder.shuffle_vector(one, one, order))
 
 
-def _two_eights(numbers, widths):
-    """The size of an array in a record, if its entries are more than 8 and less than 16; else 0."""
-    shape: Any = numbers.shape if widths and isinstance(numbers, types.NestedArray) else ()
-    return shape[0] if len(shape) == 1 and 8 < shape[0] < 16 else 0
+def _is_few(builder, size):
+    """Whether that many entries, 9 to 16, are read as `_sixteen`."""
+    return builder.icmp_unsigned("<", builder.sub(size, ir.Constant(_INT, 9)), ir.Constant(_INT, 8))
 
 
-def _joined(context, builder, array, size):
-    """The `size` entries of an array, 9 to 15, as one vector of 16; what stands behind them means nothing."""
-    low, high = (_vector(context, builder, array, ir.Constant(_INT, at), 8) for at in (0, size - 8))
-    order = [*range(8), *range(24 - size, 16), *[0] * (16 - size)]
-    parts = (builder.load(low, align=1), builder.load(high, align=1))
-    return builder.shuffle_vector(*parts, ir.Constant(ir.VectorType(_WORD, 16), order))
+def _sixteen(context, builder, array):
+    """The entries of an array of 9 to 16 and zeros behind them as one vector, and the last 8 of them as another."""
+    size = _length(context, builder, *array)
+    low, high = (
+        builder.load(_vector(context, builder, array, at, 8), align=1)
+        for at in (ir.Constant(_INT, 0), builder.sub(size, ir.Constant(_INT, 8)))
+    )
+    known = builder.mul(builder.sub(ir.Constant(_INT, 16), size), ir.Constant(_INT, 8))  # bits that are in `low`
+    rest = builder.bitcast(builder.lshr(builder.bitcast(high, _INT), known), high.type)
+    order = ir.Constant(ir.VectorType(_WORD, 16), list(range(16)))
+    return builder.shuffle_vector(low, rest, order), high
+
+
+def _few(typingctx, numbers, out):
+    """Whether an array has 9 to 16 entries that are read at once, and another one is written so."""
+    whole = _at_once(numbers, out)
+
+    def generate(context, builder, signature, args):
+        if not whole:
+            return context.get_constant(types.boolean, False)
+        return _is_few(builder, _length(context, builder, numbers, args[0]))
+
+    return types.boolean(numbers, out), generate
+
+
+def _sum(typingctx, numbers):
+    """The sum of `few` entries."""
+
+    def generate(context, builder, signature, args):
+        entries, _ = _sixteen(context, builder, (numbers, args[0]))
+        kind = ir.FunctionType(_BYTE, [entries.type])
+        add = get_or_insert_function(builder.module, kind, "llvm.vector.reduce.add.v16i8")
+        return builder.zext(builder.call(add, [entries]), _INT)
+
+    return types.int64(numbers), generate
+
+
+def _passed(typingctx, numbers, skip):
+    """How many running sums of `few` entries are `skip` or less."""
+
+    def generate(context, builder, signature, args):
+        sums, _ = _sixteen(context, builder, (numbers, args[0]))
+        zeros = ir.Constant(sums.type, None)
+        for step in (1, 2, 4, 8):
+            order = ir.Constant(ir.VectorType(_WORD, 16), [16 - step + k for k in range(16)])
+            sums = builder.add(sums, builder.shuffle_vector(zeros, sums, order))
+        taken = _taken(builder, sums, "<=", builder.trunc(args[1], _BYTE))
+        return builder.ctpop(builder.zext(builder.bitcast(taken, ir.IntType(16)), _INT))
+
+    return types.int64(numbers, types.int64), generate
+
+
+def _mark_few(typingctx, numbers, most, out, at):
+    """See `mark_counts`: of `few` numbers, once or more often."""
+
+    def generate(context, builder, signature, args):
+        entries, high = _sixteen(context, builder, (numbers, args[0]))
+        size = _length(context, builder, numbers, args[0])
+        zero, last = ir.Constant(_INT, 0), builder.sub(args[1], ir.Constant(_INT, 1))
+
+        def mark(entries, c, first):
+            taken = builder.zext(_taken(builder, entries, ">", builder.trunc(c, _BYTE)), entries.type)
+            place = builder.add(builder.add(args[3], builder.mul(c, size)), first)
+            builder.store(taken, _vector(context, builder, (out, args[2]), place, entries.type.count), align=1)
+
+        with for_range(builder, last) as loop:  # what is written too much is written over
+            mark(entries, loop.index, zero)
+        order = ir.Constant(ir.VectorType(_WORD, 8), list(range(8)))
+        mark(builder.shuffle_vector(entries, entries, order), last, zero)
+        mark(high, last, builder.sub(size, ir.Constant(_INT, 8)))
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.int64, out, types.int64), generate
 
 
 def _many(typingctx, mask):
@@ -166,20 +232,30 @@ def _where(relation):
         widths = (32, 16, 8) if _at_once(numbers) else ()
 
         def generate(context, builder, signature, args):
-            byte = builder.trunc(args[1], _BYTE)
-            if size := _two_eights(numbers, widths):
-                entries = _joined(context, builder, (numbers, args[0]), size)
-                taken = builder.bitcast(_taken(builder, entries, relation, byte), ir.IntType(16))
-                return builder.and_(builder.zext(taken, _INT), ir.Constant(_INT, (1 << size) - 1))
+            byte, size = builder.trunc(args[1], _BYTE), _length(context, builder, numbers, args[0])
             members = alloca_once_value(builder, ir.Constant(_INT, 0))
 
-            def add(first, size):
-                entries = builder.load(_vector(context, builder, (numbers, args[0]), first, size), align=1)
-                taken = builder.bitcast(_taken(builder, entries, relation, byte), ir.IntType(size))
+            def add(entries, first):
+                taken = builder.bitcast(_taken(builder, entries, relation, byte), ir.IntType(entries.type.count))
                 here = builder.shl(builder.zext(taken, _INT), first)
                 builder.store(builder.or_(builder.load(members), here), members)
 
-            _parts(builder, _length(context, builder, numbers, args[0]), widths, add)
+            few = _is_few(builder, size) if widths else ir.Constant(_BIT, 0)
+            with builder.if_else(few) as (then, otherwise):
+                with then:
+                    add(_sixteen(context, builder, (numbers, args[0]))[0], ir.Constant(_INT, 0))
+                    end = builder.shl(ir.Constant(_INT, 1), size)
+                    known = builder.sub(end, ir.Constant(_INT, 1))
+                    builder.store(builder.and_(builder.load(members), known), members)
+                with otherwise:
+                    _parts(
+                        builder,
+                        size,
+                        widths,
+                        lambda first, count: add(
+                            builder.load(_vector(context, builder, (numbers, args[0]), first, count), align=1), first
+                        ),
+                    )
             return builder.load(members)
 
         return types.int64(numbers, types.int64), generate
@@ -187,26 +263,22 @@ def _where(relation):
     return where
 
 
-def _mark(relation):
-    """An intrinsic: write for each entry of int8 (n,) whether it is so related to a number."""
+def _mark(typingctx, numbers, value, out, at):
+    """See `mark_equal`."""
+    widths = (32, 16, 8) if _at_once(numbers, out) else ()
 
-    def mark(typingctx, numbers, value, out, at):
-        widths = (32, 16, 8) if _at_once(numbers, out) else ()
+    def generate(context, builder, signature, args):
+        byte = builder.trunc(args[1], _BYTE)
 
-        def generate(context, builder, signature, args):
-            byte = builder.trunc(args[1], _BYTE)
+        def put(first, size):
+            entries = builder.load(_vector(context, builder, (numbers, args[0]), first, size), align=1)
+            taken = builder.zext(_taken(builder, entries, "==", byte), entries.type)
+            builder.store(taken, _vector(context, builder, (out, args[2]), builder.add(args[3], first), size), 1)
 
-            def put(first, size):
-                entries = builder.load(_vector(context, builder, (numbers, args[0]), first, size), align=1)
-                taken = builder.zext(_taken(builder, entries, relation, byte), entries.type)
-                builder.store(taken, _vector(context, builder, (out, args[2]), builder.add(args[3], first), size), 1)
+        _parts(builder, _length(context, builder, numbers, args[0]), widths, put)
+        return context.get_dummy_value()
 
-            _parts(builder, _length(context, builder, numbers, args[0]), widths, put)
-            return context.get_dummy_value()
-
-        return types.void(numbers, types.int64, out, types.int64), generate
-
-    return mark
+    return types.void(numbers, types.int64, out, types.int64), generate
 
 
 def _intrinsic(function: Any, plainly: Any) -> Any:
@@ -234,7 +306,7 @@ def _mark_plainly(taken: np.ndarray, out: np.ndarray, at: int) -> None:
 many = _intrinsic(_many, lambda mask: False)
 _read = _intrinsic(_read_part, None)
 
-#: (members, count, out, at): write `count` entries, 63 at most, of int8 or bool (n,) from `at` on: whether 0, 1, ...
+#: (members, count, out, at): write `count` entries, 64 at most, of int8 or bool (n,) from `at` on: whether 0, 1, ...
 #: are in the set. Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.
 write_set = _intrinsic(_put, _put_plainly)
 lowest_bit = _intrinsic(_lowest_bit, lambda x: np.uint64((int(x) & -int(x)).bit_length() - 1))
@@ -247,10 +319,51 @@ where_equal = _intrinsic(_where("=="), lambda numbers, value: _as_set(numbers ==
 where_above = _intrinsic(_where(">"), lambda numbers, value: _as_set(numbers > value))
 
 #: (numbers int8 (n,), value, out, at): write from `at` on, into int8 or bool (m,), whether each number is the value.
-mark_equal = _intrinsic(_mark("=="), lambda numbers, value, out, at: _mark_plainly(numbers == value, out, at))
+mark_equal = _intrinsic(_mark, lambda numbers, value, out, at: _mark_plainly(numbers == value, out, at))
 
-#: The same for numbers that are greater than the value.
-mark_above = _intrinsic(_mark(">"), lambda numbers, value, out, at: _mark_plainly(numbers > value, out, at))
+_are_few = _intrinsic(_few, lambda numbers, out: False)
+_sum_few, _passed_few, _mark_few_counts = (_intrinsic(each, None) for each in (_sum, _passed, _mark_few))
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def total(counts):
+    """The number of things, 127 at most, of which these are counts int8 (n,) by kind."""
+    if _are_few(counts, counts):
+        return _sum_few(counts)
+    result = np.int64(0)
+    for k in range(counts.shape[0]):
+        result += counts[k]
+    return result
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def counted(counts, skip):
+    """The kind of a thing after `skip` others, where things stand in a row by kind; see `total`, which is more."""
+    if _are_few(counts, counts):
+        return _passed_few(counts, skip)
+    kind, passed = np.int64(0), np.int64(0)
+    for k in range(counts.shape[0]):  # no branch on what is random
+        passed += counts[k]
+        kind += passed <= skip
+    return kind
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def mark_counts(counts, most, out, at):
+    """Write into int8 or bool (m,) from `at` on whether counts int8 (n,) are greater than 0, 1, ..., `most` times."""
+    if _are_few(counts, out) and most > 0:
+        _mark_few_counts(counts, most, out, at)
+        return
+    for c in range(most):
+        for k in range(counts.shape[0]):
+            out[at] = counts[k] > c
+            at += 1
 
 
 @jit.wrapping_kernel

@@ -34,7 +34,7 @@ from ttt_envs.drawing.frame import (
 )
 from ttt_envs.drawing.lettering import text
 from ttt_envs.drawing.theme import COLOURS, lit
-from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, count, flip_of, legal_mask, num_actions
+from ttt_envs.games.tic_tac_match.rules import CELLS, NONE, NOTHING, flip_of, legal_mask, num_actions
 from ttt_envs.games.tic_tac_match.text import CELL_NAMES, SYMBOLS, headline, kind_names, last_play, winning_rows
 
 CARD_WIDTH, CARD_HEIGHT, GAP, SPACE = 76, 86, 9, 16
@@ -143,7 +143,7 @@ def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
 def _caption(state: Any, viewer: int | None) -> Caption:
     names = kind_names(flip_of(state) // 2)
     played = state["last_action"] != NONE
-    fact = f"{'' if viewer is None else f'seen by seat {viewer}, '}pile: {count(state['pile'])} cards"
+    fact = f"{'' if viewer is None else f'seen by seat {viewer}, '}pile: {state['pile'].sum()} cards"
     last = f"seat {last_play(state)}" if played else ""
     if not state["done"]:
         mover = int(state["to_move"])
@@ -251,7 +251,7 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
 def _heap(name: str, heap: Any, top: float) -> str:
     """The number of cards of each kind in a heap, as small cards in a row."""
     kinds = [kind for kind in range(len(heap)) if heap[kind]]
-    parts = [text(f"{name}: {count(heap) or 'none'}", MARGIN, top + 14, LABEL, SOFT)]
+    parts = [text(f"{name}: {heap.sum() or 'none'}", MARGIN, top + 14, LABEL, SOFT)]
     step = min(INNER / max(len(kinds), 1), 56.0)
     for k, kind in enumerate(kinds):
         box = Box(MARGIN + step * k, top + 20, 23, 26)

@@ -8,18 +8,17 @@ import numpy as np
 
 from ttt_envs.core.blocks import Block
 from ttt_envs.core.jit import allocates_nothing, inlined, kernel
-from ttt_envs.core.words import mark_above, up_to, write_set
+from ttt_envs.core.words import mark_counts, total, up_to, write_set
 from ttt_envs.games.tic_tac_match.rules import (
     ALL_CELLS,
     CELLS,
     GAPS,
     HALF,
-    IN_HALF,
     XS,
-    count,
     fitting,
     flip_of,
     read_board,
+    write_cards,
 )
 
 #: How far an observation counts the turns that are left.
@@ -69,39 +68,45 @@ def observe(state, player, out):
 
 
 @kernel
+@inlined
 def show_board(state, player, out):
     """The top cards; and those that would complete a line, first for the observer's side, then for the other one."""
     board, own, symbols = read_board(state), np.int64(state["identity"][player]), flip_of(state)
     fits, mine = fitting(board), XS << CELLS * own
-    for half in range(2):
-        at, size = IN_HALF * half, CELLS * min(max(symbols - HALF * half, 0), HALF)
-        completing = np.int64(0)
-        for k in range(HALF):
-            completing |= GAPS[board[half] >> CELLS * k & ALL_CELLS] << CELLS * k
-        completing &= fits[half]
-        write_set(board[half], size, out, at)
-        write_set(completing & mine, size, out, CELLS * symbols + at)
-        write_set(completing & ~mine, size, out, 2 * CELLS * symbols + at)
+    first, others = completing(board[0]) & fits[0], completing(board[1]) & fits[1]
+    size = CELLS * symbols
+    write_cards(board, symbols, out, 0)
+    write_cards((first & mine, others & mine), symbols, out, size)
+    write_cards((first & ~mine, others & ~mine), symbols, out, 2 * size)
+
+
+@kernel
+@inlined
+def completing(cards):
+    """The symbol cards of a half that complete a line beside `cards` of their kind on top."""
+    found = np.int64(0)
+    for k in range(HALF):
+        found |= GAPS[cards >> CELLS * k & ALL_CELLS] << CELLS * k
+    return found
 
 
 @kernel
 @inlined
 def show_counts(cards, most, out, at):
     """Write from `at` on whether there are more than c cards of each kind, c from 0 to most-1; gives the end."""
-    for c in range(most):
-        mark_above(cards, c, out, at)
-        at += cards.shape[0]
-    return at
+    mark_counts(cards, np.int64(most), out, at)
+    return at + most * cards.shape[0]
 
 
 @kernel
+@inlined
 def show_players(state, player, out, at):
     """The blocks from the identities on, as one set of features."""
     players, hand_size, shown = state["identity"].shape[0], np.int64(state["hand_size"]), np.int64(0)
     for k in range(players):
         each = (player + k) % players
         shown |= np.int64(1) << (2 * k + state["identity"][each])
-        shown |= up_to(count(state["hand"][each]), hand_size) << (2 * players + k * hand_size)
+        shown |= up_to(total(state["hand"][each]), hand_size) << (2 * players + k * hand_size)
     end = players * (2 + hand_size)
     if not state["done"]:
         shown |= np.int64(1) << (end + (state["to_move"] - player) % players)

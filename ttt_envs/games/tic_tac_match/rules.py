@@ -20,7 +20,7 @@ from ttt_envs.core.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import where_above, where_equal, write_set
+from ttt_envs.core.words import counted, total, where_above, where_equal, write_set
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell
@@ -42,9 +42,10 @@ EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
 )
 
-#: FITTING_ON[kind]: the kinds of cards that may be laid on one of this kind, as a set.
+#: FITTING_ON[1 + kind]: the kinds of cards that may be laid on one of this kind, as a set; first those on NOTHING.
 FITTING_ON = np.array(
-    [
+    [2**SYMBOL_KINDS - 1]
+    + [
         sum(1 << k for k in range(SYMBOL_KINDS) if (k // 2 == kind // 2) != (k % 2 == kind % 2))
         for kind in range(SYMBOL_KINDS)
     ]
@@ -111,16 +112,6 @@ def num_actions(players: int, colours: int) -> int:
 def flip_of(state):
     """The kind of Flip, which is also the number of kinds of symbol cards; Wipe-Out and Double Play follow."""
     return state["pile"].shape[0] - 3
-
-
-@kernel
-@inlined
-def count(cards):
-    """The number of cards; `cards` are counts of kinds."""
-    total = 0
-    for kind in range(cards.shape[0]):
-        total += cards[kind]
-    return total
 
 
 @kernel
@@ -201,8 +192,7 @@ def lay(state, board, player, action):
     """Lay a symbol card from the hand on the board; True if it completes a line of three top cards of its kind."""
     top, kind, cell = state["top"], action // CELLS, action % CELLS
     state["hand"][player, kind] -= 1
-    if top[cell] != NOTHING:
-        state["covered"][top[cell]] += 1
+    state["covered"][max(top[cell], 0)] += top[cell] != NOTHING  # no branch on what is random
     top[cell] = kind
     return completes_line(board, kind, cell)
 
@@ -217,14 +207,14 @@ def spend(state, player, kind):
 @kernel
 def refill(state, player):
     """Draw up to a full hand."""
-    for _ in range(state["hand_size"] - count(state["hand"][player])):
+    for _ in range(state["hand_size"] - total(state["hand"][player])):
         state["hand"][player, draw_card(state)] += 1
 
 
 @kernel
 def draw_card(state):
     """Take a card from the pile; when that was the last one, discards and covered cards become the new pile."""
-    size = count(state["pile"])
+    size = total(state["pile"])
     card = take(state, size)
     if size == 1:
         for kind in range(state["pile"].shape[0]):
@@ -235,13 +225,11 @@ def draw_card(state):
 
 
 @kernel
+@inlined
 def take(state, size):
     """Take a random one of the pile's `size` cards."""
-    pile, skip, passed, card = state["pile"], rng.below(state, size), 0, 0
-    for kind in range(pile.shape[0]):  # no branch on what is random
-        passed += pile[kind]
-        card += passed <= skip
-    pile[card] -= 1
+    card = counted(state["pile"], rng.below(state, size))
+    state["pile"][card] -= 1
     return card
 
 
@@ -257,13 +245,13 @@ def exchange_hand(state, player):
 @kernel
 def begin_turn(state, board):
     """Exchange the hand of a player who can play nothing, until something can be played."""
-    player = np.int64(state["to_move"])
-    for _ in range(MOST_EXCHANGES):
-        if can_play(state, board, player):
+    player, left = np.int64(state["to_move"]), MOST_EXCHANGES
+    while not can_play(state, board, player):
+        if left == 0:
+            end_game(state, NOTHING)
             return
         exchange_hand(state, player)
-    if not can_play(state, board, player):
-        end_game(state, NOTHING)
+        left -= 1
 
 
 @kernel
@@ -293,14 +281,13 @@ def legal_mask(state, player, out):
         return
     hand, flip, players = state["hand"][player], flip_of(state), state["identity"].shape[0]
     board, free = read_board(state), state["pending"] == 0
-    cards = playable(state, board, hand)
-    write_set(cards[0], CELLS * min(flip, HALF), out, 0)
-    write_set(cards[1], CELLS * max(flip - HALF, 0), out, IN_HALF)
+    cards = playable(state, board, player)
+    write_cards(cards, flip, out, 0)
     at = CELLS * flip
-    out[at] = may_flip(state, board, hand)
+    out[at] = may_flip(state, board, player)
     for ahead in range(1, players):
         out[at + ahead] = free & (hand[flip + 1] > 0)
-    out[at + players] = free and hand[flip + 2] > 0 and can_begin_double(board, hand)
+    out[at + players] = free and hand[flip + 2] > 0 and can_begin_double(state, board, player)
 
 
 @kernel
@@ -311,6 +298,7 @@ def is_legal(state, player, action):
 
 
 @kernel
+@inlined
 @allocates_nothing
 def may_play(state, board, player, action):
     """`is_legal` where the board has been read."""
@@ -319,42 +307,58 @@ def may_play(state, board, player, action):
         return False
     hand, ahead = state["hand"][player], action - CELLS * flip
     if ahead < 0:
-        cards = playable(state, board, hand)
-        return (cards[0] >> action if action < IN_HALF else cards[1] >> action - IN_HALF) & 1 != 0
+        return may_lay(state, board, player, action // CELLS, action % CELLS)
     if ahead == 0:
-        return may_flip(state, board, hand)
+        return may_flip(state, board, player)
     if ahead < players:
         return state["pending"] == 0 and hand[flip + 1] > 0
-    return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(board, hand)
+    return state["pending"] == 0 and hand[flip + 2] > 0 and can_begin_double(state, board, player)
 
 
 @kernel
+@inlined
 @allocates_nothing
-def playable(state, board, hand):
-    """The symbol cards of the hand, each everywhere it may be laid now."""
-    cards = laid(board, held(hand))
+def may_lay(state, board, player, kind, cell):
+    """Whether the player may lay a symbol card of this kind on the cell now."""
+    if (state["hand"][player, kind] == 0) | (FITTING_ON[1 + state["top"][cell]] >> kind & 1 == 0):
+        return False
+    if state["pending"] != 2:
+        return True
+    card = np.int64(1) << (CELLS * (kind % HALF) + cell)
+    return going_on(state, board, player, card, kind - kind % HALF) != 0
+
+
+@kernel
+@inlined
+@allocates_nothing
+def playable(state, board, player):
+    """The symbol cards of the player's hand, each everywhere it may be laid now."""
+    cards = laid(board, held(state["hand"][player]))
     if state["pending"] != 2:
         return cards
-    return going_on(board, hand, cards[0], 0), going_on(board, hand, cards[1], HALF)
+    return going_on(state, board, player, cards[0], 0), going_on(state, board, player, cards[1], HALF)
 
 
 @kernel
 @allocates_nothing
-def may_flip(state, board, hand):
-    """Whether a Flip may be played now."""
-    flip = flip_of(state)
-    return hand[flip] > 0 and (state["pending"] != 2 or hand[flip] > 1 or can_lay(board, held(hand)))
+def may_flip(state, board, player):
+    """Whether the player may play a Flip now."""
+    hand, flip = state["hand"][player], flip_of(state)
+    if state["pending"] != 2:
+        return hand[flip] > 0
+    return hand[flip] > 1 or (hand[flip] > 0 and can_lay(board, held(hand)))
 
 
 @kernel
+@inlined
 @allocates_nothing
 def can_play(state, board, player):
     """Whether the player has any legal play."""
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] == 2:
-        return can_begin_double(board, hand)
+        return can_begin_double(state, board, player)
     # A Double Play can be played only if another card could be played by itself.
-    return hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0) or can_lay(board, held(hand))
+    return can_lay(board, held(hand)) or hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0)
 
 
 @kernel
@@ -376,15 +380,16 @@ def can_lay(board, kinds):
 
 @kernel
 @allocates_nothing
-def can_begin_double(board, hand):
-    """Whether two cards can be played one after the other, or one that ends the game."""
-    flips, cards = hand[hand.shape[0] - 3], laid(board, held(hand))
+def can_begin_double(state, board, player):
+    """Whether the player can play two cards one after the other, or one that ends the game."""
+    hand = state["hand"][player]
+    flips, cards = hand[flip_of(state)], laid(board, held(hand))
     if flips > 0:
         return flips > 1 or cards[0] | cards[1] != 0
     cells = of_any_kind(cards)
     if cells & (cells - 1) != 0 and fitting_cards(hand, cards) > 1:  # two cards fit on two different cells
         return True
-    return going_on(board, hand, cards[0], 0) | going_on(board, hand, cards[1], HALF) != 0
+    return going_on(state, board, player, cards[0], 0) | going_on(state, board, player, cards[1], HALF) != 0
 
 
 @kernel
@@ -401,12 +406,13 @@ def fitting_cards(hand, cards):
 
 @kernel
 @allocates_nothing
-def going_on(board, hand, cards, first):
+def going_on(state, board, player, cards, first):
     """Those of a half's cards which, as the first card of a Double Play, leave a legal second one, or end the game.
 
     `first` is the first kind of the half.
     """
-    if hand[hand.shape[0] - 3] > 0:
+    hand = state["hand"][player]
+    if hand[flip_of(state)] > 0:
         return cards
     going, kinds = np.int64(0), held(hand)
     for k in range(HALF):
@@ -425,7 +431,7 @@ def leaving(board, kinds, kind):
     The second may be laid on the first, or on another cell.
     """
     cells = of_any_kind(laid(board, kinds))
-    if FITTING_ON[kind] & kinds != 0 or cells & (cells - 1) != 0:
+    if FITTING_ON[1 + kind] & kinds != 0 or cells & (cells - 1) != 0:
         return np.int64(ALL_CELLS)
     return ALL_CELLS & ~cells if cells != 0 else np.int64(0)
 
@@ -483,6 +489,15 @@ def of_colours(cards):
 
 
 @kernel
+@inlined
+def write_cards(cards, kinds, out, at):
+    """Write from `at` on which symbol cards of the first `kinds` kinds are in a set."""
+    size = CELLS * kinds
+    write_set(cards[0] | cards[1] << IN_HALF, min(size, 64), out, at)
+    write_set(cards[1] >> 64 - IN_HALF, max(size - 64, 0), out, at + 64)
+
+
+@kernel
 def board_with(board, kind, cell):
     """The board after a symbol card is laid on the cell."""
     others, card = ~(EACH << cell), np.int64(1) << (CELLS * (kind % HALF) + cell)
@@ -509,7 +524,7 @@ def resample(state, player, seed):
     sizes = np.zeros(players, np.int64)
     for other in range(players):
         if other != player:
-            sizes[other] = count(state["hand"][other])
+            sizes[other] = total(state["hand"][other])
             put_back(state, other)
     if mover != player and not state["done"]:
         deal(state, mover, sizes[mover])
@@ -532,6 +547,6 @@ def put_back(state, player):
 @kernel
 def deal(state, player, cards):
     """Draw so many cards from the pile, which is not made anew."""
-    size = count(state["pile"])
+    size = total(state["pile"])
     for k in range(cards):
         state["hand"][player, take(state, size - k)] += 1

@@ -13,7 +13,6 @@ from ttt_envs.games.tic_tac_match.rules import (
     NOTHING,
     can_play,
     completes_line,
-    count,
     flip_of,
     read_board,
 )
@@ -136,7 +135,7 @@ def _lines(state: Any) -> str:
 
 def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str:
     if not shown:
-        return f"{count(cards)} {_HIDDEN}"
+        return f"{cards.sum()} {_HIDDEN}"
     return ", ".join(f"{n} {names[kind]}" for kind, n in enumerate(cards) if n) or _NOBODY
 
 
@@ -268,7 +267,7 @@ def _read_turn(line: str, state: Any) -> None:
         for cell in range(CELLS)
         if top[cell] != NOTHING and completes_line(read_board(state), top[cell], cell)
     ]
-    full, held = int(state["hand_size"]), [int(count(hand)) for hand in state["hand"]]
+    full, held = int(state["hand_size"]), state["hand"].sum(axis=1).tolist()
     if line.startswith("over:"):
         _read_end(line, state, lines)
         if sum(n != full for n in held) > 1 or not all(max(full - 3, 0) <= n <= full for n in held):
