@@ -123,15 +123,16 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
         done, truncated = self._games.done, self._games.truncated
         observations, infos = self._look()
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        for k, i in enumerate(np.flatnonzero(done).tolist() if same_step else []):
-            nothing = np.zeros(self.game.num_actions, np.int8)
-            final = self._encode.shown(self._games.final_observations[k], nothing)
-            infos = self._add_info(infos, {"final_obs": final}, i)
         if same_step and done.any():
-            # As `_add_info` would game by game.
+            # As `_add_info` would game by game, which takes longer than the games.
+            ended, last_seen = done.nonzero()[0], np.full(self.num_envs, None, object)
+            nothing = np.zeros((len(ended), self.game.num_actions), np.int8)
+            for i, seen, mask in zip(ended.tolist(), self._games.final_observations, nothing, strict=True):
+                last_seen[i] = self._encode.shown(seen, mask)
             players, others = np.zeros(self.num_envs, np.int64), np.zeros_like(self._games.opponents)
-            players[done], others[done] = self._games.final_players, self._games.final_opponents
+            players[ended], others[ended] = self._games.final_players, self._games.final_opponents
             last = {"player": players, "_player": done.copy(), "opponent": others, "_opponent": done.copy()}
+            infos |= {"final_obs": last_seen, "_final_obs": done.copy()}
             infos |= {"final_info": last, "_final_info": done.copy()}
         for i, action in offences:
             infos = self._add_info(infos, {"illegal_action": action}, i)
