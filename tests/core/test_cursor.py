@@ -310,6 +310,8 @@ def test_the_pure_functions_without_checks() -> None:
     assert np.array_equal(SUPER.masks(states), SUPER.masks(states, check=False))
     assert np.array_equal(SUPER.observations(states, 1), SUPER.observations(states, 1, check=False))
     assert SUPER.step(states, actions).tobytes() == SUPER.step(states, actions, check=False).tobytes()
+    for none in (actions[:0], np.zeros((0, 2), np.int64)):
+        assert len(SUPER.step(states[:0], none)) == len(SUPER.step(states[:0], none, check=False)) == 0
     data = SUPER.to_bytes(states, check=False)
     assert np.array_equal(data, SUPER.to_bytes(states))
     assert SUPER.from_bytes(data, check=False).tobytes() == states.tobytes()

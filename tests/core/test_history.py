@@ -41,6 +41,7 @@ def test_the_last_decisions_stand_behind_the_observation(game, threads):
             assert (view.encoded(history=history) == seen).all()
             assert (view.encoded(history=1) == seen[:, : game.encoded_size(1)]).all()
             assert (view.take([1]).encoded(history=history) == seen[1:2]).all()
+            assert view.take(np.arange(0)).encoded(history=history).shape == (0, seen.shape[1])
             for i in range(n):
                 now = seen[i, : game.observation_size]
                 assert (seen[i] == by_hand(game, now, log[i][player], history)).all()

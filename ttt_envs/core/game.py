@@ -612,15 +612,18 @@ class Game:
 
     def _joint(self, states: Any, actions: Any, check: bool) -> tuple[np.ndarray, np.ndarray]:
         """States (n,) and actions of them, int64 (n, players), or (n, 1) for the player to move."""
-        if not check:
-            return states, np.ascontiguousarray(actions, np.int64).reshape(len(states), -1)
-        checked, array = self.check_states(states), np.asarray(actions)
-        shape = (len(checked),) if array.ndim < 2 else (len(checked), self.num_players)
-        joint, rows = check_actions(array, shape, self.num_actions).reshape(len(checked), -1), np.arange(len(checked))
-        wrong = int(self.loops.find_illegal(checked, rows, joint, np.empty(self.num_actions, np.bool_)))
-        if wrong >= 0:
-            raise refusal(self, checked, wrong, joint[wrong], len(checked))
-        return checked, joint
+        if check:
+            states, actions = self.check_states(states), np.asarray(actions)
+            shape = (len(states),) if actions.ndim < 2 else (len(states), self.num_players)
+            actions = check_actions(actions, shape, self.num_actions)
+        joint = np.ascontiguousarray(actions, np.int64)
+        joint = joint if joint.ndim > 1 else joint[:, None]
+        if check:
+            rows = np.arange(len(states))
+            wrong = int(self.loops.find_illegal(states, rows, joint, np.empty(self.num_actions, np.bool_)))
+            if wrong >= 0:
+                raise refusal(self, states, wrong, joint[wrong], len(states))
+        return states, joint
 
     def masks(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
         """Legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move.

@@ -237,7 +237,8 @@ class View:
             )
         seen: np.ndarray = self.observations
         if self.past is not None and history:
-            seen = np.concatenate([seen, self.past[:, :history].reshape(len(self), -1)], axis=1)
+            past = self.past[:, :history]
+            seen = np.concatenate([seen, past.reshape(len(self), history * past.shape[2])], axis=1)
         return self.game.to_planes(seen) if encoding == "planes" else seen
 
     @lazy
