@@ -14,7 +14,9 @@ from asking import check_decisions, check_time, some_view, thoughts
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.search import ismcts
+from ttt_envs.agents.networks import Network, NetworkInfo
+from ttt_envs.agents.search import ismcts, puct
+from ttt_envs.agents.search.horizon import flattened
 from ttt_envs.agents.search.ismcts import ISMCTS
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
@@ -32,6 +34,22 @@ STRONG = "ismcts:simulations=1000,threads=2"
 SPECS = ("ismcts:simulations=150", "ismcts:simulations=150,threads=3")
 
 # --- what tests need ---
+
+
+def network_for(game: Game, scale: float = 0.3, **facts: Any) -> Network:
+    """A q network with random weights, or other `facts`; with a scale of 0 all actions are worth a draw."""
+    info = NetworkInfo(game.id, dict(game.options), "q", game.observation_size, game.num_actions, (16, 16), 5)
+    info, generator = replace(info, residual=True, **facts), np.random.default_rng(0)
+    return Network(info, {name: generator.normal(0, scale, shape) for name, shape in info.shapes().items()})
+
+
+#: Kinds of search; the network knows nothing, so that all that is known comes from the search.
+GUIDED = pytest.mark.parametrize("guided", [False, True], ids=["by playouts", "by a network"])
+
+
+def search_of(game: Game, guided: bool, simulations: int = 1000, exploration: float = 0.7) -> ISMCTS:
+    """A search by playouts, or by a network that knows nothing."""
+    return ISMCTS(simulations, exploration=exploration, network=network_for(game, 0.0) if guided else "")
 
 
 def view_of(game: Game, states: np.ndarray) -> View:
@@ -162,12 +180,13 @@ def guess_view(**options: bool) -> View:
     return view_of(game, np.concatenate([game.new_state(seed) for seed in range(10)]))
 
 
+@GUIDED
 @pytest.mark.parametrize("secret", [False, True])
-def test_what_he_does_not_see_he_cannot_act_upon(secret: bool) -> None:
+def test_what_he_does_not_see_he_cannot_act_upon(secret: bool, guided: bool) -> None:
     """In each world the guess is easy, and in all of them together worth nothing; so too if an opponent sets it."""
     view = guess_view(secret=secret)
-    assert agents.load("ismcts").act(view).tolist() == [0] * 10
-    found = means(ISMCTS(simulations=20_000, exploration=1.4), view)
+    assert search_of(view.game, guided).act(view).tolist() == [0] * 10
+    found = means(search_of(view.game, guided, 20_000, exploration=1.4), view)
     assert (found[:, 0] == 0.5).all()
     assert np.abs(found[:, 1]).max() < 0.2
 
@@ -179,11 +198,12 @@ def test_a_search_that_tells_positions_apart_by_what_is_hidden_errs() -> None:
     assert (means(MCTS(simulations=1000), view)[:, 1] > 0.9).all()
 
 
-def test_what_he_will_see_he_can_act_upon() -> None:
+@GUIDED
+def test_what_he_will_see_he_can_act_upon(guided: bool) -> None:
     for secret in (False, True):  # an opponent who sets the side can do no harm
         view = guess_view(shown=True, secret=secret)
-        assert agents.load("ismcts").act(view).tolist() == [1] * 10
-        assert (means(ISMCTS(simulations=2000), view)[:, 1] > 0.9).all()
+        assert search_of(view.game, guided).act(view).tolist() == [1] * 10
+        assert (means(search_of(view.game, guided, 2000), view)[:, 1] > 0.9).all()
 
 
 # --- Kuhn poker ---
@@ -199,16 +219,17 @@ def kuhn(own: str, said: str, n: int = 20) -> View:
     )
 
 
+@GUIDED
 @pytest.mark.parametrize("said", ["bet", "pass bet"])
-def test_kuhn_the_jack_never_calls_and_the_king_always(said: str) -> None:
-    agent = ISMCTS(simulations=500)
+def test_kuhn_the_jack_never_calls_and_the_king_always(said: str, guided: bool) -> None:
+    agent = search_of(toy_kuhn.make(), guided, 500)
     assert agent.act(kuhn("jack", said)).tolist() == [toy_kuhn.PASS] * 20
     assert agent.act(kuhn("king", said)).tolist() == [toy_kuhn.BET] * 20
     # What is certain is known for certain.
     assert (means(agent, kuhn("jack", said)) == [-0.5, -1]).all()
     assert (means(agent, kuhn("king", said)) == [-0.5, 1]).all()
     # The queen beats the jack and loses to the king, and either is as likely in a world.
-    assert np.abs(means(ISMCTS(simulations=4000), kuhn("queen", said)) - [-0.5, 0]).max() < 0.1
+    assert np.abs(means(search_of(toy_kuhn.make(), guided, 4000), kuhn("queen", said)) - [-0.5, 0]).max() < 0.1
 
 
 class Told(ISMCTS):
@@ -301,11 +322,24 @@ def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
 
 
 @pytest.mark.parametrize("game", marked_games()[:-1])
-def test_no_decision_knows_what_is_hidden(game: Game) -> None:
+def test_with_a_network_too_a_decision_depends_on_the_view_alone(game: Game) -> None:
+    network, view = network_for(game), some_view(game, 18, seed=3)
+    agent = ISMCTS(60, network=network)
+    check_decisions(agent, view)
+    found = thoughts(agent, view)
+    assert (thoughts(ISMCTS(60, network=network, threads=3), view) == found).all()
+    assert ((ISMCTS(61, network=network).search(view)[0] - found).sum(axis=1) == (view.masks.sum(axis=1) > 1)).all()
+    assert (thoughts(ISMCTS(60, network=network_for(game, 0.1)), view) != found).any()
+
+
+@GUIDED
+@pytest.mark.parametrize("game", marked_games()[:-1])
+def test_no_decision_knows_what_is_hidden(game: Game, guided: bool) -> None:
     """Bit by bit the same in worlds that the player cannot tell apart."""
     view = some_view(game, 60, seed=5)
     view = view.take(view.masks.sum(axis=1) > 1)
-    found = thoughts(agents.load(SPECS[0]), view)
+    agent = ISMCTS(150, network=network_for(game) if guided else "")
+    found = thoughts(agent, view)
     hidden = [name for name in game.state_dtype.names if name not in ("rng", "rewards")]
     for seed in (1, 2):
         worlds = view.sample_worlds(seed)
@@ -313,7 +347,7 @@ def test_no_decision_knows_what_is_hidden(game: Game) -> None:
         other = view.take(np.arange(len(view)))
         vars(other)["_states"] = worlds
         assert (other.observations == view.observations).all()
-        assert (thoughts(agents.load(SPECS[0]), other) == found).all()
+        assert (thoughts(agent, other) == found).all()
 
 
 def test_by_time_it_is_the_same_search() -> None:
@@ -358,6 +392,72 @@ def test_an_action_s_visits_are_weighed_against_how_often_it_was_legal(explorati
     assert len(chosen) == 7
 
 
+def test_a_network_s_value_counts_as_some_visits_and_its_softmax_is_the_prior() -> None:
+    """Against the formula, in worlds in which other actions are legal."""
+    generator = np.random.default_rng(0)
+    guide = puct.guide_for(toy_kuhn.make(), *flattened(network_for(toy_kuhn.make())))
+    found = set()
+    for _ in range(300):
+        actions = int(generator.integers(2, 7))
+        tried = int(generator.integers(0, actions + 1))
+        tree, worth = np.zeros(tried + 1, puct.mcts.NODE), generator.random(actions)
+        legal = generator.random(actions) < 0.6
+        legal[generator.integers(actions)] = True
+        entry = tree[1:]
+        entry["action"], entry["sibling"] = generator.permutation(actions)[:tried], np.arange(tried)
+        entry["visits"] = generator.integers(1, 20, tried)
+        entry["value"] = entry["visits"] * generator.random(tried)
+        tree["child"][0] = tried
+        visits, sums, place = np.zeros(actions), np.zeros(actions), np.zeros(actions, int)
+        visits[entry["action"]], sums[entry["action"]] = entry["visits"], entry["value"]
+        place[entry["action"]] = 1 + np.arange(tried)
+        prior = np.where(legal, np.exp(worth / puct._TEMPERATURE), 0)
+        prior *= 1.4 * math.sqrt(1 + visits[legal].sum()) / prior.sum()
+        bounds = (sums + puct._PRIOR_VISITS * worth) / (visits + puct._PRIOR_VISITS) + prior / (1 + visits)
+        best = np.where(legal, bounds, -1).argmax()
+        here = guide._replace(worth=np.stack([worth, worth]), prior=np.zeros(actions))
+        assert puct.select(tree, 0, 0, legal, here, 1.4) == (best, place[best])
+        found.add(place[best] > 0)
+    assert len(found) == 2
+
+
+def test_a_simulation_ends_with_the_network_s_value() -> None:
+    """The first one plays what the network likes best, and takes its value of the best answer."""
+    game = ttt_envs.load("super_tic_tac_toe")
+    view, network = some_view(game, 30, seed=1), network_for(game, 0.1)
+    view = view.take(view.masks.sum(axis=1) > 1)
+    visits, sums = ISMCTS(1, network=network).search(view)
+    values = np.where(view.masks, network.evaluate(game, view.observations, symmetric=True)["q"], -9)
+    assert (visits.argmax(axis=1) == np.clip(values, -1, 1).argmax(axis=1)).all()
+    after = game.step(view.sample_worlds(), visits.argmax(axis=1))
+    going = ~after["done"]
+    assert going.sum() > 10
+    seen, legal = game.observations(after[going]), game.masks(after[going])
+    answers = []
+    for symmetry in game.symmetries:
+        turned = network(seen[:, symmetry.features])["q"]
+        answers.append(np.where(legal[:, symmetry.actions], turned, -9).max(axis=1))
+    found = 2 * sums.max(axis=1)[going] - 1
+    assert np.isclose(found, -np.clip(answers, -1, 1), atol=1e-5).any(axis=0).all()
+    assert len(np.isclose(found, -np.clip(answers, -1, 1), atol=1e-5).argmax(axis=0)) > 1
+
+
+@pytest.mark.parametrize(
+    ("game", "facts", "settings", "named"),
+    [
+        (toy_race.make, {}, {}, "takes a network in games of two sides alone"),
+        (toy_kuhn.make, {"kind": "policy+value"}, {}, "needs a network of kind q"),
+        (toy_kuhn.make, {}, {"playout_plies": 3}, "playout_plies must be None"),
+        (toy_kuhn.make, {"inputs": 7}, {}, "was trained for"),
+    ],
+)
+def test_networks_that_do_not_fit_are_refused(
+    game: Callable[[], Game], facts: dict[str, Any], settings: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        ISMCTS(network=network_for(game(), **facts), **settings).check(game())
+
+
 @pytest.mark.parametrize("lucky", [False, True])
 @pytest.mark.parametrize("stones", [2, 3, 4, 5, 7])
 def test_where_nothing_is_hidden_values_come_to_be_exact(lucky: bool, stones: int) -> None:
@@ -400,21 +500,23 @@ FOUR = {
 }
 
 
+@GUIDED
 @pytest.mark.parametrize("facts", [TWO, pytest.param(FOUR, marks=pytest.mark.slow)], ids=["two", "a team"])
-def test_a_row_is_completed_at_once(facts: dict[str, str]) -> None:
+def test_a_row_is_completed_at_once(facts: dict[str, str], guided: bool) -> None:
     """And the team's win counts as a whole one, though its players share the reward."""
     players = len(facts["cards"].split())
     game = ttt_envs.load(MATCH, players=players)
+    agent = search_of(game, guided, 300)
     view = view_of(game, game.parse_state(X_WINS.format(**facts)).repeat(10))
     win = game.parse_action("red X to C")
-    assert agents.load("ismcts:simulations=300").act(view).tolist() == [win] * 10
-    visits, values = ISMCTS(simulations=300).search(view)
+    assert agent.act(view).tolist() == [win] * 10
+    visits, values = agent.search(view)
     assert (values[:, win] == visits[:, win]).all()
     # If the ID cards showed the other side's symbol it would lose.
     turned = facts | {"cards": facts["cards"].translate(str.maketrans("XO", "OX"))}
     view = view_of(game, game.parse_state(X_WINS.format(**turned)).repeat(10))
-    assert win not in agents.load("ismcts:simulations=300").act(view)
-    visits, values = ISMCTS(simulations=300).search(view)
+    assert win not in agent.act(view)
+    visits, values = agent.search(view)
     assert (values[:, win] == 0).all()
 
 

@@ -52,34 +52,44 @@ def evaluate_patterns(state, mover, valuation):
     return math.tanh(total)
 
 
+@jit.kernel
+@jit.allocates_nothing
+def forward(features, weights, form, activations):
+    """The row of `activations` float32 (2, the widest layer) in which a network's outputs stand; see `flattened`.
+
+    features: its inputs, int8 (n,), most of them 0.
+    """
+    place, now = 0, 0
+    for layer in range(form[0]):
+        inputs, outputs = form[4 + layer], form[5 + layer]
+        # Along a slice the processor takes several numbers at a time.
+        before, after = activations[now], activations[1 - now]
+        row = weights[place + inputs * outputs :]
+        for j in range(outputs):
+            after[j] = row[j]
+        for i in range(inputs):
+            x = np.float32(features[i]) if layer == 0 else before[i]
+            if x != 0:
+                row = weights[place + i * outputs :]
+                for j in range(outputs):
+                    after[j] += x * row[j]
+        if layer < form[0] - 1:
+            residual = form[3] & 2 and layer > 0 and inputs == outputs
+            for j in range(outputs):
+                y = np.float32(math.tanh(after[j])) if form[3] & 1 else max(after[j], np.float32(0))
+                after[j] = y + before[j] if residual else y
+        place += (inputs + 1) * outputs
+        now = 1 - now
+    return now
+
+
 @jit.allocates_nothing
 def evaluate_network(state, mover, valuation):
     """The value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
     sides, weights, form, _, features, activations, legal = valuation
     player = state["to_move"]
     observe(state, player, features)
-    layers = form[0]
-    place, now = 0, 0
-    for layer in range(layers):
-        inputs, outputs = form[4 + layer], form[5 + layer]
-        new = 1 - now
-        bias = place + inputs * outputs
-        for j in range(outputs):
-            activations[new, j] = weights[bias + j]
-        for i in range(inputs):
-            x = np.float32(features[i]) if layer == 0 else activations[now, i]
-            if x != 0:
-                for j in range(outputs):
-                    activations[new, j] += x * weights[place + i * outputs + j]
-        if layer < layers - 1:
-            for j in range(outputs):
-                y = activations[new, j]
-                y = np.float32(math.tanh(y)) if form[3] & 1 else max(y, np.float32(0))
-                if form[3] & 2 and layer > 0 and inputs == outputs:
-                    y += activations[now, j]
-                activations[new, j] = y
-        place = bias + outputs
-        now = new
+    now = forward(features, weights, form, activations)
     value = np.float64(activations[now, 0])
     if form[1]:
         legal_mask(state, player, legal)

@@ -21,6 +21,8 @@ What differs:
 In another player's position all hands that they may hold are merged, and they play what is best on average against the
 searcher's own hand: the tree contains no bluffs, and no player who falls for one.
 
+With a network the search is that of `ttt_envs.agents.search.puct`, over the same positions.
+
 `arrive` is a template, compiled for one game's rules; in it `observe` stands for the game's kernel.
 """
 
@@ -30,11 +32,15 @@ searcher's own hand: the tree contains no bluffs, and no player who falls for on
 import math
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.search import mcts
+from ttt_envs.agents.base import kept
+from ttt_envs.agents.networks import Network, load_network
+from ttt_envs.agents.search import mcts, puct
+from ttt_envs.agents.search.horizon import flattened
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
@@ -45,9 +51,6 @@ NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
 
 # Features of an observation that are taken together, as bits of a uint64.
 _WORD = 64
-
-# Number of values that the factor of others' exploration takes.
-_STEPS = 1 << 16
 
 
 @jit.kernel
@@ -67,7 +70,7 @@ def best_child(tree, place, legal, exploration):
             visits, available = tree[child]["visits"], 1 + tree[child]["available"]
             spread = exploration * math.sqrt(math.log(available) / visits)
             if tree[child]["mover"] != tree[0]["mover"]:
-                spread *= 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], child), _STEPS) / _STEPS
+                spread *= mcts.vary(tree, child)
             bound = tree[child]["value"] / visits + spread
             if bound > highest:
                 best, highest = child, bound
@@ -98,11 +101,16 @@ def as_given(state, player, seed):
 
 
 @cache
-def kernel_for(kernels: Kernels, given: bool = False) -> Callable[..., Any]:
-    """`mcts.simulate` for one game's rules, with positions as here, from worlds drawn anew or from those given."""
-    bound = dict(kernels_of(kernels))
+def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> Callable[..., Any]:
+    """`mcts.simulate` for one game's rules, with positions as here, from worlds drawn anew or from those given.
+
+    With a network it is `puct.simulate`.
+    """
+    bound = {**kernels_of(kernels), "observe": kernels.observe}
     if given:
         bound["resample"] = as_given
+    if network:
+        return jit.specialise(puct.simulate, **bound, arrive=jit.specialise(arrive, observe=kernels.observe))
     return jit.specialise(
         mcts.simulate,
         **bound,
@@ -121,7 +129,7 @@ class ISMCTS(mcts.MCTS):
 
     name = "ismcts"
     plays = {"simultaneous": False}
-    reaches = {}
+    reaches = {"network": "file"}
     hint_simulations = 2000
 
     def __init__(
@@ -131,6 +139,7 @@ class ISMCTS(mcts.MCTS):
         exploration: float = 0.7,
         threads: int = 1,
         playout_plies: int | None = None,
+        network: str | Path | Network = "",
     ) -> None:
         """Set up a search of a fixed size, or of a fixed time.
 
@@ -138,11 +147,36 @@ class ISMCTS(mcts.MCTS):
             simulations: simulations for each decision, each in another world.
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
-            exploration: UCB1's constant, for values from 0 (loss) to 1 (win); half of it below the root.
+            exploration: the constant of UCB1, or with a network of PUCT, for values from 0 (loss) to 1 (win); half of
+                it below the root.
             threads: threads that share the positions of a view. They change no result of a search of fixed size.
             playout_plies: plies after which a playout ends as a draw; None plays on to the end.
+            network: a run folder of a learner, or a network file (.safetensors), of kind q: its values guide the search
+                and take the place of playouts. Only in games of two sides.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            BadNetworkFile: the file is damaged, or no network.
+            ValueError: a parameter out of range, playout_plies with a network, or a network of another kind.
         """
         super().__init__(simulations, seconds, exploration, threads, playout_plies)
+        self.network: Network | None = None
+        if str(network):
+            self.network = network if isinstance(network, Network) else load_network(Path(network))
+            info = self.network.info
+            if info.kind != "q" or info.encoding != "flat":
+                raise ValueError(f"agent {self.name} needs a network of kind q, of flat observations, not {network}")
+            if playout_plies is not None:
+                raise ValueError(f"agent {self.name} plays no playouts with a network: playout_plies must be None")
+            self._weights, self._form = flattened(self.network)
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError, naming the reason, if the agent cannot play `game`, or its network was not made for it."""
+        super().check(game)
+        if self.network is not None:
+            if len(game.teams) != 2:
+                raise ValueError(f"agent {self.name} takes a network in games of two sides alone; {game} does not fit")
+            self.network.check(game)
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
         """The worlds that a player who knows more than they see now thinks possible: states, structured (n, k).
@@ -163,10 +197,22 @@ class ISMCTS(mcts.MCTS):
                 f"agent {self.name}: possible_worlds must give states ({len(view)}, k), not "
                 f"{getattr(worlds, 'shape', type(worlds).__name__)}"
             )
-        return view.game.check_states(worlds.ravel()).reshape(worlds.shape), kernel_for(view.game.kernels, given=True)
+        states = view.game.check_states(worlds.ravel()).reshape(worlds.shape)
+        return states, kernel_for(view.game.kernels, True, self.network is not None)
+
+    @kept
+    def _results(self, view: View) -> np.ndarray:
+        """Those of `MCTS`; a network was made for the game as it is, and not for the rounds of a match."""
+        if self.network is None:
+            return super()._results(view)
+        self.check(view.game)
+        return self._searched(view)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
-        return kernel_for(game.kernels)
+        return kernel_for(game.kernels, False, self.network is not None)
 
-    def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return np.zeros(size, NODE), np.zeros(size, mcts.INDEX), np.zeros(game.observation_size, np.int8)
+    def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, Any]:
+        index = np.zeros(size, mcts.INDEX)
+        if self.network is not None:
+            return np.zeros(size, mcts.NODE), index, puct.guide_for(game, self._weights, self._form)
+        return np.zeros(size, NODE), index, np.zeros(game.observation_size, np.int8)

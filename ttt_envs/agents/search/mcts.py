@@ -69,6 +69,9 @@ MOST_SIMULATIONS = 10**8
 #: More plies than any game has: a playout goes on to the end.
 TO_THE_END = 2**31 - 1
 
+# Number of values that `vary` takes.
+_STEPS = 1 << 16
+
 # Simulations between two looks at the clock.
 _CHUNK = 64
 
@@ -99,6 +102,12 @@ def best_child(tree, place, legal, exploration):
             best, highest = child, bound
         child = tree[child]["sibling"]
     return best
+
+
+@jit.kernel
+def vary(tree, number):
+    """A factor of exploration from 0.75 to 1.25, drawn anew for each number and simulation; see `ismcts`."""
+    return 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], number), _STEPS) / _STEPS
 
 
 @jit.kernel
