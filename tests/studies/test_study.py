@@ -166,6 +166,25 @@ def test_a_killed_study_leaves_no_worker():
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, "True\n"), ended.stderr
 
 
+def test_a_killed_worker_is_an_error():
+    """And none that others wait for for ever."""
+    text = """if True:
+        import os, time
+        from ttt_envs.studies import grid
+        try:
+            with grid._pool(grid.Workers(2)) as pool:
+                list(pool.map(time.sleep, [1, 1]))
+                try:
+                    pool.submit(os._exit, 1).result()
+                finally:
+                    pool.shutdown(cancel_futures=True)
+        except ChildProcessError as error:
+            print(error)
+    """
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=150, check=False)
+    assert "has ended, as if it was killed" in ended.stdout, ended.stderr
+
+
 def wait_for_the_interrupt(path: Path) -> bool:
     """As a training that is interrupted; False if it was."""
     with Interrupts() as interrupts:

@@ -31,10 +31,12 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -332,6 +334,7 @@ def train(plan: Plan, out: Path, workers: Workers = _HERE, progress: Callable[[s
         InUse: another process is writing the folder.
         ValueError: a run cannot be trained, such as a game that a method is not for; the error names it.
         ConnectionError: there is no cluster at the address.
+        ChildProcessError: a process was killed; the same call goes on.
         FileNotFoundError: a run is not in the folder, as the node that trained it has another one.
     """
     within(0, 10_000, workers=workers.number)
@@ -379,7 +382,13 @@ def _pool(workers: Workers) -> Iterator[_Pool]:
         raise ValueError(f"address={workers.address!r} is that of a Ray cluster: give engine='ray' too")
     number = workers.number or threads.MOST
     with _OneThread(), _Processes(number) as pool:
-        yield pool
+        try:
+            yield pool
+        except BrokenProcessPool:
+            raise ChildProcessError(
+                "a process that trained a run has ended, as if it was killed or memory was short: the same command "
+                "goes on with all runs, and fewer workers need less memory"
+            ) from None
 
 
 class _Processes(ProcessPoolExecutor):
@@ -391,8 +400,9 @@ class _Processes(ProcessPoolExecutor):
     def __init__(self, number: int | None) -> None:
         """`number`: of processes; None: one a processor."""
         context = get_context("spawn")
-        self._cancelled = context.Event()
-        super().__init__(number, context, _watch, (self._cancelled,))
+        # All see when it is closed. An event would wait for ever for a process that waited for it and was killed.
+        theirs, self._goes_on = context.Pipe(duplex=False)
+        super().__init__(number, context, _watch, (theirs,))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """As of the base class, which starts processes here."""
@@ -402,17 +412,17 @@ class _Processes(ProcessPoolExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """As of the base class; with `cancel_futures` runs are interrupted, too."""
         if cancel_futures:
-            self._cancelled.set()
+            self._goes_on.close()
         super().shutdown(wait, cancel_futures=cancel_futures)
 
 
-# In a process of the pool: the event by which it is told that all is cancelled.
-_told: list[Any] = []
+# In a process of the pool: the end of a pipe that has nothing to read before all is cancelled.
+_told: list[Connection] = []
 
 
-def _watch(cancelled: Any) -> None:
+def _watch(theirs: Connection) -> None:
     """Interrupt what runs here once all is cancelled, and end at once when the study's process has ended."""
-    _told.append(cancelled)
+    _told.append(theirs)
 
     def with_study() -> None:
         if (parent := parent_process()) is not None:
@@ -420,7 +430,7 @@ def _watch(cancelled: Any) -> None:
             os._exit(1)
 
     def with_rest() -> None:
-        cancelled.wait()
+        wait(_told)
         while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # no run can save itself yet
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -431,7 +441,7 @@ def _watch(cancelled: Any) -> None:
 
 def _unless_cancelled(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function, unless it was still on its way when all was cancelled."""
-    if _told[0].is_set():
+    if wait(_told, 0):
         raise KeyboardInterrupt
     return function(*arguments)
 
