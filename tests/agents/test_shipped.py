@@ -39,6 +39,7 @@ LONG = {
     "big_tic_tac_dice/values",
     "tic_tac_super_dice/values",
     "tic_tac_match/values_4p",
+    "tic_tac_match/search_4p",
 }
 
 
@@ -170,7 +171,7 @@ OPERATION = {"mode": "round", "max_idle_turns": 3}
         ("super_tic_tac_toe", "super_tic_tac_toe", {"won_boards": "closed"}, "there is no trained agent, but mcts: "),
         ("martian_tic_tac_toe", "martian_tic_tac_toe", {"same_size_swap": True}, "/ntuple_4x4 for size=4; "),
         ("martian_tic_tac_toe/ppo", "martian_tic_tac_toe", {"size": 4}, r"there is \S+/ntuple_4x4 or \S+/ppo_4x4$"),
-        ("tic_tac_match", "tic_tac_match", {"copies": 5}, "but ismcts: trained:tic_tac_match/values for the default"),
+        ("tic_tac_match", "tic_tac_match", {"copies": 5}, "but ismcts: trained:tic_tac_match/search for the default"),
         (
             "operation_tic_tac_toe/spies",
             "operation_tic_tac_toe",
