@@ -146,7 +146,8 @@ class Lookahead(Agent):
             symmetric: average the network over the board's symmetries: stronger, and slower by their number.
             iterations: iterations of regret matching+ in a matrix game, where two players choose at once.
             outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated in the place
-                of one sample, as far as they have at most so many outcomes: 36 for two dice.
+                of one sample, as far as they have at most so many outcomes: 36 for two dice, 1296 where they are often
+                rolled again.
             depth: plies to look ahead; with more than one, other players choose what is best for them, and know as much
                 as the player who looks ahead. Where two players choose at once, what follows is worth its own
                 equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that pairs of
