@@ -143,12 +143,13 @@ def test_counts_tell_how_many_things_there_are_and_of_which_kinds(size: int) -> 
 
 
 @jit.kernel
-def compare_field(state, value):  # type: ignore[no-untyped-def]
+def compare_field(state, value, out):  # type: ignore[no-untyped-def]
     """Of an array in a record, whose size is known when this is compiled."""
+    mark_equal(state["numbers"], value, out, 2)
     return where_equal(state["numbers"], value), where_above(state["numbers"], value)
 
 
-@pytest.mark.parametrize("size", [8, 9, 11, 15, 16])
+@pytest.mark.parametrize("size", [7, 8, 9, 11, 15, 16, 25])
 def test_numbers_in_a_record_are_compared_likewise(size: int) -> None:
     generator = np.random.default_rng(size)
     states = np.zeros(20, [("before", np.int8), ("numbers", np.int8, (size,)), ("after", np.int8)])
@@ -156,9 +157,11 @@ def test_numbers_in_a_record_are_compared_likewise(size: int) -> None:
     states["numbers"] = generator.integers(-3, 3, (20, size))
     for state in states:
         for value in range(-3, 3):
-            equal, above = map(int, compare_field(state, value))
+            out = np.full(size + 4, 7, np.int8)
+            equal, above = map(int, compare_field(state, value, out))
             assert equal == sum(1 << k for k in np.flatnonzero(state["numbers"] == value).tolist())
             assert above == sum(1 << k for k in np.flatnonzero(state["numbers"] > value).tolist())
+            assert out.tolist() == [7, 7, *(state["numbers"] == value).astype(int).tolist(), 7, 7]
 
 
 @pytest.mark.parametrize("most", [1, 7, 8, 62, 63, 99])

@@ -55,11 +55,24 @@ def _vector(context, builder, array, at, count):
     return builder.bitcast(place, ir.PointerType(ir.VectorType(_BYTE, count)))
 
 
-def _parts(builder, size, widths, do):
+def _known(kind):
+    """The number that a type tells: of a constant, or of the entries of an array in a record; else None."""
+    if isinstance(kind, types.NestedArray):
+        return kind.shape[0]
+    return getattr(kind, "literal_value", None)
+
+
+def _parts(builder, size, widths, do, known=None):
     """Call `do(first, count)` until all `size` entries are done, as many at once as the `widths` allow.
 
-    The last part may begin among what is done already. If the size is known, LLVM leaves no question of all this.
+    The last part may begin among what is done already. If the size is known, no question is left of all this, which
+    takes less time to compile.
     """
+    if known is not None and known >= min(widths, default=np.inf):
+        most = max(count for count in widths if count <= known)
+        for first in sorted({*range(0, known - most + 1, most), known - most}):
+            do(ir.Constant(_INT, first), most)
+        return
     if not widths:
         with for_range(builder, size) as loop:
             do(loop.index, 1)
@@ -219,7 +232,8 @@ def _put(typingctx, members, count, out, at):
             place = _vector(context, builder, (signature.args[2], args[2]), builder.add(args[3], first), size)
             builder.store(entries, place, align=1)
 
-        _parts(builder, context.cast(builder, args[1], signature.args[1], types.int64), widths, put)
+        size = context.cast(builder, args[1], signature.args[1], types.int64)
+        _parts(builder, size, widths, put, _known(count))
         return context.get_dummy_value()
 
     return types.void(types.uint64, count, out, types.int64), generate
@@ -240,22 +254,26 @@ def _where(relation):
                 here = builder.shl(builder.zext(taken, _INT), first)
                 builder.store(builder.or_(builder.load(members), here), members)
 
-            few = _is_few(builder, size) if widths else ir.Constant(_BIT, 0)
-            with builder.if_else(few) as (then, otherwise):
-                with then:
-                    add(_sixteen(context, builder, (numbers, args[0]))[0], ir.Constant(_INT, 0))
-                    end = builder.shl(ir.Constant(_INT, 1), size)
-                    known = builder.sub(end, ir.Constant(_INT, 1))
-                    builder.store(builder.and_(builder.load(members), known), members)
-                with otherwise:
-                    _parts(
-                        builder,
-                        size,
-                        widths,
-                        lambda first, count: add(
-                            builder.load(_vector(context, builder, (numbers, args[0]), first, count), align=1), first
-                        ),
-                    )
+            def at_once():
+                add(_sixteen(context, builder, (numbers, args[0]))[0], ir.Constant(_INT, 0))
+                there = builder.sub(builder.shl(ir.Constant(_INT, 1), size), ir.Constant(_INT, 1))
+                builder.store(builder.and_(builder.load(members), there), members)
+
+            def part(first, count):
+                place = _vector(context, builder, (numbers, args[0]), first, count)
+                add(builder.load(place, align=1), first)
+
+            known = _known(numbers)
+            if not widths or (known is not None and not 8 < known <= 16):
+                _parts(builder, size, widths, part, known)
+            elif known is not None:
+                at_once()
+            else:
+                with builder.if_else(_is_few(builder, size)) as (then, otherwise):
+                    with then:
+                        at_once()
+                    with otherwise:
+                        _parts(builder, size, widths, part)
             return builder.load(members)
 
         return types.int64(numbers, types.int64), generate
@@ -275,7 +293,7 @@ def _mark(typingctx, numbers, value, out, at):
             taken = builder.zext(_taken(builder, entries, "==", byte), entries.type)
             builder.store(taken, _vector(context, builder, (out, args[2]), builder.add(args[3], first), size), 1)
 
-        _parts(builder, _length(context, builder, numbers, args[0]), widths, put)
+        _parts(builder, _length(context, builder, numbers, args[0]), widths, put, _known(numbers))
         return context.get_dummy_value()
 
     return types.void(numbers, types.int64, out, types.int64), generate
@@ -299,10 +317,6 @@ def _as_set(taken: np.ndarray) -> Any:
     return np.uint64(sum(1 << int(k) for k in np.flatnonzero(taken))).astype(np.int64)
 
 
-def _mark_plainly(taken: np.ndarray, out: np.ndarray, at: int) -> None:
-    out[at : at + len(taken)] = taken
-
-
 many = _intrinsic(_many, lambda mask: False)
 _read = _intrinsic(_read_part, None)
 
@@ -319,7 +333,7 @@ where_equal = _intrinsic(_where("=="), lambda numbers, value: _as_set(numbers ==
 where_above = _intrinsic(_where(">"), lambda numbers, value: _as_set(numbers > value))
 
 #: (numbers int8 (n,), value, out, at): write from `at` on, into int8 or bool (m,), whether each number is the value.
-mark_equal = _intrinsic(_mark, lambda numbers, value, out, at: _mark_plainly(numbers == value, out, at))
+mark_equal = _intrinsic(_mark, lambda numbers, value, out, at: np.copyto(out[at : at + len(numbers)], numbers == value))
 
 _are_few = _intrinsic(_few, lambda numbers, out: False)
 _sum_few, _passed_few, _mark_few_counts = (_intrinsic(each, None) for each in (_sum, _passed, _mark_few))
