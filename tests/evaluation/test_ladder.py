@@ -284,7 +284,7 @@ SHIPPED = sorted((Path(ttt_envs.__file__).parent / "games").glob("*/ladders/*.js
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_ladders(path):
-    """Their ratings are those of their games, they begin with random, and their agents exist."""
+    """Their ratings are those of their games, they begin with random, and their agents are as they were measured."""
     ladder = rungs.read(path)
     game = registry.game_of_file(ladder.game, ladder.options)
     assert rungs.folder_of(game) == path.parent
@@ -298,6 +298,7 @@ def test_shipped_ladders(path):
     for name in ladder.rungs:
         ttt_envs.agents.load(name)
     assert ladder.made["command"].startswith(f"ttt calibrate {game.id} --rungs")
+    assert not ladder.changed, "measure the ladder anew: `ttt calibrate`"
 
 
 def test_a_trained_agent_that_has_changed_is_named(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ pytest.importorskip("httpx2")
 from web_games import COIN, KUHN, TURNS, Server, Slow
 
 from ttt_envs.web import hall, recorded, store
-from ttt_envs.web.catalog import Agents, fields_of
+from ttt_envs.web.catalog import Agents, fields_of, levels_of
 from ttt_envs.web.recorded import Records
 
 pytestmark = pytest.mark.usefixtures("toys")
@@ -541,3 +541,11 @@ def test_agents_of_a_file_of_games_are_run_only_if_they_are_named(tmp_path, toys
             server.hall.store._db.execute("UPDATE seats SET agent = ? WHERE agent IS NOT NULL", (agent,))
             assert server.browser().look(ident)["ply"] == 0
     assert marker.exists()
+
+
+@pytest.mark.parametrize("game_id", registry.GAMES)
+def test_levels_are_different_agents_from_the_weakest_on(game_id):
+    levels = levels_of(ttt_envs.load(game_id))
+    assert [each.name for each in levels][:3] == ["easy", "medium", "strong"]
+    assert 0 < levels[0].elo < levels[1].elo
+    assert levels[2].elo is None or levels[2].elo > levels[1].elo

@@ -28,6 +28,9 @@ _PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parent
 #: How far up its ladder the opponent of a level stands, from 0 to 1.
 _UP = {"easy": 0.25, "medium": 0.55}
 
+# What counts as the height of a higher ladder, in Elo: strong programs at its top make nobody else a harder opponent.
+_HIGHEST = 1000.0
+
 #: Simulations of the tree search that is offered in several strengths.
 STRENGTHS = (100, 1000, 10_000)
 
@@ -156,7 +159,7 @@ def levels_of(game: Game) -> list[Level]:
     pool = [rung for rung in rated if rung not in (ladder.zero, best)]
     if not pool:
         return []
-    top = max(rated.values())
+    top = min(max(rated.values()), _HIGHEST)
     seconds = dict(zip(ladder.rungs, ladder.seconds, strict=True))
     # Of rungs that stand about alike, the one that answers sooner.
     found = {
