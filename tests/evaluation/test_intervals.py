@@ -83,3 +83,11 @@ def test_the_page_has_the_settings_of_the_tool_and_names_what_is_too_narrow():
     assert [each[:2] for each in shown] == made
     assert all((float(covered) < 93) == bool(mark) for _, _, covered, mark in shown)
     assert {setting.split(",")[0] for _, setting, _, mark in shown if mark} <= {"frequent small mistakes"}
+
+
+def test_a_unit_that_is_lost_as_a_whole_is_as_large_as_what_it_lost():
+    sums, counts = np.r_[20.0, 20.0, np.zeros(90)], np.r_[20, 20, np.ones(90, np.int64)]
+    share, (low, high) = mean_interval(sums, counts, float(counts.mean()))
+    assert share == 40 / 130
+    assert 0 < low < 0.1
+    assert 0.5 < high < 0.7, "another one like these two: 60 of 150"

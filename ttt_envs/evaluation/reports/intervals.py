@@ -52,7 +52,7 @@ def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[fl
     Args:
         sums: float (n,), what was lost in each unit, at least 0.
         counts: int (n,), in how many games or decisions.
-        most: what a unit can lose.
+        most: what a unit of typical size can lose.
 
     Returns:
         The ratio, and the ends of the interval; nan for fewer than two units.
@@ -65,14 +65,15 @@ def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[fl
     largest = float(sums.max())
     times = max(_MORE, _FEW / max((sums > _ROUNDING).sum(), 1))
     much = max(largest, min(times * largest, most)) if largest > _ROUNDING else most
-    typical = total / n
+    # A unit that loses more than a typical one can is as much larger.
+    typical, large = total / n, total / n * max(1.0, much / most)
     rng, drawn = np.random.default_rng(0), np.empty((2, _RESAMPLES))
     for first in range(0, _RESAMPLES, size := max(1, _BLOCK // n)):
         some = slice(first, min(first + size, _RESAMPLES))
         weights = rng.standard_exponential((some.stop - first, n))
         more = rng.standard_exponential(some.stop - first)
-        lost, number = weights @ sums, weights @ counts + more * typical
-        drawn[:, some] = lost / number, (lost + more * much) / number
+        lost, number = weights @ sums, weights @ counts
+        drawn[:, some] = lost / (number + more * typical), (lost + more * much) / (number + more * large)
     low, high = np.percentile(drawn[0], 2.5), np.percentile(drawn[1], 97.5)
     return mean, (float(min(low, mean)), float(max(high, mean + half)))
 

@@ -217,7 +217,7 @@ def measure(
     wrong = lost > least
     _, unit = np.unique(np.arange(len(wrong)) if positions.games is None else positions.games, return_inverse=True)
     counts = np.bincount(unit)
-    share, interval = mean_interval(np.bincount(unit, weights=wrong), counts, float(counts.max()))
+    share, interval = mean_interval(np.bincount(unit, weights=wrong), counts, float(counts.mean()))
     rates = []
     for low, high in _parts(positions.lengths):
         inside = (low <= positions.lengths) & (positions.lengths <= high)
