@@ -73,7 +73,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         teams=((0,), (1,)),
         rotate_players=symmetry.rotate_players,
         kernels=Kernels(
-            rules.reset_at_random if random_opening_plies else rules.reset,
+            rules.reset,
             rules.legal_mask,
             rules.step,
             encoding.observe,

@@ -52,18 +52,11 @@ _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: 
 @kernel
 @allocates_nothing
 def reset(state, seed):
-    """The empty board."""
+    """The empty board, or one after some random plies."""
     rng.start(state, seed)
     state["last_action"] = NONE
     state["playable"] = ALL
     state["target"] = CENTER if state["center_first"] else ANYWHERE
-
-
-@kernel
-@allocates_nothing
-def reset_at_random(state, seed):
-    """The board after some random plies; by itself, as it takes time to compile."""
-    reset(state, seed)
     for _ in range(state["random_opening_plies"]):
         put(state, nth_action(state, rng.below(state, number_of_actions(state))))
         state["ply"] += 1
