@@ -584,7 +584,8 @@ class Game:
         """
         after, joint = self._joint(states, actions, check)
         after = after.copy()
-        self.loops.step_rows(after, np.arange(len(after)), joint)
+        if len(after):  # the kernel reads the number of players in the first
+            self.loops.step_rows(after, np.arange(len(after)), joint)
         return after
 
     def chance_outcomes(
