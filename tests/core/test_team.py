@@ -101,8 +101,9 @@ def test_what_nobody_has_begun_is_done_by_the_thread_that_leads(monkeypatch: pyt
 
 def test_threads_are_called_once_however_long_they_take_to_come() -> None:
     alone, batch = (Batch(SUPER, 8, seed=0, auto_reset=True, look=True, threads=each) for each in (1, 2))
-    busy, pool = threading.Event(), threads.pool()
-    pool.give([lambda: busy.wait(60)])
+    begun, busy, pool = threading.Event(), threading.Event(), threads.pool()
+    pool.give([lambda: begun.set() or busy.wait(60)])
+    assert begun.wait(60)
     for _ in range(20):
         step(alone, batch)
     assert pool._work.qsize() == 1
