@@ -10,9 +10,10 @@ from small_training import LEARNERS
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.networks import load_network
+from ttt_envs.agents.networks import NetworkInfo, load_network
 from ttt_envs.agents.search.gumbel_trees import SearchResult
-from ttt_envs.learning.alphazero import Config, SelfPlayGames, lambda_returns, policy_loss, train
+from ttt_envs.learning.alphazero import Config, Searcher, SelfPlayGames, lambda_returns, policy_loss, train
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 TINY = LEARNERS["alphazero"]
 
@@ -84,6 +85,36 @@ def test_long_games_are_learned_from_before_they_end():
         assert given[ply][2] == pytest.approx(ply / 1000)
     assert (games.lengths == 3).all()
     assert games.values[:, :3, 0] == pytest.approx(np.tile([0.010, 0.011, 0.012], (30, 1)))
+
+
+@pytest.mark.parametrize("proofs", [False, True])
+def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch: pytest.MonkeyPatch):
+    """By a network that knows nothing, with two simulations."""
+    config = Config(game="martian_tic_tac_toe", num_envs=200, simulations=2, proofs=proofs)
+    game = config.load()
+    info = NetworkInfo(game.id, dict(game.options), "policy+value", game.observation_size, game.num_actions, (8,), 0)
+    torch.manual_seed(0)
+    network, searcher = TorchNetwork(info), Searcher(game, config, info, np.random.default_rng(0))
+    play, values = searcher.games.play, []
+
+    def kept(searched: SearchResult) -> Any:
+        batch = searcher.games.batch
+        rows, actions = np.nonzero(batch.masks())
+        won = game.step(batch.states[rows], actions)["rewards"][np.arange(len(rows)), batch.to_move[rows]] > 0
+        winners = np.unique(rows[won])
+        values.extend(searched.values[winners, batch.to_move[winners]])
+        return play(searched)
+
+    monkeypatch.setattr(searcher.games, "play", kept)
+    for _ in range(30):
+        searcher.play(network, 0.0)
+    assert len(values) > 50
+    assert (min(values) > 0.9) == proofs
+
+
+def test_proofs_need_a_game_that_has_them(tmp_path):
+    with pytest.raises(ValueError, match="alphazero: proofs=true is for games of two players in which nothing is left"):
+        train(Config(game="tic_tac_dice", proofs=True, out=tmp_path))
 
 
 @pytest.mark.slow

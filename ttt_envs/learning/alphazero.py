@@ -28,14 +28,21 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.base import uniform_actions
 from ttt_envs.agents.networks import Network, NetworkInfo, as_seen, for_all_players, save_network, values_of
 from ttt_envs.agents.search.guided import Guided
-from ttt_envs.agents.search.gumbel import MOST_SIMULATIONS, GumbelSearch, check_gumbel
+from ttt_envs.agents.search.gumbel import (
+    MOST_SIMULATIONS,
+    GumbelSearch,
+    ProvingSearch,
+    check_gumbel,
+    check_proofs,
+)
 from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import choice
 from ttt_envs.learning import actors, checkpoint
 from ttt_envs.learning.actors import WithActors
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
-from ttt_envs.learning.optimizers import Optimizers
+from ttt_envs.learning.optimizers import OPTIMIZERS
 from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
 
@@ -61,6 +68,8 @@ class Config(WithActors):
     """Number of actions that a search considers at first."""
     c_scale: Annotated[float, Within(0.0, 1e6)] = 0.3
     """Weight of the values found by the search in the improved policy; see `c_scale` of the agent `guided`."""
+    proofs: bool = False
+    """Keep wins and losses that searches prove, in training and in measurements; see `proofs` of the agent `guided`."""
     buffer: Annotated[int, Within(1, 10**9)] = 600_000
     """Latest positions that are learned from."""
     warm_up: Annotated[int, Within(1, 10**9)] = 20_000
@@ -70,9 +79,11 @@ class Config(WithActors):
     reuse: Annotated[float, Within(0.0, 1e6)] = 2.0
     """Times that each position is learned from, on average."""
     learning_rate: Annotated[float, Within(0.0, 1e6)] = 2e-3
-    """Learning rate of AdamW, decreased linearly over --steps to a hundredth."""
+    """Learning rate, decreased linearly over --steps to a hundredth."""
+    optimizer: str = "adam"
+    """adam or muon; a step of muon takes longer, and learns more where the network is large."""
     weight_decay: Annotated[float, Within(0.0, 1e6)] = 1e-4
-    """Weight decay of AdamW."""
+    """Weight decay of what Adam optimises."""
     td_lambda: Share = 0.9
     """Lambda of the value targets: 1 learns from the ends of games, 0 from the search's value of the next position."""
     horizon: Annotated[int, Within(2, 10**6)] = 64
@@ -99,6 +110,7 @@ class Config(WithActors):
             least = f"num_envs * horizon, {self.num_envs * self.horizon}"
             raise ValueError(f"buffer must be at least {least}, not {self.buffer}")
         check_sizes(hidden=self.hidden)
+        choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
 
 
 class SelfPlayGames:
@@ -188,7 +200,8 @@ class Searcher:
         final = config.simulations_final or config.simulations
         if self._search is None:
             most = max(config.simulations, final)
-            self._search = GumbelSearch(game, n, most, config.considered, c_scale=config.c_scale)
+            kind = ProvingSearch if config.proofs else GumbelSearch
+            self._search = kind(game, n, most, config.considered, c_scale=config.c_scale)
 
         def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with torch.inference_mode():
@@ -242,6 +255,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
     game, folder = config.load(), config.out
     check_gumbel(game, NAME)
+    if config.proofs:
+        check_proofs(game, NAME)
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     sizes = game.observation_size, game.num_actions, config.hidden
@@ -249,9 +264,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     info = replace(info, residual=config.residual, squash=True, values=values_of(game))
     network, average = TorchNetwork(info), TorchNetwork(info)
     average.load_state_dict(network.state_dict())
-    optimizers: Optimizers = {
-        "optimizer": torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
-    }
+    optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, config.weight_decay)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
@@ -292,7 +305,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
-        return Guided(Network(*kept(steps)), config.eval_simulations, considered=config.considered)
+        network = Network(*kept(steps))
+        return Guided(network, config.eval_simulations, considered=config.considered, proofs=config.proofs)
 
     with actors.crew_of(players, config) as crew:
         learner = Learner(
@@ -300,7 +314,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
             write=lambda path, steps: save_network(path, *kept(steps)),
             agent=agent,
             parts=parts,
-            plays_as=f"guided:{config.out}",
+            plays_as=f"guided:{config.out}{',proofs=true' if config.proofs else ''}",
             numbers=latest,
         )
         return train_rounds(this, game, start, learner)

@@ -54,18 +54,21 @@ def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
     return wide if matrix.shape[0] <= matrix.shape[1] else wide.T
 
 
-def adam(network: TorchNetwork, rate: float) -> Optimizers:
-    """Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015."""
-    return {"optimizer": torch.optim.Adam(network.parameters(), lr=rate)}
+def adam(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
+    """Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+
+    With weight decay, AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
+    """
+    return {"optimizer": torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=decay)}
 
 
-def muon(network: TorchNetwork, rate: float) -> Optimizers:
-    """Muon for the matrices of hidden layers, and Adam for the heads and for what is no matrix."""
+def muon(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
+    """Muon for the matrices of hidden layers; Adam, with weight decay, for the heads and for what is no matrix."""
     hidden = [each for name, each in network.named_parameters() if each.ndim == 2 and not name.startswith("heads.")]
     chosen = set(map(id, hidden))
     others = [each for each in network.parameters() if id(each) not in chosen]
-    return {"muon": Muon(hidden, lr=rate), "optimizer": torch.optim.Adam(others, lr=rate)}
+    return {"muon": Muon(hidden, lr=rate), "optimizer": torch.optim.AdamW(others, lr=rate, weight_decay=decay)}
 
 
 #: Optimiser by its name.
-OPTIMIZERS: dict[str, Callable[[TorchNetwork, float], Optimizers]] = {"adam": adam, "muon": muon}
+OPTIMIZERS: dict[str, Callable[..., Optimizers]] = {"adam": adam, "muon": muon}
