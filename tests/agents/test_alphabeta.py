@@ -199,14 +199,18 @@ def test_with_three_sides_a_network_is_refused():
         AlphaBeta(network("value")).check(ttt_envs.load("martian_tic_tac_toe", size=5, players=3))
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_each_of_the_others_replies_for_itself(depth):
-    """As plain search does in which the others take the best by the values of one ply; plies are the player's own."""
+@pytest.mark.parametrize(("depth", "older"), [(1, False), (2, True), (3, False)])
+def test_each_of_the_others_replies_for_itself(depth, older):
+    """As plain search does in which the others take the best by the values of one ply; plies are the player's own.
+
+    `older`: by weights of before the last patterns.
+    """
     game = ttt_envs.load("martian_tic_tac_toe", players=3)
     patterns, batch = game.patterns, ttt_envs.Batch(game, 1, seed=0)
     assert patterns is not None
-    weights = np.random.default_rng(0).normal(0, 0.3, patterns.size).astype(np.float32)
-    values = NTuples(NTuplesInfo(game.id, dict(game.options), patterns.size, patterns.number, 0), weights)
+    size, count = patterns.older[0] if older else (patterns.size, patterns.number)
+    weights = np.random.default_rng(0).normal(0, 0.3, size).astype(np.float32)
+    values = NTuples(NTuplesInfo(game.id, dict(game.options), size, count, 0), weights)
     found, winners = np.zeros(patterns.number, np.int64), set()
 
     def after(state: np.ndarray, actions: np.ndarray) -> list[tuple[np.ndarray, float]]:
@@ -216,7 +220,9 @@ def test_each_of_the_others_replies_for_itself(depth):
             batch.states[:] = state
             batch.step([action])
             patterns.find(batch.states[0], mover, found)
-            worth = 2.0 * batch.rewards[0, mover] if batch.done[0] else np.tanh(weights[found].astype(float).sum())
+            worth = (
+                2.0 * batch.rewards[0, mover] if batch.done[0] else np.tanh(weights[found[:count]].astype(float).sum())
+            )
             results.append((batch.states.copy(), float(worth)))
         return results
 
@@ -254,7 +260,7 @@ def test_wrong_parameters_are_refused(tmp_path):
         AlphaBeta(network("policy"))
     with pytest.raises(FileNotFoundError):
         agents.load(f"alphabeta:{tmp_path}/nothing")
-    with pytest.raises(BadNetworkFile, match=r"not for martian_tic_tac_toe.*13 in a position"):
+    with pytest.raises(BadNetworkFile, match=r"not for martian_tic_tac_toe.*21 in a position"):
         AlphaBeta(ntuples()).check(ttt_envs.load("martian_tic_tac_toe"))
     with pytest.raises(BadNetworkFile, match="which has none"):
         ntuples().check(ttt_envs.load("tic_tac_dice"))

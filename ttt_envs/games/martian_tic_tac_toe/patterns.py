@@ -5,7 +5,9 @@ In each position these are found, as the player sees them who has just moved, to
 - on boards of 3x3 and 4x4 the pieces in each rectangle of two by three cells, lying or standing: on larger ones these
   would be the most of a megabyte of weights;
 - the pieces on each line that wins;
-- the pieces of each size in their own stash and an opponent's: 1 pattern for each opponent, in the order of turns.
+- the pieces of each size in their own stash and an opponent's: 1 pattern for each opponent, in the order of turns;
+- on the board of 3x3 the pieces in all cells but a corner and one beside it. These came later, and are numbered behind
+  all others, so that weights of before still fit.
 
 Places that the symmetries of the square turn into each other share their patterns, and so do the ways to read a place
 that they turn into itself.
@@ -27,8 +29,8 @@ _BOARDS = range(3, 9)
 # What a cell may hold, see `rules.relation`.
 _CONTENTS = 2 * SIZES + 1
 _MOST_CELLS = 6
-# The largest board with patterns of rectangles.
-_WITH_RECTANGLES = 4
+# The largest board with patterns of rectangles, and the one with patterns of seven cells.
+_WITH_RECTANGLES, _WITH_SEVENS = 4, 3
 
 
 def _places(size: int) -> list[list[int]]:
@@ -75,6 +77,19 @@ _BEGINS = np.zeros((len(_BOARDS), _CELLS.shape[1] + 1), np.int64)
 for _board, _size in enumerate(_BOARDS):
     _cells, _begins, _end = _table(_size)
     _CELLS[_board, : len(_cells)], _BEGINS[_board, : len(_cells)], _BEGINS[_board, len(_cells)] = _cells, _begins, _end
+_PLACES = np.array([len(_table(size)[0]) for size in _BOARDS])
+_SEVENS = np.array([turn[2:] for turn in dihedral(_WITH_SEVENS).values()], np.int8)
+
+
+@kernel
+def _seen(state, player, cells):
+    """The number of what is in these cells, up to the first that is negative."""
+    number = np.int64(0)
+    for cell in cells:
+        if cell < 0:
+            break
+        number = _CONTENTS * number + np.int64(relation(state["piece"][cell], player))
+    return number
 
 
 @kernel
@@ -82,19 +97,12 @@ for _board, _size in enumerate(_BOARDS):
 def find(state, player, out):
     """See `core.patterns.Patterns`."""
     board, players = np.int64(state["size"]) - 3, state["stash"].shape[0]
-    places = out.shape[0] - (players - 1)
+    places = _PLACES[board]
     for k in range(places):
-        lowest = np.int64(-1)
-        for way in range(2):
-            number, first = np.int64(0), _CELLS[board, k, way, 0]
-            for j in range(_MOST_CELLS):
-                cell = _CELLS[board, k, way, j]
-                if cell < 0:
-                    break
-                number = _CONTENTS * number + np.int64(relation(state["piece"][cell], player))
-            if first >= 0 and (lowest < 0 or number < lowest):
-                lowest = number
-        out[k] = _BEGINS[board, k] + lowest
+        number = _seen(state, player, _CELLS[board, k, 0])
+        if _CELLS[board, k, 1, 0] >= 0:
+            number = min(number, _seen(state, player, _CELLS[board, k, 1]))
+        out[k] = _BEGINS[board, k] + number
     begin, counts = _BEGINS[board, places], np.int64(state["pieces"]) + 1
     for later in range(1, players):
         number = np.int64(0)
@@ -103,13 +111,18 @@ def find(state, player, out):
                 number = number * counts + state["stash"][whose, size]
         out[places + later - 1] = begin + number
         begin += counts ** (2 * SIZES)
+    for k in range(places + players - 1, out.shape[0]):
+        out[k] = begin + _seen(state, player, _SEVENS[k - places - players + 1])
 
 
 def patterns_for(size: int, pieces: int, players: int) -> Patterns:
     """The patterns on a board of this size, with so many pieces of each size and so many players."""
     cells, _, end = _table(size)
-    number = end + (players - 1) * (pieces + 1) ** (2 * SIZES)
-    return Patterns(number, len(cells) + players - 1, find, partial(prior, size, number))
+    number, count = end + (players - 1) * (pieces + 1) ** (2 * SIZES), len(cells) + players - 1
+    if size != _WITH_SEVENS:
+        return Patterns(number, count, find, partial(prior, size, number))
+    larger, more = number + _CONTENTS ** _SEVENS.shape[1], count + len(_SEVENS)
+    return Patterns(larger, more, find, partial(prior, size, larger), older=((number, count),))
 
 
 # Chosen by play against `greedy` on 5x5 with three players, one ply deep.
