@@ -54,7 +54,7 @@ def test_a_line_is_worth_more_the_fewer_moves_complete_it(size):
     lines = list(itertools.product(CELLS, repeat=size))
     some = range(0, len(lines), 1 if size == 3 else 31)
     expected = [0.3 * (nearness(lines[k]) - 0.2 * nearness(seen_by_them(lines[k]))) for k in some]
-    # The tables of lines stand before those of stashes and of seven cells; lines that are symmetric to each other share one.
+    # The tables of lines stand before those of stashes and of seven cells; symmetric lines share one.
     tables, others = {3: (3, 4**6 + 7**7), 5: (4, 6**6)}[size]
     assert not weights[-others:].any()
     for table in weights[:-others][-tables * len(lines) :].reshape(tables, -1):
