@@ -18,7 +18,7 @@ def completes(marks: np.ndarray, others: np.ndarray, cell: int) -> bool:
 
 
 def heuristic(observation: np.ndarray, mask: np.ndarray) -> int:
-    """The legal action of highest score; `observation` int8 (190,), `mask` int8 (81,)."""
+    """The legal action of highest score; `observation` int8 (191,), `mask` int8 (81,)."""
     # The blocks of an observation: `ttt_envs.load("super_tic_tac_toe").observation_layout`.
     own, other = observation[:162].reshape(2, 9, 9)
     own_boards, other_boards = observation[162:180].reshape(2, 9)

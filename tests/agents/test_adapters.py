@@ -240,7 +240,7 @@ def test_a_model_plays(name: str, encoding: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_asked_what_its_own_predict_is_asked(name: str, encoding: str) -> None:
     """Where the model's own best action is legal, it is the agent's most likely one."""
-    found, view = model(name, encoding), some_view(200)
+    found, view = model(name, encoding), some_view(1000)
     view = view.take(view.masks.any(axis=1))
     observations = view.observations if encoding == "flat" else view.game.to_planes(view.observations)
     if name not in ("maskableppo", "box ppo"):
@@ -273,7 +273,7 @@ def test_asking_a_model_does_not_depend_on_its_training_mode() -> None:
 def test_a_model_of_another_game_is_refused() -> None:
     agent = agents.from_sb3(model("maskableppo"))
     other = ttt_envs.load("martian_tic_tac_toe")
-    words = r"agent maskableppo was made for observations of shape \(190,\) and 81 actions, not for .*94 features"
+    words = r"agent maskableppo was made for observations of shape \(191,\) and 81 actions, not for .*94 features"
     with pytest.raises(ValueError, match=words):
         agent.check(other)
     view = ttt_envs.Batch(other, 2, seed=0).view()
@@ -302,7 +302,7 @@ def test_a_model_as_opponent() -> None:
 
 def test_a_module_plays_its_softmax() -> None:
     torch.manual_seed(0)
-    module, view = torch.nn.Linear(190, 81), some_view()
+    module, view = torch.nn.Linear(191, 81), some_view()
     agent = agents.from_torch(module)
     assert agent.name == "torch"
     policy = check_decisions(agent, view, atol=1e-5)
@@ -331,7 +331,7 @@ def test_a_module_of_planes() -> None:
 
 
 def test_a_module_of_the_parallel_form_is_not_asked_whether_to_wait() -> None:
-    module = torch.nn.Linear(190, 82)
+    module = torch.nn.Linear(191, 82)
     with torch.no_grad():
         module.bias[81] = 1e6
     check_decisions(agents.from_torch(module), some_view(), atol=1e-5)
@@ -340,8 +340,8 @@ def test_a_module_of_the_parallel_form_is_not_asked_whether_to_wait() -> None:
 def test_a_module_that_does_not_fit_is_refused() -> None:
     game, view = ttt_envs.load(GAME), some_view()
     for module, words in (
-        (torch.nn.Linear(189, 81), "cannot take the 190 features"),
-        (torch.nn.Linear(190, 83), r"gives an array of shape \(\d+, 83\) .* it must be \(\d+, 81\), or \(\d+, 82\)"),
+        (torch.nn.Linear(190, 81), "cannot take the 191 features"),
+        (torch.nn.Linear(191, 83), r"gives an array of shape \(\d+, 83\) .* it must be \(\d+, 81\), or \(\d+, 82\)"),
     ):
         agent = agents.from_torch(module, name="odd")
         for ask in (lambda agent=agent: agent.check(game), lambda agent=agent: agent.act(view)):

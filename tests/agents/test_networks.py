@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from ttt_envs.agents.networks import (
     load_network,
     save_network,
 )
+from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.core import jit
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
@@ -57,6 +59,37 @@ def view_of(game: Game, n: int = 20, plies: int = 4) -> ttt_envs.View:
 
 
 # --- files ---
+
+
+@pytest.mark.parametrize(("encoding", "then", "now"), [("flat", 190, 191), ("planes", 6 * 81, 7 * 81)])
+def test_networks_of_earlier_observations_play_as_they_did(encoding, then, now):
+    view, form = view_of(GAME), {"encoding": encoding}
+    info, wider = (replace(info_for(GAME), inputs=inputs, **form) for inputs in (then, now))
+    tensors = random_tensors(info)
+    first = tensors["body.0.weight"]
+    widened = {**tensors, "body.0.weight": np.pad(first, ((0, 0), (0, now - then)))}
+    old, new = Network(info, tensors), Network(wider, widened)
+    players = [NetworkAgent, partial(Lookahead, symmetric=True)]
+    for player in [*players, partial(AlphaBeta, depth=2)] if encoding == "flat" else players:
+        # Sums of other lengths are rounded differently.
+        np.testing.assert_allclose(player(old).action_values(view), player(new).action_values(view), atol=1e-5)
+    for wrong in ({"inputs": then - 1}, {"history": 1}):
+        other = replace(info, **wrong)
+        with pytest.raises(BadNetworkFile, match=f"{other.inputs} features"):
+            NetworkAgent(Network(other, random_tensors(other))).check(GAME)
+
+
+def test_a_network_may_be_for_several_options(tmp_path):
+    closed = ttt_envs.load("super_tic_tac_toe", won_boards="closed")
+    anywhere = ttt_envs.load("super_tic_tac_toe", first_move="anywhere")
+    info = replace(info_for(GAME), also=(dict(closed.options),))
+    save_network(tmp_path / "network.safetensors", info, random_tensors(info))
+    network = load_network(tmp_path)
+    assert network.info == info
+    for game in (GAME, closed):
+        network.check(game)
+    with pytest.warns(UserWarning, match=r'trained with options {"first_move": "center_board"}, and plays with'):
+        network.check(anywhere)
 
 
 @pytest.mark.parametrize("kind", KINDS)

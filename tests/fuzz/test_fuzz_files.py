@@ -123,9 +123,9 @@ def test_networks(tmp_path: Path) -> None:
 def test_tables_of_values(tmp_path: Path) -> None:
     path, game = tmp_path / "table.safetensors", ttt_envs.load(GAME)
     table = ActionTable(81, features_of(game, []))
-    rows = table.find(np.eye(190, dtype=np.int8)[:3], add=True)
+    rows = table.find(np.eye(191, dtype=np.int8)[:3], add=True)
     table.values[rows] = 1
-    facts = {"game": GAME, "options": dict(game.options), "inputs": 190, "blocks": [], "steps": 3}
+    facts = {"game": GAME, "options": dict(game.options), "inputs": 191, "blocks": [], "steps": 3}
     table.save(path, facts)
     whole = path.read_bytes()
 

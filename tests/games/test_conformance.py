@@ -97,7 +97,7 @@ def test_check_game_names_the_check_that_fails():
         check_game(toy_coin.make().replace(draw=lambda state, viewer: 1 / 0))
     with pytest.raises(AssertionError, match=r"random_action draws 79 by 0 for player 0 where the mask gives"):
         CHECKS["random_action"](broken(random_action=always_the_last_but_one))
-    with pytest.raises(AssertionError, match=r"not 0 or 1, or not written: \['to move"):
+    with pytest.raises(AssertionError, match=r"not 0 or 1, or not written: \['closed boards"):
         CHECKS["observations"](broken(observe=last_feature_kept))
 
 

@@ -30,7 +30,7 @@ SCRIPTS = pytest.mark.parametrize("script", TINY, ids=lambda script: script.__na
 def learned(script: Any, out: Path, **changes: Any) -> np.ndarray:
     """The outputs of a network that was trained with these settings."""
     assert script.train(script.Config(**TINY[script], out=out, quiet=True, **changes)).finished
-    found = load_network(out)(np.eye(190, dtype=np.int8))
+    found = load_network(out)(np.eye(191, dtype=np.int8))
     return np.concatenate([found[head] for head in sorted(found)], axis=1)
 
 

@@ -13,6 +13,7 @@ from ttt_envs import agents
 from ttt_envs.agents.networks import NetworkInfo, load_network
 from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.learning.alphazero import Config, Searcher, SelfPlayGames, lambda_returns, policy_loss, train
+from ttt_envs.learning.loop import Buffer
 from ttt_envs.learning.torch_networks import TorchNetwork
 
 TINY = LEARNERS["alphazero"]
@@ -110,6 +111,30 @@ def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch
         searcher.play(network, 0.0)
     assert len(values) > 50
     assert (min(values) > 0.9) == proofs
+
+
+def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    """What is learned from has both, and the network is for both; `closed` is the last feature."""
+    closed, add = [], Buffer.add
+    monkeypatch.setattr(Buffer, "add", lambda self, rows: closed.extend(rows["observations"][:, -1]) or add(self, rows))
+    other = {"also": ("won_boards=closed", "first_move=anywhere"), "num_envs": 7, "actors": 2, "out": tmp_path}
+    assert train(Config(**{**TINY, "game": "super_tic_tac_toe", **other})).finished
+    assert 0.3 < np.mean(closed) < 0.7
+    network = load_network(tmp_path)
+    assert [each["won_boards"] for each in (network.info.options, *network.info.also)] == ["open", "closed"]
+
+
+@pytest.mark.parametrize(
+    ("game", "wrong", "words"),
+    [
+        ("super_tic_tac_toe", {"also": ("won_boards=shut",)}, "won_boards='shut' must be"),
+        ("super_tic_tac_toe", {"also": ("won_boards=closed",), "num_envs": 1}, "num_envs must be at least 2"),
+        ("martian_tic_tac_toe", {"also": ("size=4",)}, "one network cannot learn"),
+    ],
+)
+def test_wrong_options_beside_are_refused(game, wrong, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(Config(**{**TINY, "game": game, "out": tmp_path, **wrong}))
 
 
 def test_proofs_need_a_game_that_has_them(tmp_path):

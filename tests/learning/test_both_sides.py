@@ -108,7 +108,7 @@ def magnetic(folder: Path, **changes: object) -> tuple[MagnetPolicy, ppo.Config]
 def test_the_bonus_is_entropy_less_the_divergence_from_the_magnet(tmp_path: Path) -> None:
     policy, _ = magnetic(tmp_path)
     generator = torch.Generator().manual_seed(0)
-    seen = torch.randint(0, 2, (6, 190), generator=generator).float()
+    seen = torch.randint(0, 2, (6, 191), generator=generator).float()
     masks = torch.rand((6, 81), generator=generator) < 0.4
     masks[:, 0] = True
     chosen = torch.zeros(6, dtype=torch.long)

@@ -20,7 +20,7 @@ def test_what_came_of_a_decision():
     game = ttt_envs.load(GAME)
     replay = Replay(game, 4, 2)
     for k in range(6):  # the first two rounds are overwritten
-        observations = np.full((2, 190), k, np.int8)
+        observations = np.full((2, 191), k, np.int8)
         rewards = np.array([0.0, 1.0 if k == 3 else 0.0], np.float32)
         masks = np.zeros((2, 81), np.bool_)
         masks[:, k] = True

@@ -33,7 +33,7 @@ def trained(method, out, **changes):
 
 
 def outputs(folder):
-    return np.concatenate(list(load_network(folder)(np.eye(190, dtype=np.int8)).values()), axis=1)
+    return np.concatenate(list(load_network(folder)(np.eye(191, dtype=np.int8)).values()), axis=1)
 
 
 @pytest.mark.parametrize("method", METHODS)

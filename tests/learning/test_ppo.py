@@ -58,7 +58,7 @@ def tensors_of(path: Path) -> dict[str, np.ndarray]:
 def test_run_folder(run: Path) -> None:
     assert {path.name for path in run.iterdir()} == FILES | {"snapshots"}
     info = load_network(run).info
-    assert (info.game, info.kind, info.inputs, info.actions, info.steps) == (GAME, "policy+value", 190, 81, 512)
+    assert (info.game, info.kind, info.inputs, info.actions, info.steps) == (GAME, "policy+value", 191, 81, 512)
     steps = [int(path.stem) for path in sorted((run / "snapshots").iterdir())]
     assert steps == [0, 128, 256, 384, 512]
     curve = read_rows(run / "curve.csv", ScoreRow)
@@ -70,7 +70,7 @@ def test_run_folder(run: Path) -> None:
 
 def test_the_current_self_is_the_policy_as_it_learns(tmp_path: Path) -> None:
     model = ppo.make_model(tiny(tmp_path), ttt_envs.load(GAME))
-    actor, seen = ppo.ActorNet(model.policy), torch.zeros(1, 190)
+    actor, seen = ppo.ActorNet(model.policy), torch.zeros(1, 191)
     with torch.no_grad():
         before = actor(seen)
         model.policy.action_net.bias += 1

@@ -37,7 +37,7 @@ def test_the_steps_of_optimizers(optimizer, flat, tmp_path):
 def test_the_buffer_keeps_the_latest():
     buffer = Buffer(5)
     for k in range(4):
-        buffer.add({"observations": np.full((2, 190), k, np.int8), "values": np.full(2, k, np.float32)})
+        buffer.add({"observations": np.full((2, 191), k, np.int8), "values": np.full(2, k, np.float32)})
     assert sorted(buffer.rows["values"].tolist()) == [1, 2, 2, 3, 3]
     found = buffer.sample(50, np.random.default_rng(0))
     assert (found["observations"][:, 0] == found["values"]).all()

@@ -33,4 +33,5 @@ FEATURES: dict[str, Callable[..., bool]] = {
     "opponent's boards": lambda p, board: p.owners[board] == p.other,
     "target": lambda p, board: p.may_be_played(board),
     "to move": lambda p, _: p.mover == p.me,
+    "closed boards": lambda p, _: p.closed,
 }

@@ -242,12 +242,12 @@ def test_position_between_two_choices():
 
 def test_wrong_feature():
     game = ttt_envs.load(SUPER)
-    for feature in (-1, 190):
+    for feature in (-1, 191):
         fails(
             IndexError,
             lambda f=feature: game.describe_feature(f),
             f"feature {feature} does not exist",
-            "0 to 189",
+            "0 to 190",
         )
 
 

@@ -62,13 +62,13 @@ def test_supersuit_wraps_parallel_environments():
 @pytest.mark.parametrize(
     ("name", "arguments", "shape"),
     [
-        ("FlattenObservation", {}, (190,)),
-        ("DtypeObservation", {"dtype": np.float32}, (190,)),
-        ("FrameStackObservation", {"stack_size": 3}, (3, 190)),
-        ("TimeAwareObservation", {}, (191,)),
-        ("RescaleObservation", {"min_obs": np.int8(0), "max_obs": np.int8(1)}, (190,)),
-        ("RecordEpisodeStatistics", {}, (190,)),
-        ("TimeLimit", {"max_episode_steps": 3}, (190,)),
+        ("FlattenObservation", {}, (191,)),
+        ("DtypeObservation", {"dtype": np.float32}, (191,)),
+        ("FrameStackObservation", {"stack_size": 3}, (3, 191)),
+        ("TimeAwareObservation", {}, (192,)),
+        ("RescaleObservation", {"min_obs": np.int8(0), "max_obs": np.int8(1)}, (191,)),
+        ("RecordEpisodeStatistics", {}, (191,)),
+        ("TimeLimit", {"max_episode_steps": 3}, (191,)),
     ],
 )
 def test_gymnasiums_wrappers(name, arguments, shape):
@@ -95,7 +95,7 @@ def test_gymnasiums_vector_wrappers(name):
     )
     observations, infos = wrapped.reset(seed=0)
     observations, *_ = wrapped.step(infos["action_mask"].argmax(axis=1))
-    assert observations.shape == (3, 190)
+    assert observations.shape == (3, 191)
 
 
 @pytest.mark.parametrize("forms", ["one", "many"])
@@ -160,7 +160,7 @@ def test_sb3_makes_many_by_name():
     observations = envs.reset()
     ended = np.zeros(3, bool)
     while not ended.any():
-        assert observations.shape == (3, 190)
+        assert observations.shape == (3, 191)
         masks = np.stack(envs.env_method("action_masks"))
         assert masks.any(axis=1).all()
         observations, rewards, ended, infos = envs.step(masks.argmax(axis=1))
@@ -319,7 +319,7 @@ def test_rllib_s_random_module_keeps_to_the_mask():
     )
     masks = np.zeros((200, 81), np.float32)
     masks[:, [3, 5, 80]] = 1
-    found = module.forward_inference({"obs": {"observations": np.zeros((200, 190)), "action_mask": masks}})["actions"]
+    found = module.forward_inference({"obs": {"observations": np.zeros((200, 191)), "action_mask": masks}})["actions"]
     assert set(np.asarray(found).tolist()) == {3, 5, 80}
 
 

@@ -93,6 +93,7 @@ class NetworkInfo:
         values: numbers that the value head gives: 1, the expected reward of the observing player, in a game of two
             sides; or one for each player, in turn order from the observing player.
         history: so many of the player's last decisions stand in an observation, see `Game.layout`.
+        also: other options of the game that it was trained for, beside `options`.
     """
 
     game: str
@@ -109,6 +110,7 @@ class NetworkInfo:
     squash: bool = False
     values: int = 1
     history: int = 0
+    also: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -136,7 +138,7 @@ class NetworkInfo:
 
     def check(self) -> None:
         """Raise TypeError or ValueError, naming what is wrong, for metadata that describe no network."""
-        if not isinstance(self.game, str) or not isinstance(self.options, dict):
+        if not isinstance(self.game, str) or not all(isinstance(each, dict) for each in (self.options, *self.also)):
             raise TypeError("game must be a text, and options names with values")
         choice("kind", self.kind, tuple(KINDS))
         choice("encoding", self.encoding, ENCODINGS)
@@ -165,14 +167,14 @@ class Network:
         self._heads = {head: layer(f"heads.{head}") for head in info.heads}
 
     def __call__(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`.
+        """Encoded observations, int8 (n, inputs or more) -> float32 arrays by head; see `KINDS`.
 
         A position's numbers are the same to the last bit whatever else is in the batch.
         """
         n = len(observations)
         # BLAS adds up in an order that depends on the number of rows: each product gets the same number.
         x = np.zeros((-(-n // _ROWS), _ROWS, self.info.inputs), np.float32)
-        x.reshape(-1, self.info.inputs)[:n] = observations
+        x.reshape(-1, self.info.inputs)[:n] = observations[:, : self.info.inputs]  # see `Game.earlier_sizes`
         with _one_blas_thread():
             hidden = [self._through(body, x) for body in self._bodies]
             # zip would stop at the shorter: heads that share a body take the last one.
@@ -222,7 +224,7 @@ class Network:
 
     def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
         if self.info.encoding == "planes":
-            return game.to_planes(observations).reshape(len(observations), self.info.inputs)
+            return game.to_planes(observations).reshape(len(observations), -1)
         return observations
 
     def expected_rewards(
@@ -259,7 +261,7 @@ class Network:
             )
         if self._fits is game:
             return
-        form: dict[str, Any] = {"encoding": info.encoding, "history": info.history}
+        form: dict[str, Any] = {"encoding": info.encoding, "history": info.history, "also": info.also}
         reason = misfit(game, self.name, info.game, info.options, info.inputs, info.actions, **form)
         if not reason and "value" in info.heads and info.values != needed:
             reason = f"{self.name} gives {info.values} values of a position; {game} needs {needed}"
@@ -278,6 +280,7 @@ def misfit(
     *,
     encoding: str = "flat",
     history: int = 0,
+    also: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ that matter.
 
@@ -290,21 +293,30 @@ def misfit(
         actions: number of actions then.
         encoding: "flat" or "planes".
         history: decisions of the past in an observation then.
+        also: other options that it was trained for.
     """
     now = int(np.prod(game.encoded_shape(encoding, history)))
-    if (trained, inputs, actions) != (game.id, now, game.num_actions):
+    earlier = [] if history else [_inputs(game, size, encoding) for size in game.earlier_sizes]
+    if (trained, actions) != (game.id, game.num_actions) or inputs not in (now, *earlier):
         return (
             f"{name} was trained for {trained} with options {options} ({inputs} features, {actions} actions), "
             f"not for {game} ({now} features, {game.num_actions} actions)"
         )
     try:
-        other = game.differences(options)
+        other = min((game.differences(each) for each in (options, *also)), key=len)
     except (TypeError, ValueError) as error:
         return f"{name} is of no {game.id} of this version: {error}"
     if other:
         before, after = (json.dumps({name: both[k] for name, both in sorted(other.items())}) for k in range(2))
         warnings.warn(f"{name} was trained with options {before}, and plays with {after}", stacklevel=3)
     return ""
+
+
+def _inputs(game: Game, size: int, encoding: str) -> int:
+    """How many inputs of a network show the first `size` features."""
+    if encoding == "flat":
+        return size
+    return int((game.plane_index.min(axis=(1, 2)) < size).sum()) * game.plane_index[0].size
 
 
 def values_of(game: Game) -> int:
@@ -359,7 +371,7 @@ def load_network(path: Path) -> Network:
     except BadTensorFile as error:
         raise BadNetworkFile(str(error)) from None
     try:
-        info = NetworkInfo(**{**facts, "hidden": tuple(facts["hidden"])})
+        info = NetworkInfo(**{**facts, "hidden": tuple(facts["hidden"]), "also": tuple(facts.get("also", ()))})
         info.check()
         shapes = info.shapes()
     except (KeyError, TypeError, ValueError) as error:

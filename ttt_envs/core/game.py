@@ -86,6 +86,8 @@ class Game:
             kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
         action_names: one text an action, unique.
         observation_layout: the blocks of an observation, in order.
+        earlier_sizes: numbers of features that observations had in earlier versions, which are the first ones of today.
+            A network of then still plays.
         simultaneous: some states let several players act at once.
         chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
         hidden_information: some player does not know the whole position.
@@ -114,6 +116,7 @@ class Game:
     invariants: Invariants | None = None
     action_names: tuple[str, ...]
     observation_layout: tuple[Block, ...]
+    earlier_sizes: tuple[int, ...] = ()
     simultaneous: bool
     chance: Literal["none", "start", "play"]
     hidden_information: bool

@@ -16,6 +16,7 @@ self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning
 Barto, "Reinforcement learning: an introduction", 2018, section 12.1 (the lambda-return).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -45,6 +46,7 @@ from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permuta
 from ttt_envs.learning.optimizers import OPTIMIZERS
 from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
+from ttt_envs.registry import parse_options
 
 NAME = "alphazero"
 
@@ -60,6 +62,8 @@ class Config(WithActors):
 
     out: Path = Path("runs/alphazero")
     """Run folder."""
+    also: tuple[str, ...] = ()
+    """Options, such as size=3, with which half of the games are played instead; the network learns both."""
     simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 16
     """Simulations of each search that is learned from."""
     simulations_final: Annotated[int | None, Within(1, MOST_SIMULATIONS)] = None
@@ -111,6 +115,23 @@ class Config(WithActors):
             raise ValueError(f"buffer must be at least {least}, not {self.buffer}")
         check_sizes(hidden=self.hidden)
         choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
+        if self.also and self.num_envs < 2 * max(self.actors, 1):
+            raise ValueError(f"num_envs must be at least 2 for each actor with also, not {self.num_envs}")
+
+    def games(self) -> list[Game]:
+        """The game, and the one with the options `also`; raises as `load`."""
+        game = self.load()
+        if not self.also:
+            return [game]
+        other = replace(self, options={**self.options, **parse_options(self.game, self.also)}).load()
+        if (other.observation_size, other.num_actions) != (game.observation_size, game.num_actions):
+            raise ValueError(f"also: one network cannot learn {game} and {other}, whose observations or actions differ")
+        return [game, other]
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 class SelfPlayGames:
@@ -153,7 +174,7 @@ class SelfPlayGames:
         for kept in (self.observations, self.policies, self.values, self.movers):
             kept[full, :-half] = kept[full, half:]
         self.lengths[full] -= half
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return joined(parts)
 
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
         """The first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as `lambda_returns`."""
@@ -214,6 +235,17 @@ class Searcher:
         return games.play(self._search.search(games.batch.states, draws, evaluate, noise, simulations))
 
 
+class Together:
+    """Actors of different games that are one."""
+
+    def __init__(self, actors: Sequence[Searcher]) -> None:
+        self.actors, self.info = actors, actors[0].info
+
+    def play(self, network: TorchNetwork, done: float) -> Rows:
+        """A round of each."""
+        return joined([actor.play(network, done) for actor in self.actors])
+
+
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
     """The returns that the values of plies are regressed on: of the plies that follow, and of what stands at the end.
 
@@ -253,15 +285,18 @@ def train(config: Config) -> Result:
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    game, folder = config.load(), config.out
-    check_gumbel(game, NAME)
-    if config.proofs:
-        check_proofs(game, NAME)
+    games, folder = config.games(), config.out
+    game = games[0]
+    for each in games:
+        check_gumbel(each, NAME)
+        if config.proofs:
+            check_proofs(each, NAME)
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     sizes = game.observation_size, game.num_actions, config.hidden
     info = NetworkInfo(game.id, dict(game.options), "policy+value", *sizes, 0)
     info = replace(info, residual=config.residual, squash=True, values=values_of(game))
+    info = replace(info, also=tuple(dict(other.options) for other in games[1:]))
     network, average = TorchNetwork(info), TorchNetwork(info)
     average.load_state_dict(network.state_dict())
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, config.weight_decay)
@@ -269,10 +304,17 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    players = [
-        Searcher(game, replace(config, num_envs=games, actors=0, eval_agents=()), info, own)
-        for games, own in actors.shares(config, start, generator)
-    ]
+
+    def player(many: int, own: np.random.Generator) -> actors.SelfPlayActor:
+        parts = [len(part) for part in np.array_split(np.arange(many), len(games))]
+        own_config = replace(config, actors=0, eval_agents=())
+        searchers = [
+            Searcher(each, replace(own_config, num_envs=part), info, own)
+            for each, part in zip(games, parts, strict=True)
+        ]
+        return searchers[0] if len(searchers) == 1 else Together(searchers)
+
+    players = [player(many, own) for many, own in actors.shares(config, start, generator)]
     buffer, permutations, owed = Buffer(config.buffer), permutations_of(game), 0.0
     latest: dict[str, float] = {}
 

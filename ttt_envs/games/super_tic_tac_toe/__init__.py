@@ -4,7 +4,7 @@
 - **Action** `9*b + c`, written `b/c`: put your mark into cell c of small board b; 81 actions.
 - **Rules**: a move in cell c sends the opponent to board c; if it is full they may play anywhere. Three in a row own a
   small board, for good; three owned boards in a row win; no move left is a draw.
-- **Observation**: see `encoding.BLOCKS`; 190 features, or 6 planes of 9x9.
+- **Observation**: see `encoding.BLOCKS`; 191 features, or 7 planes of 9x9.
 - **Options**: see `make`.
 - **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that
   proved strategy and covers every position that lies on it.
@@ -66,6 +66,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         invariants=validity.invariants,
         action_names=text.ACTION_NAMES,
         observation_layout=encoding.BLOCKS,
+        earlier_sizes=(190,),
         simultaneous=False,
         chance="start" if random_opening_plies else "none",
         hidden_information=False,

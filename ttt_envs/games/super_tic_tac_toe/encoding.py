@@ -1,4 +1,4 @@
-"""The observation features of Super Tic-Tac-Toe: 190 of them, 0 or 1, from the observer's side."""
+"""The observation features of Super Tic-Tac-Toe: 191 of them, 0 or 1, from the observer's side."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -21,15 +21,16 @@ BLOCKS = (
     Block("opponent's boards", (9,), "the opponent owns the board", _BOARD[None]),
     Block("target", (9,), "the next mark may be put into this board", _BOARD[None]),
     Block("to move", (1,), "it is my turn"),
+    Block("closed boards", (1,), "nobody may move in a board that somebody owns"),
 )
 
-_OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE = 0, 81, 162, 171, 180, 189
+_OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE, _CLOSED = 0, 81, 162, 171, 180, 189, 190
 
 
 @kernel
 @allocates_nothing
 def observe(state, player, out):
-    """Fill `out` int8 (190,) with the BLOCKS in their order."""
+    """Fill `out` int8 (191,) with the BLOCKS in their order."""
     me = player & 1  # any number is a player, and reads no other record
     other = 1 - me
     for board in range(9):
@@ -39,3 +40,4 @@ def observe(state, player, out):
     write_set(state["owned"][other], 9, out, _OPPONENT_BOARDS)
     write_set(np.int64(0) if state["done"] else targets(state), 9, out, _TARGET)
     out[_TO_MOVE] = not state["done"] and state["to_move"] == player
+    out[_CLOSED] = state["closed"]

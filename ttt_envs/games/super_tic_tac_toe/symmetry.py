@@ -15,7 +15,7 @@ def symmetries() -> Iterator[Symmetry]:
     """The 8 symmetries of the square, applied to the boards and to the cells in them alike."""
     for name, turn in dihedral(3).items():
         cells = (9 * turn[:, None] + turn[None, :]).ravel()
-        features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189]])
+        features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189, 190]])
         yield Symmetry(name, cells, features, partial(_turned, turn=turn))
 
 
