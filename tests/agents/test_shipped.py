@@ -100,6 +100,10 @@ def test_its_card_is_what_its_recipe_says_and_its_files_are_small(card):
     assert not card.train or network.stat().st_size < 2_000_000
 
 
+def test_all_files_together_are_small():
+    assert sum(path.stat().st_size for path in folder().rglob("*") if path.is_file()) < 12e6
+
+
 def test_the_pages_are_those_of_the_cards():
     for card in CARDS:
         assert (folder() / card.game / card.name / "README.md").read_text() == ship.page(card)
