@@ -199,16 +199,16 @@ def test_with_three_sides_a_network_is_refused():
         AlphaBeta(network("value")).check(ttt_envs.load("martian_tic_tac_toe", size=5, players=3))
 
 
-@pytest.mark.parametrize(("depth", "older"), [(1, False), (2, True), (3, False)])
-def test_each_of_the_others_replies_for_itself(depth, older):
+@pytest.mark.parametrize(("depth", "earlier"), [(1, False), (2, True), (3, False)])
+def test_each_of_the_others_replies_for_itself(depth, earlier):
     """As plain search does in which the others take the best by the values of one ply; plies are the player's own.
 
-    `older`: by weights of before the last patterns.
+    `earlier`: by weights of before the last patterns.
     """
     game = ttt_envs.load("martian_tic_tac_toe", players=3)
     patterns, batch = game.patterns, ttt_envs.Batch(game, 1, seed=0)
     assert patterns is not None
-    size, count = patterns.older[0] if older else (patterns.size, patterns.number)
+    size, count = patterns.earlier[0] if earlier else (patterns.size, patterns.number)
     weights = np.random.default_rng(0).normal(0, 0.3, size).astype(np.float32)
     values = NTuples(NTuplesInfo(game.id, dict(game.options), size, count, 0), weights)
     found, winners = np.zeros(patterns.number, np.int64), set()

@@ -45,7 +45,7 @@ def test_a_round_is_played_with_the_network_of_the_round_before():
             found.append([rows["seen"][0].tolist() for rows in crew.round(net, k / 10)])
         return found
 
-    assert rounds(InTurn(Counter())) == [[[1, 0, 0]], [[2, 1, 0.1]], [[3, 2, 0.2]]]
+    assert rounds(InTurn([Counter()])) == [[[1, 0, 0]], [[2, 1, 0.1]], [[3, 2, 0.2]]]
     with actors.crew_of([Counter(), Counter()], WithActors(game="x", actors=2)) as crew:
         assert isinstance(crew, Threads)
         assert rounds(crew) == [[[1, 0, 0]] * 2, [[2, 0, 0]] * 2, [[3, 1, 0.1]] * 2]

@@ -167,14 +167,14 @@ class Network:
         self._heads = {head: layer(f"heads.{head}") for head in info.heads}
 
     def __call__(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Encoded observations, int8 (n, inputs or more) -> float32 arrays by head; see `KINDS`.
+        """Encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`.
 
         A position's numbers are the same to the last bit whatever else is in the batch.
         """
         n = len(observations)
         # BLAS adds up in an order that depends on the number of rows: each product gets the same number.
         x = np.zeros((-(-n // _ROWS), _ROWS, self.info.inputs), np.float32)
-        x.reshape(-1, self.info.inputs)[:n] = observations[:, : self.info.inputs]  # see `Game.earlier_sizes`
+        x.reshape(-1, self.info.inputs)[:n] = observations
         with _one_blas_thread():
             hidden = [self._through(body, x) for body in self._bodies]
             # zip would stop at the shorter: heads that share a body take the last one.
@@ -224,8 +224,8 @@ class Network:
 
     def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
         if self.info.encoding == "planes":
-            return game.to_planes(observations).reshape(len(observations), -1)
-        return observations
+            observations = game.to_planes(observations).reshape(len(observations), -1)
+        return observations[:, : self.info.inputs]  # see `Game.earlier_sizes`
 
     def expected_rewards(
         self, game: Game, observations: np.ndarray, masks: np.ndarray, players: np.ndarray, symmetric: bool = False

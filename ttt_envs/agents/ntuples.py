@@ -49,7 +49,7 @@ class NTuples:
     def check(self, game: Game) -> None:
         """Raise BadNetworkFile unless the weights are for this game's patterns and options; see `Game.same_play`."""
         info, patterns = self.info, game.patterns
-        known = () if patterns is None else ((patterns.size, patterns.number), *patterns.older)
+        known = () if patterns is None else ((patterns.size, patterns.number), *patterns.earlier)
         if info.game != game.id or (info.size, info.count) not in known:
             has = "which has none" if patterns is None else f"{patterns.size} patterns, {patterns.number} in a position"
             raise BadNetworkFile(

@@ -78,14 +78,14 @@ class Crew(Protocol):
 
 
 class InTurn:
-    """One actor, which plays in this thread while nothing is learned."""
+    """Actors that play in this thread, one after the other, while nothing is learned."""
 
-    def __init__(self, actor: SelfPlayActor) -> None:
-        self._actor = actor
+    def __init__(self, actors: Sequence[SelfPlayActor]) -> None:
+        self._actors = actors
 
     def round(self, network: TorchNetwork, done: float) -> list[Rows]:
         """The rows of a round with this very network."""
-        return [self._actor.play(network, done)]
+        return [actor.play(network, done) for actor in self._actors]
 
 
 class Threads:
@@ -150,13 +150,12 @@ class OnRay:
 
 @contextmanager
 def crew_of(actors: Sequence[SelfPlayActor], config: WithActors, precision: str = "highest") -> Iterator[Crew]:
-    """A context with the crew that the settings ask for; `actors`: one in all if there are to be none.
+    """A context with the crew that the settings ask for, of all these actors.
 
     Raises ConnectionError if there is no Ray cluster at the address.
     """
     if not config.actors:
-        (actor,) = actors
-        yield InTurn(actor)
+        yield InTurn(actors)
     elif config.engine == "ray":
         with connected(config.address, config.actors):
             yield OnRay(actors, precision)
@@ -165,12 +164,17 @@ def crew_of(actors: Sequence[SelfPlayActor], config: WithActors, precision: str 
             yield Threads(actors, pool)
 
 
-def shares(config: WithActors, start: int, generator: np.random.Generator) -> list[tuple[int, np.random.Generator]]:
-    """The number of games and the generator of each actor; without actors, one with the learner's own `generator`."""
-    if not config.actors:
-        return [(config.num_envs, generator)]
-    sizes = [len(part) for part in np.array_split(np.arange(config.num_envs), config.actors)]
-    return [(size, np.random.default_rng([config.seed, start, 1 + k])) for k, size in enumerate(sizes)]
+def shares(
+    config: WithActors, start: int, generator: np.random.Generator, parts: int = 1
+) -> list[tuple[int, np.random.Generator]]:
+    """The number of games and the generator of each actor, `parts` of them for each that the settings ask for.
+
+    Without actors there are `parts`, which play in turn, with the learner's own `generator`.
+    """
+    many = max(config.actors, 1) * parts
+    sizes = [len(part) for part in np.array_split(np.arange(config.num_envs), many)]
+    own = [np.random.default_rng([config.seed, start, 1 + k]) if config.actors else generator for k in range(many)]
+    return list(zip(sizes, own, strict=True))
 
 
 def _play(actor: SelfPlayActor, weights: Weights, done: float) -> Rows:

@@ -16,7 +16,6 @@ self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning
 Barto, "Reinforcement learning: an introduction", 2018, section 12.1 (the lambda-return).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -129,11 +128,6 @@ class Config(WithActors):
         return [game, other]
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
-    """The rows of all parts."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 class SelfPlayGames:
     """Games in lockstep that start with random plies, and the latest plies of each that are not learned from yet."""
 
@@ -174,7 +168,7 @@ class SelfPlayGames:
         for kept in (self.observations, self.policies, self.values, self.movers):
             kept[full, :-half] = kept[full, half:]
         self.lengths[full] -= half
-        return joined(parts)
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
         """The first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as `lambda_returns`."""
@@ -235,17 +229,6 @@ class Searcher:
         return games.play(self._search.search(games.batch.states, draws, evaluate, noise, simulations))
 
 
-class Together:
-    """Actors of different games that are one."""
-
-    def __init__(self, actors: Sequence[Searcher]) -> None:
-        self.actors, self.info = actors, actors[0].info
-
-    def play(self, network: TorchNetwork, done: float) -> Rows:
-        """A round of each."""
-        return joined([actor.play(network, done) for actor in self.actors])
-
-
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
     """The returns that the values of plies are regressed on: of the plies that follow, and of what stands at the end.
 
@@ -304,17 +287,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-
-    def player(many: int, own: np.random.Generator) -> actors.SelfPlayActor:
-        parts = [len(part) for part in np.array_split(np.arange(many), len(games))]
-        own_config = replace(config, actors=0, eval_agents=())
-        searchers = [
-            Searcher(each, replace(own_config, num_envs=part), info, own)
-            for each, part in zip(games, parts, strict=True)
-        ]
-        return searchers[0] if len(searchers) == 1 else Together(searchers)
-
-    players = [player(many, own) for many, own in actors.shares(config, start, generator)]
+    players = [
+        Searcher(games[k % len(games)], replace(config, num_envs=many, actors=0, eval_agents=()), info, own)
+        for k, (many, own) in enumerate(actors.shares(config, start, generator, len(games)))
+    ]
     buffer, permutations, owed = Buffer(config.buffer), permutations_of(game), 0.0
     latest: dict[str, float] = {}
 
