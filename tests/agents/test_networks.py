@@ -38,6 +38,10 @@ GAME = ttt_envs.load("super_tic_tac_toe")
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
 
+# A form of network in which all parts of the board pass through the same layers, of which one is as large as its input.
+SHARED = {"parts": GAME.parts, "shared": (5, 5, 3), "residual": True}
+
+
 def info_for(game: Game, kind: str = "q", hidden: tuple[int, ...] = (8, 6)) -> NetworkInfo:
     return NetworkInfo(game.id, dict(game.options), kind, game.observation_size, game.num_actions, hidden, 5)
 
@@ -94,8 +98,9 @@ def test_a_network_may_be_for_several_options(tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", [np.float32, np.float16])
-def test_a_file_gives_back_what_was_saved(kind, number, tmp_path):
-    info = info_for(GAME, kind)
+@pytest.mark.parametrize("form", [{}, SHARED], ids=["plain", "shared"])
+def test_a_file_gives_back_what_was_saved(kind, number, form, tmp_path):
+    info = replace(info_for(GAME, kind), **form)
     tensors = {name: tensor.astype(number) for name, tensor in random_tensors(info).items()}
     save_network(tmp_path / "network.safetensors", info, tensors)
     observations = view_of(GAME).observations
@@ -126,7 +131,9 @@ def test_bad_files_are_refused(tmp_path):
         write(path, wrong, tensors)
         with pytest.raises(BadNetworkFile, match="no file of the form"):
             load_network(path)
-    for wrong in ({"kind": "quality"}, {"hidden": 3}, {"colour": "red"}, {"inputs": "many"}):
+    wrong_parts = [[[0, 1], [0]], [[2], [1]]], [[[191], [0]]], [[[0], [81]]], [[[0]]], []
+    parts = [{**SHARED, "parts": each} for each in wrong_parts]
+    for wrong in ({"kind": "quality"}, {"hidden": 3}, {"colour": "red"}, {"inputs": "many"}, {"shared": [3]}, *parts):
         write(path, {**facts, **wrong}, tensors)
         with pytest.raises(BadNetworkFile, match=r"metadata cannot be read|is missing"):
             load_network(path)
@@ -143,8 +150,8 @@ def test_bad_files_are_refused(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "form",
-    [{}, {"residual": True}, {"separate": True, "activation": "tanh"}, {"squash": True, "values": 3}],
-    ids=["plain", "residual", "separate", "squashed"],
+    [{}, {"residual": True}, {"separate": True, "activation": "tanh"}, {"squash": True, "values": 3}, SHARED],
+    ids=["plain", "residual", "separate", "squashed", "shared"],
 )
 def test_the_same_numbers_as_torch(kind, form):
     torch = pytest.importorskip("torch")
@@ -167,10 +174,35 @@ def test_the_same_numbers_as_torch(kind, form):
     assert changed == (bool(form.get("residual")) or (bool(form.get("squash")) and "value" in found))
 
 
-@pytest.mark.parametrize("hidden", [(8, 6), (256, 64)])
-def test_a_position_has_the_same_numbers_in_any_batch(hidden):
+def test_parts_that_look_alike_are_alike_to_shared_layers():
+    """What one small board shows gives the same wherever the board is, and nothing of the others."""
+    info = replace(info_for(GAME), parts=GAME.parts, shared=(6, 3))
+    tensors = random_tensors(info)
+    tensors |= {f"heads.q.{name}": 0 * tensors[f"heads.q.{name}"] for name in ("weight", "bias")}
+    observations = np.zeros((2, info.inputs), np.int8)
+    for board, marks in ((2, (0, 4, 11)), (7, (1, 17, 18))):
+        observations[0, [GAME.parts[board].features[k] for k in marks]] = 1
+        observations[1, [GAME.parts[9 - board].features[k] for k in marks]] = 1  # the two exchange their contents
+    here, there = Network(info, tensors)(observations)["q"].reshape(2, 9, 9)
+    assert np.array_equal(here[[7, 2]], there[[2, 7]])
+    assert np.array_equal(here[[0, 5]], there[[0, 5]])
+    assert (here[2] != here[7]).any()
+    assert (here[2] != here[0]).any()
+
+
+def test_alphabeta_takes_no_network_with_shared_layers():
+    info = replace(info_for(GAME), **SHARED)
+    network = Network(info, random_tensors(info))
+    with pytest.raises(ValueError, match="without shared layers"):
+        AlphaBeta(network)
+    with pytest.raises(ValueError, match="no plain multilayer perceptron"):
+        network.layers("q")
+
+
+@pytest.mark.parametrize("form", [{}, {"hidden": (256, 64)}, SHARED], ids=["small", "large", "shared"])
+def test_a_position_has_the_same_numbers_in_any_batch(form):
     """To the last bit: products of matrices are added up in an order that may depend on the number of rows."""
-    info, observations = info_for(GAME, "policy+value", hidden), view_of(GAME, 70).observations
+    info, observations = replace(info_for(GAME, "policy+value"), **form), view_of(GAME, 70).observations
     network = Network(info, random_tensors(info))
     whole = network(observations)
     for rows in ([5], [69, 3], list(range(9, 40)), list(range(69, -1, -1)), []):

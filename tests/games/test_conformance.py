@@ -101,6 +101,22 @@ def test_check_game_names_the_check_that_fails():
         CHECKS["observations"](broken(observe=last_feature_kept))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda part: part._replace(actions=tuple(range(9))), "name actions twice"),
+        (lambda part: part._replace(actions=tuple(range(80, 89))), "actions that there are not"),
+        (lambda part: part._replace(features=part.features[1:]), "several sizes"),
+        (lambda part: part._replace(features=part.features[::-1]), "for alike"),
+        (lambda part: part._replace(features=(191, *part.features[1:])), "features that there are not"),
+    ],
+)
+def test_parts_that_are_not_alike_are_noticed(wrong, words):
+    first, second = SOUND.parts[:2]
+    with pytest.raises(AssertionError, match=words):
+        CHECKS["observations"](SOUND.replace(parts=(first, wrong(second))))
+
+
 def test_check_game_refuses_to_run_without_assertions():
     code = "from ttt_envs.testing import check_game; check_game(None)"
     done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)

@@ -124,15 +124,27 @@ def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.
     assert [each["won_boards"] for each in (network.info.options, *network.info.also)] == ["open", "closed"]
 
 
+def test_like_parts_of_the_board_are_learned_by_the_same_weights(tmp_path):
+    begun = Config(**{**TINY, "shared": (6, 4), "actors": 2, "steps": 512, "optimizer": "muon", "out": tmp_path})
+    runs = begun, replace(begun, steps=1024, resume=True)
+    before, after = (train(run) and load_network(tmp_path) for run in runs)
+    assert (after.info.shared, after.info.parts) == ((6, 4), ttt_envs.load("super_tic_tac_toe").parts)
+    for name in after.info.shapes():
+        assert (after.tensors[name] != before.tensors[name]).any(), name
+    agents.load(f"guided:{tmp_path},simulations=2").act(ttt_envs.Batch(ttt_envs.load(TINY["game"]), 3).view())
+
+
 @pytest.mark.parametrize(
     ("game", "wrong", "words"),
     [
         ("super_tic_tac_toe", {"also": ("won_boards=shut",)}, "won_boards='shut' must be"),
         ("super_tic_tac_toe", {"also": ("won_boards=closed",), "num_envs": 1}, "num_envs must be at least 2"),
         ("martian_tic_tac_toe", {"also": ("size=4",)}, "one network cannot learn"),
+        ("martian_tic_tac_toe", {"shared": (8,)}, "shared: martian_tic_tac_toe has no like parts"),
+        ("super_tic_tac_toe", {"shared": (8, 0)}, "shared must be"),
     ],
 )
-def test_wrong_options_beside_are_refused(game, wrong, words, tmp_path):
+def test_wrong_settings_are_refused(game, wrong, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         train(Config(**{**TINY, "game": game, "out": tmp_path, **wrong}))
 

@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ttt_envs.core.blocks import ENCODINGS, check_history
+from ttt_envs.core.blocks import ENCODINGS, Part, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.storage.files import existing
@@ -94,6 +95,10 @@ class NetworkInfo:
             sides; or one for each player, in turn order from the observing player.
         history: so many of the player's last decisions stand in an observation, see `Game.layout`.
         also: other options of the game that it was trained for, beside `options`.
+        parts: the parts of the board, see `Game.parts`, with inputs as features.
+        shared: sizes of the layers that each part passes through, by the same weights; the hidden layers take what they
+            give, and the inputs that show no part. What they give of a part also adds to the policy or values of its
+            actions, by the same weights. Empty without parts.
     """
 
     game: str
@@ -111,6 +116,8 @@ class NetworkInfo:
     values: int = 1
     history: int = 0
     also: tuple[Mapping[str, Any], ...] = ()
+    parts: tuple[Part, ...] = ()
+    shared: tuple[int, ...] = ()
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -126,12 +133,33 @@ class NetworkInfo:
         """Numbers that a head gives for a position."""
         return self.values if head == "value" else self.actions
 
+    @property
+    def others(self) -> list[int]:
+        """The inputs that show no part."""
+        return sorted({*range(self.inputs)}.difference(*(part.features for part in self.parts)))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers that pass through a body: those that come in, and those of each hidden layer."""
+        return len(self.others) + sum(len(self.parts) * size for size in self.shared[-1:]), *self.hidden
+
+    @property
+    def sizes_of_part(self) -> tuple[int, ...]:
+        """Numbers that pass through the shared layers: those that come in, and those of each layer; () without any."""
+        return (len(self.parts[0].features), *self.shared) if self.shared else ()
+
+    @property
+    def local(self) -> tuple[str, ...]:
+        """The heads to which the shared layers add."""
+        return tuple(head for head in self.heads if head != "value") if self.shared else ()
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The tensors of such a network and their shapes: weights (outputs, inputs), biases (outputs,)."""
         shapes: dict[str, tuple[int, ...]] = {}
-        sizes = (self.inputs, *self.hidden)
-        layers = [(f"{body}.{k}", sizes[k], size) for body in self.bodies for k, size in enumerate(self.hidden)]
-        layers += [(f"heads.{head}", sizes[-1], self.outputs(head)) for head in self.heads]
+        stacks = {"shared": self.sizes_of_part, **dict.fromkeys(self.bodies, self.sizes)}
+        layers = [(f"{name}.{k}", *pair) for name, sizes in stacks.items() for k, pair in enumerate(pairwise(sizes))]
+        layers += [(f"heads.{head}", self.sizes[-1], self.outputs(head)) for head in self.heads]
+        layers += [(f"local.{head}", self.shared[-1], len(self.parts[0].actions)) for head in self.local]
         for name, inputs, outputs in layers:
             shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (outputs, inputs), (outputs,)
         return shapes
@@ -145,14 +173,20 @@ class NetworkInfo:
         choice("activation", self.activation, tuple(ACTIVATIONS))
         if not all(isinstance(each, bool) for each in (self.residual, self.separate, self.squash)):
             raise TypeError("residual, separate and squash must be true or false")
-        sizes = {f"hidden[{k}]": size for k, size in enumerate(self.hidden)}
+        sizes = {f"{name}[{k}]": size for name in ("hidden", "shared") for k, size in enumerate(getattr(self, name))}
         within(1, MOST, inputs=self.inputs, actions=self.actions, values=self.values, **sizes)
+        if bool(self.parts) != bool(self.shared) or len({tuple(map(len, part)) for part in self.parts}) > 1:
+            raise ValueError("parts must be of one size, and stand with shared")
+        for part in self.parts:
+            for name, most in (("features", self.inputs), ("actions", self.actions)):
+                for number in getattr(part, name):
+                    within(0, most - 1, **{f"{name} of parts": number})
         within(0, 10**18, steps=self.steps)
         check_history(self.history)
 
 
 class Network:
-    """A multilayer perceptron, in NumPy."""
+    """A multilayer perceptron, in NumPy; before it, if there are any, the layers that the parts of the board share."""
 
     def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray], name: str = "the network") -> None:
         """`tensors`: those of `info.shapes()`, float16 or float32; computed with as float32. `name`: for messages."""
@@ -163,6 +197,11 @@ class Network:
             weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
             return np.ascontiguousarray(weight.T, np.float32), np.asarray(bias, np.float32)
 
+        self._shared = [layer(f"shared.{k}") for k in range(len(info.shared))]
+        self._local = {head: layer(f"local.{head}") for head in info.local}
+        self._parts = np.array([part.features for part in info.parts], np.intp)
+        self._actions = np.array([part.actions for part in info.parts], np.intp).ravel()
+        self._others = np.array(info.others, np.intp)
         self._bodies = [[layer(f"{body}.{k}") for k in range(len(info.hidden))] for body in info.bodies]
         self._heads = {head: layer(f"heads.{head}") for head in info.heads}
 
@@ -176,12 +215,20 @@ class Network:
         x = np.zeros((-(-n // _ROWS), _ROWS, self.info.inputs), np.float32)
         x.reshape(-1, self.info.inputs)[:n] = observations
         with _one_blas_thread():
+            if self._shared:
+                parts, size = self._parts.shape
+                seen = x[:, :, self._parts].reshape(len(x), _ROWS * parts, size)
+                local = self._through(self._shared, seen)
+                of_parts = local.reshape(len(x), _ROWS, parts * self.info.shared[-1])
+                x = np.concatenate([of_parts, x[:, :, self._others]], axis=2)
             hidden = [self._through(body, x) for body in self._bodies]
             # zip would stop at the shorter: heads that share a body take the last one.
             outputs = {
                 head: (hidden[min(k, len(hidden) - 1)] @ weight + bias).reshape(-1, len(bias))[:n]
                 for k, (head, (weight, bias)) in enumerate(self._heads.items())
             }
+            for head, (weight, bias) in self._local.items():
+                outputs[head][:, self._actions] += (local @ weight + bias).reshape(-1, len(self._actions))[:n]
         if self.info.squash and "value" in outputs:
             np.tanh(outputs["value"], out=outputs["value"])
         return outputs
@@ -198,7 +245,12 @@ class Network:
         return x
 
     def layers(self, head: str) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Weights float32 (inputs, outputs) and biases (outputs,) of a head, from the first hidden layer on."""
+        """Weights float32 (inputs, outputs) and biases (outputs,) of a head, from the first hidden layer on.
+
+        Raises ValueError for a network with shared layers, which stand before them.
+        """
+        if self._shared:
+            raise ValueError(f"{self.name} has shared layers, and is no plain multilayer perceptron")
         body = self.info.heads.index(head) if self.info.separate else 0
         return [*self._bodies[body], self._heads[head]]
 
@@ -371,7 +423,9 @@ def load_network(path: Path) -> Network:
     except BadTensorFile as error:
         raise BadNetworkFile(str(error)) from None
     try:
-        info = NetworkInfo(**{**facts, "hidden": tuple(facts["hidden"]), "also": tuple(facts.get("also", ()))})
+        lists: dict[str, Any] = {name: tuple(facts.get(name, ())) for name in ("also", "shared")}
+        lists["parts"] = tuple(Part(*map(tuple, part)) for part in facts.get("parts", ()))
+        info = NetworkInfo(**{**facts, **lists, "hidden": tuple(facts["hidden"])})
         info.check()
         shapes = info.shapes()
     except (KeyError, TypeError, ValueError) as error:

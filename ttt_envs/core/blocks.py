@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -48,6 +48,18 @@ class Block:
     def size(self) -> int:
         """Number of features."""
         return int(np.prod(self.shape))
+
+
+class Part(NamedTuple):
+    """A part of the board that is like others of the same board.
+
+    Attributes:
+        features: what an observation shows of it, in an order that is the same for all parts.
+        actions: the actions in it, likewise.
+    """
+
+    features: tuple[int, ...]
+    actions: tuple[int, ...]
 
 
 def describe(blocks: Sequence[Block], index: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ttt_envs.core import jit
-from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, check_history, describe, planes_of, with_history
+from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, Part, check_history, describe, planes_of, with_history
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.counterpart import Counterpart
 from ttt_envs.core.cursor import State, start
@@ -88,6 +88,8 @@ class Game:
         observation_layout: the blocks of an observation, in order.
         earlier_sizes: numbers of features that observations had in earlier versions, which are the first ones of today.
             A network of then still plays.
+        parts: the parts of the board, where it has some that are like each other: a learner may look at all of them by
+            the same weights. No action is in two of them.
         simultaneous: some states let several players act at once.
         chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
         hidden_information: some player does not know the whole position.
@@ -117,6 +119,7 @@ class Game:
     action_names: tuple[str, ...]
     observation_layout: tuple[Block, ...]
     earlier_sizes: tuple[int, ...] = ()
+    parts: tuple[Part, ...] = ()
     simultaneous: bool
     chance: Literal["none", "start", "play"]
     hidden_information: bool

@@ -99,6 +99,9 @@ class Config(WithActors):
     """Share by which the average of the networks, which plays, moves at each gradient step."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
+    shared: tuple[int, ...] = ()
+    """Sizes of layers that look at each of the like parts of the board by the same weights, before the hidden layers;
+    for a game that has such parts."""
     residual: bool = True
     """Add the input of a hidden layer to its output where both have the same size."""
     eval_simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 32
@@ -112,7 +115,7 @@ class Config(WithActors):
         if self.buffer < self.num_envs * self.horizon:
             least = f"num_envs * horizon, {self.num_envs * self.horizon}"
             raise ValueError(f"buffer must be at least {least}, not {self.buffer}")
-        check_sizes(hidden=self.hidden)
+        check_sizes(hidden=self.hidden, **({"shared": self.shared} if self.shared else {}))
         choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
         if self.also and self.num_envs < 2 * max(self.actors, 1):
             raise ValueError(f"num_envs must be at least 2 for each actor with also, not {self.num_envs}")
@@ -274,12 +277,15 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         check_gumbel(each, NAME)
         if config.proofs:
             check_proofs(each, NAME)
+    if config.shared and not game.parts:
+        raise ValueError(f"shared: {game} has no like parts of the board")
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     sizes = game.observation_size, game.num_actions, config.hidden
     info = NetworkInfo(game.id, dict(game.options), "policy+value", *sizes, 0)
     info = replace(info, residual=config.residual, squash=True, values=values_of(game))
     info = replace(info, also=tuple(dict(other.options) for other in games[1:]))
+    info = replace(info, parts=game.parts if config.shared else (), shared=config.shared)
     network, average = TorchNetwork(info), TorchNetwork(info)
     average.load_state_dict(network.state_dict())
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, config.weight_decay)

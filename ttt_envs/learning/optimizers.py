@@ -64,7 +64,8 @@ def adam(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
 
 def muon(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
     """Muon for the matrices of hidden layers; Adam, with weight decay, for the heads and for what is no matrix."""
-    hidden = [each for name, each in network.named_parameters() if each.ndim == 2 and not name.startswith("heads.")]
+    heads = "heads.", "local."
+    hidden = [each for name, each in network.named_parameters() if each.ndim == 2 and not name.startswith(heads)]
     chosen = set(map(id, hidden))
     others = [each for each in network.parameters() if id(each) not in chosen]
     return {"muon": Muon(hidden, lr=rate), "optimizer": torch.optim.AdamW(others, lr=rate, weight_decay=decay)}

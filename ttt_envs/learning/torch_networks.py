@@ -1,5 +1,6 @@
 """Networks of `ttt_envs.agents.networks` as torch modules, to train them."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,34 +16,57 @@ ACTIVATIONS = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}
 class TorchNetwork(torch.nn.Module):
     """The network that `info` describes, with new weights; its tensors have the names of `info.shapes()`."""
 
+    parts: torch.Tensor
+    actions: torch.Tensor
+    others: torch.Tensor
+
     def __init__(self, info: NetworkInfo) -> None:
         super().__init__()
         self.info = info
-        sizes = (info.inputs, *info.hidden)
 
-        def body() -> torch.nn.ModuleList:
-            return torch.nn.ModuleList(torch.nn.Linear(sizes[k], size) for k, size in enumerate(info.hidden))
+        def stack(sizes: tuple[int, ...]) -> torch.nn.ModuleList:
+            return torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in pairwise(sizes))
 
+        if info.shared:
+            self.shared = stack(info.sizes_of_part)
+            self.local = torch.nn.ModuleDict(
+                {head: torch.nn.Linear(info.shared[-1], len(info.parts[0].actions)) for head in info.local}
+            )
+            indices = {
+                "parts": [part.features for part in info.parts],
+                "actions": [action for part in info.parts for action in part.actions],
+                "others": info.others,
+            }
+            for name, index in indices.items():
+                # On this machine also where no weights are drawn, but given later.
+                self.register_buffer(name, torch.tensor(index, dtype=torch.int64, device="cpu"), persistent=False)
         if info.separate:
-            self.bodies = torch.nn.ModuleDict({head: body() for head in info.heads})
+            self.bodies = torch.nn.ModuleDict({head: stack(info.sizes) for head in info.heads})
         else:
-            self.body = body()
+            self.body = stack(info.sizes)
         self.activate = ACTIVATIONS[info.activation]()
-        self.heads = torch.nn.ModuleDict({head: torch.nn.Linear(sizes[-1], info.outputs(head)) for head in info.heads})
+        self.heads = torch.nn.ModuleDict(
+            {head: torch.nn.Linear(info.sizes[-1], info.outputs(head)) for head in info.heads}
+        )
 
     def forward(self, observations: torch.Tensor) -> dict[str, torch.Tensor]:
         """float32 (n, inputs) -> the outputs by head, as `ttt_envs.agents.networks.Network` gives them."""
+        if self.info.shared:
+            local = self.through(self.shared, observations[:, self.parts])
+            observations = torch.cat([local.flatten(1), observations[:, self.others]], dim=1)
         if self.info.separate:
             hidden = {head: self.through(self.bodies[head], observations) for head in self.info.heads}
         else:
             hidden = dict.fromkeys(self.info.heads, self.through(self.body, observations))
         outputs = {head: self.heads[head](x) for head, x in hidden.items()}
+        for head in self.info.local:
+            outputs[head] = outputs[head].index_add(1, self.actions, self.local[head](local).flatten(1))
         if self.info.squash and "value" in outputs:
             outputs["value"] = torch.tanh(outputs["value"])
         return outputs
 
     def through(self, layers: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
-        """Apply a stack of hidden layers: float32 (n, inputs) -> (n, the last size)."""
+        """Apply a stack of layers: float32 (..., inputs) -> (..., the last size)."""
         assert isinstance(layers, torch.nn.ModuleList)
         for layer in layers:
             y: torch.Tensor = self.activate(layer(x))

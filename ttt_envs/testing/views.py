@@ -30,7 +30,7 @@ _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
 
 
 def check_observations(game: Game) -> None:
-    """Every feature is written, 0 or 1, and described; the planes show exactly the features."""
+    """Every feature is written, 0 or 1, and described; the planes show exactly the features; parts are alike."""
     states = positions(game)
     size = sum(block.size for block in game.observation_layout)
     assert game.observation_size == size, f"observation_size is {game.observation_size}, the blocks have {size}"
@@ -49,6 +49,13 @@ def check_observations(game: Game) -> None:
     assert len(set(described)) == game.observation_size, "two features have one description"
     names = [block.name for block in game.observation_layout]
     assert names == list(dict.fromkeys(words.split("[")[0] for words in described)), f"names of blocks: {names}"
+    assert len({tuple(map(len, part)) for part in game.parts}) <= 1, f"parts of several sizes: {game.parts}"
+    actions = sorted(action for part in game.parts for action in part.actions)
+    assert {*actions} <= {*range(game.num_actions)}, f"parts name actions that there are not: {actions}"
+    assert len({*actions}) == len(actions), f"parts name actions twice: {actions}"
+    for alike in zip(*(part.features for part in game.parts), strict=True):
+        assert {*alike} <= {*range(size)}, f"parts name features that there are not: {alike}"
+        assert len({described[feature].split("[")[0] for feature in alike}) == 1, f"parts take {alike} for alike"
 
 
 def check_worlds(game: Game) -> None:

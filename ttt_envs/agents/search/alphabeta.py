@@ -393,8 +393,11 @@ class AlphaBeta(Agent):
             self.values = load_values(Path(path))
         if isinstance(self.values, Network):
             info = self.values.info
-            if info.kind == "policy" or info.encoding != "flat":
-                raise ValueError(f"{path}: alphabeta needs values, of flat observations; this network has no such ones")
+            if info.kind == "policy" or info.encoding != "flat" or info.shared:
+                raise ValueError(
+                    f"{path}: alphabeta needs values, of flat observations and without shared layers; this network has "
+                    "no such ones"
+                )
         self._game: Game | None = None
 
     def check(self, game: Game) -> None:

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block
+from ttt_envs.core.blocks import Block, Part
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.words import write_set
 from ttt_envs.games.super_tic_tac_toe.rules import targets
@@ -25,6 +25,19 @@ BLOCKS = (
 )
 
 _OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE, _CLOSED = 0, 81, 162, 171, 180, 189, 190
+
+#: The small boards: cells, owner, whether the next mark may be put there; and what holds for all of them.
+PARTS = tuple(
+    Part(
+        (
+            *range(_OWN + 9 * board, _OWN + 9 * board + 9),
+            *range(_OPPONENT + 9 * board, _OPPONENT + 9 * board + 9),
+            *(_OWN_BOARDS + board, _OPPONENT_BOARDS + board, _TARGET + board, _TO_MOVE, _CLOSED),
+        ),
+        tuple(range(9 * board, 9 * board + 9)),
+    )
+    for board in range(9)
+)
 
 
 @kernel
