@@ -177,6 +177,9 @@ class NetworkInfo:
         within(1, MOST, inputs=self.inputs, actions=self.actions, values=self.values, **sizes)
         if bool(self.parts) != bool(self.shared) or len({tuple(map(len, part)) for part in self.parts}) > 1:
             raise ValueError("parts must be of one size, and stand with shared")
+        actions = [action for part in self.parts for action in part.actions]
+        if len({*actions}) < len(actions):
+            raise ValueError("an action is in two parts")
         for part in self.parts:
             for name, most in (("features", self.inputs), ("actions", self.actions)):
                 for number in getattr(part, name):
