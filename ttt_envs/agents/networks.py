@@ -261,20 +261,20 @@ class Network:
         """The heads for flat observations int8 (n, size), with the network's history; with `symmetric` their mean over
         the board's symmetries, for a network without one.
 
-        The mean takes as many times longer as there are symmetries.
+        The mean takes as many times longer as there are symmetries; of one position hardly longer.
         """
-        outputs = self(self._encoded(game, observations))
-        if symmetric:
-            # The identity is counted above, whether the game names it or not.
-            symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
-            for symmetry in symmetries:
-                for head, values in self(self._encoded(game, observations[:, symmetry.features])).items():
-                    if head == "value":
-                        outputs[head] += values
-                    else:
-                        outputs[head][:, symmetry.actions] += values
-            for values in outputs.values():
-                values /= 1 + len(symmetries)
+        if not symmetric:
+            return self(self._encoded(game, observations))
+        # The identity counts once, whether the game names it or not.
+        symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
+        turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
+        outputs = {}
+        # In one call: a position fills none of the rows that it takes.
+        for head, values in self(self._encoded(game, np.concatenate(turned))).items():
+            mean, *others = np.split(values, len(turned))
+            for symmetry, other in zip(symmetries, others, strict=True):
+                mean[:, slice(None) if head == "value" else symmetry.actions] += other
+            outputs[head] = mean / np.float32(len(turned))
         return outputs
 
     def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
