@@ -35,7 +35,7 @@ class NetworkAgent(Agent):
             path: a run folder of a learner, or a network file (.safetensors).
             temperature: divides values or logits before a softmax; 0 plays the best action. By default 0 for a network
                 that gives values, and 1 for one that gives logits.
-            symmetric: average over the board's symmetries: stronger, and slower by their number.
+            symmetric: average over the board's symmetries: stronger, and slower.
             average: play the average of the run's snapshots: true averages all, a number from 0 to 1 that share of
                 them, the latest. It is the mean of their probabilities in each position, with equal weights. The
                 average of fictitious play differs: there a policy counts by how likely it is to lead to the
@@ -143,7 +143,7 @@ class Lookahead(Agent):
             mix: share of the values found by looking ahead; the rest are those of a q network itself.
             temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
                 choose at once.
-            symmetric: average the network over the board's symmetries: stronger, and slower by their number.
+            symmetric: average the network over the board's symmetries: stronger, and slower.
             iterations: iterations of regret matching+ in a matrix game, where two players choose at once.
             outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated in the place
                 of one sample, as far as they have at most so many outcomes: 36 for two dice, 1296 where they are often

@@ -77,7 +77,7 @@ class Guided(Agent):
                 gets depends on the machine and its load.
             considered: actions that are compared, the likeliest by the network.
             temperature: 0 plays the best action; more draws from the improved policy, 1 as it is, less sharpened.
-            symmetric: average the network over the board's symmetries: stronger, and slower by their number.
+            symmetric: average the network over the board's symmetries: stronger, and slower.
             c_visit: the more, the less the network's policy weighs against the values found by the search. The improved
                 policy has its logits plus (c_visit + visits of the action visited most) * c_scale * value, for values
                 from 0 (loss) to 1 (win).
