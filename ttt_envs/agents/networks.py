@@ -269,7 +269,7 @@ class Network:
         symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
-        # In one call: a position fills none of the rows that it takes.
+        # In one call: a position alone leaves most rows of a product empty.
         for head, values in self(self._encoded(game, np.concatenate(turned))).items():
             mean, *others = np.split(values, len(turned))
             for symmetry, other in zip(symmetries, others, strict=True):
