@@ -3,7 +3,10 @@
 import pytest
 import torch
 
-from ttt_envs.learning.optimizers import Muon, orthogonal
+from ttt_envs.agents.networks import NetworkInfo
+from ttt_envs.core.blocks import Part
+from ttt_envs.learning.optimizers import Muon, muon, orthogonal
+from ttt_envs.learning.torch_networks import TorchNetwork
 
 
 @pytest.mark.parametrize("shape", [(24, 24), (24, 60), (60, 24)])
@@ -31,3 +34,12 @@ def test_steps_of_muon_are_nearly_orthogonal(shape):
     singular = torch.linalg.svdvals(orthogonal(torch.randn(shape)))
     assert singular.min() > 0.6
     assert singular.max() < 1.3
+
+
+def test_muon_takes_no_heads():
+    parts = Part((0, 1), (0,)), Part((2, 3), (1,))
+    info = NetworkInfo("toy", {}, "policy+value", 5, 2, (4, 4), 0, parts=parts, shared=(3,))
+    network = TorchNetwork(info)
+    taken = {id(each) for group in muon(network, 0.01)["muon"].param_groups for each in group["params"]}
+    names = {name for name, each in network.named_parameters() if id(each) in taken}
+    assert names == {"shared.0.weight", "body.0.weight", "body.1.weight"}

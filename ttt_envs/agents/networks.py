@@ -265,8 +265,7 @@ class Network:
         """
         if not symmetric:
             return self(self._encoded(game, observations))
-        # The identity counts once, whether the game names it or not.
-        symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
+        symmetries = game.proper_symmetries
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
         # In one call: a position alone leaves most rows of a product empty.

@@ -71,11 +71,9 @@ class PolicyAgent(Agent):
             result = self._forward(game, observations, before)
             self._carried.keep(view, before, self._after)
         if self.symmetric:
-            # The identity is counted above, whether the game names it or not.
-            symmetries = [s for s in game.symmetries if (s.features != np.arange(game.observation_size)).any()]
-            for symmetry in symmetries:
+            for symmetry in game.proper_symmetries:
                 result[:, symmetry.actions] += self._forward(game, observations[:, symmetry.features])
-            result /= 1 + len(symmetries)
+            result /= 1 + len(game.proper_symmetries)
         if not np.isfinite(result).all():
             raise ValueError(f"agent {self.name}: its network gives numbers that are not finite")
         return result

@@ -68,8 +68,8 @@ class Extras:
 class Game:
     """One game with its options settled: facts, kernels, faces and extras. Make one with `ttt_envs.load`.
 
-    Games are equal that have the same id, version, options and kernels. `replace` gives a game with other parts, which
-    is equal to none without them. A game is pickled as its factory, its options and what was replaced.
+    Games are equal that have the same id, version, options and kernels. `replace` gives a game with other arguments,
+    which is equal to none without them. A game is pickled as its factory, its options and what was replaced.
 
     Attributes:
         id: its name in the registry.
@@ -164,7 +164,7 @@ class Game:
         chosen = " ".join(f"{name}={as_text(value)}" for name, value in self.chosen.items())
         return f"{self.id}{f' with {chosen}' if chosen else ''}"
 
-    def _parts(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         """Every argument of the game, by the names of `replace`."""
         parts = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "_source"}
         kernels, faces, extras = parts.pop("kernels"), parts.pop("faces"), parts.pop("extras")
@@ -175,11 +175,11 @@ class Game:
         """The arguments in which the game differs from the one that its factory made, by the names of `replace`."""
         if self._source is None or self._source is self:
             return {}
-        made = self._source._parts()
-        return {name: value for name, value in self._parts().items() if not _same(value, made[name])}
+        made = self._source._arguments()
+        return {name: value for name, value in self._arguments().items() if not _same(value, made[name])}
 
     def replace(self, **parts: Any) -> "Game":
-        """The game with other parts: facts, or kernels, faces and extras by their own names, such as `draw=`.
+        """The game with other arguments: facts, or kernels, faces and extras by their own names, such as `draw=`.
 
         Raises TypeError for what is no part of a game.
         """
@@ -195,7 +195,7 @@ class Game:
             old = getattr(self, record)
             if within:
                 parts[record] = old._replace(**within) if isinstance(old, Kernels) else replace(old, **within)
-        known = [*self._parts(), *records]
+        known = [*self._arguments(), *records]
         for name in parts:
             if name not in known:
                 raise TypeError(unknown("part of a game", name, known))
@@ -344,6 +344,12 @@ class Game:
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Relabellings of the board that the rules do not notice."""
         return tuple(self.extras.symmetries())
+
+    @cached_property
+    def proper_symmetries(self) -> tuple[Symmetry, ...]:
+        """Those without the identity, which a game may name or not."""
+        own = np.arange(self.observation_size)
+        return tuple(each for each in self.symmetries if (each.features != own).any())
 
     @cached_property
     def _oracle(self) -> Oracle:

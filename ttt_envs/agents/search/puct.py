@@ -68,9 +68,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
     team = np.empty(game.num_players, np.int64)
     for number, players in enumerate(game.teams):
         team[list(players)] = number
-    own = np.arange(game.observation_size)
-    # The identity counts once, whether the game names it or not.
-    turns = [each for each in game.symmetries if (each.features != own).any()]
+    turns = game.proper_symmetries
     return Guide(
         seen=np.zeros(game.observation_size, np.int8),
         weights=weights,
@@ -79,7 +77,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
         worth=np.zeros((2, game.num_actions)),
         prior=np.zeros(game.num_actions),
         team=team,
-        features=np.array([own, *(each.features for each in turns)]),
+        features=np.array([np.arange(game.observation_size), *(each.features for each in turns)]),
         actions=np.array([np.arange(game.num_actions), *(each.actions for each in turns)]),
         turned=np.zeros(game.observation_size, np.int8),
     )
