@@ -261,7 +261,7 @@ def test_solve_runs_the_game_s_own_solver(own_solver, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([SUPER, "--help"], ("usage: ttt solve super_tic_tac_toe", "count Count something.", "runs CFR+")),
+        ([SUPER, "--help"], ("usage: ttt solve super_tic_tac_toe", "count Count something.", "runs PCFR+")),
         ([SUPER, "count", "--help"], ("--upto INT The number to count to. (default: 3)", "--option")),
     ],
 )

@@ -1,4 +1,4 @@
-"""`ttt solve`: an equilibrium of a small game by CFR+, or the results of a game's own solver."""
+"""`ttt solve`: an equilibrium of a small game by PCFR+, or the results of a game's own solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass
@@ -17,14 +17,14 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 @dataclass(frozen=True, kw_only=True)
 class Solve(Measuring):
-    """Solve a game: an equilibrium by CFR+ on the tree of a small game, or the results of the game's own solver.
+    """Solve a game: an equilibrium by PCFR+ on the tree of a small game, or the results of the game's own solver.
 
     A game with a solver of its own has commands behind its id, such as `ttt solve GAME table`; `ttt solve GAME --help`
     lists them.
     """
 
     iterations: int = 1000
-    """Largest number of iterations of CFR+."""
+    """Largest number of iterations of PCFR+."""
     target: Annotated[float | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Exploitability, in units of reward, at which to stop."""
     limit: int = 10_000_000
@@ -59,7 +59,7 @@ class Solve(Measuring):
             {name: _with_options(command) for name, command in commands.items()},
             rest,
             f"ttt solve {game_id}",
-            "Results of the game's own solver. Without one of these names, `ttt solve` runs CFR+.",
+            "Results of the game's own solver. Without one of these names, `ttt solve` runs PCFR+.",
         )
         return OwnSolver(game=game_id, option=given.option, command=given)
 

@@ -1,4 +1,4 @@
-"""CFR+: an equilibrium of a small two-player zero-sum game, with its exploitability measured exactly.
+"""PCFR+: an equilibrium of a small two-player zero-sum game, with its exploitability measured exactly.
 
     from ttt_envs.solvers import cfr, tree
 
@@ -6,12 +6,13 @@
     solver.run(1000)
     print(solver.point().exploitability)
 
-Counterfactual regret minimisation plus (Tammelin, "Solving large imperfect information games using CFR+", 2014;
-Tammelin, Burch, Johanson and Bowling, "Solving heads-up limit Texas hold'em", IJCAI 2015): in each information set
-actions are taken in proportion to their regret, which never falls below zero (regret matching+); the players are
-updated in turn; the policy of iteration t counts t times in the average. Here it runs on the sequence form (see
-`ttt_envs.solvers.sequence`), in which an update is one pass over the payoffs and one over the information sets; the
-result is the same as on the tree. Nothing is drawn at random: the same game gives the same numbers.
+Predictive counterfactual regret minimisation plus (Farina, Kroer and Sandholm, "Faster game solving via predictive
+Blackwell approachability", AAAI 2021): in each information set actions are taken in proportion to their predicted
+regret, which is what the regret will be if the next iteration brings what this one has brought; regrets never fall
+below zero; the players are updated in turn; the policy of iteration t counts t * t times in the average. Here it runs
+on the sequence form (see `ttt_envs.solvers.sequence`), in which an update is one pass over the payoffs and one over the
+information sets; the result is the same as on the tree. Nothing is drawn at random: the same game gives the same
+numbers.
 
 **Exploitability** is the mean over both seats of what a best response wins against the average policy, in units of
 reward, NashConv the sum. It is 0 for an equilibrium, and for nothing else. The value of the game lies between the
@@ -48,19 +49,21 @@ def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
 def update_regrets(sets, values, policy, regrets):  # type: ignore[no-untyped-def]
     """Add each action's advantage over the policy to its regret, and let no regret fall below 0.
 
-    `values`, float64 (sequences,) by `sequence.fill_payoffs`, become the value of each sequence if the policy goes on.
+    `values`, float64 (sequences,) by `sequence.fill_payoffs`, become the predicted regrets.
     """
     for k in range(sets.shape[0] - 1, -1, -1):
         first, end, mean = sets[k]["first"], sets[k]["first"] + sets[k]["count"], 0.0
         for s in range(first, end):
             mean += policy[s] * values[s]
         for s in range(first, end):
-            regrets[s] = max(regrets[s] + values[s] - mean, 0.0)
+            advantage = values[s] - mean
+            regrets[s] = max(regrets[s] + advantage, 0.0)
+            values[s] = max(regrets[s] + advantage, 0.0)
         values[sets[k]["parent"]] += mean
 
 
 class _Learner:
-    """One player's side of CFR+; all arrays float64 (sequences,).
+    """One player's side of PCFR+; all arrays float64 (sequences,).
 
     Attributes:
         regrets: regret of each action against the policy, never negative.
@@ -75,12 +78,13 @@ class _Learner:
 
     def learn(self, plan: np.ndarray) -> None:
         """Update regrets, policy and plan against the other player's plan."""
-        update_regrets(self.mine.sets, sequence.payoffs(self.mine, plan), self.policy, self.regrets)
-        match_regrets(self.mine.sets, self.regrets, self.policy, self.plan)
+        predicted = sequence.payoffs(self.mine, plan)
+        update_regrets(self.mine.sets, predicted, self.policy, self.regrets)
+        match_regrets(self.mine.sets, predicted, self.policy, self.plan)
 
 
 class Solver:
-    """CFR+ on a tree.
+    """PCFR+ on a tree.
 
     Attributes:
         tree: the tree that is solved.
@@ -101,10 +105,10 @@ class Solver:
             started = time.perf_counter()
             first.learn(second.plan)
             second.learn(first.plan)
-            weight = self.iterations + 1
+            number = self.iterations + 1
             for each in (first, second):
-                each.total += weight * each.plan
-            self.iterations, self.seconds = weight, self.seconds + time.perf_counter() - started
+                each.total += number**2 * each.plan
+            self.iterations, self.seconds = number, self.seconds + time.perf_counter() - started
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
         """The average policy, which converges to an equilibrium; at first, and where it never goes, uniform."""

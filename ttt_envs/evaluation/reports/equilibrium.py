@@ -1,4 +1,4 @@
-"""An equilibrium of a small game by CFR+, as a report with the course of its exploitability.
+"""An equilibrium of a small game by PCFR+, as a report with the course of its exploitability.
 
 from ttt_envs import evaluation
 
@@ -45,7 +45,7 @@ def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> T
 
 @dataclass(kw_only=True)
 class SolveReport(Report):
-    """An equilibrium, and the course of CFR+ toward it.
+    """An equilibrium, and the course of PCFR+ toward it.
 
     Attributes:
         tree: the tree that was solved.
@@ -59,7 +59,7 @@ class SolveReport(Report):
     points: list[Point]
     walk_seconds: float
 
-    verb, title, unit = "solve", "Equilibrium by CFR+", "iterations"
+    verb, title, unit = "solve", "Equilibrium by PCFR+", "iterations"
     files = (
         *("report.md", "results.json", "exploitability.csv", FILE),
         *(("exploitability.png",) if find_spec("matplotlib") else ()),
@@ -142,7 +142,7 @@ def draw_curve(path: Path, report: SolveReport) -> None:
 
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     axes = figure.subplots()
-    title = f"{report.game.title}: CFR+ on {report.tree.positions:,} positions"
+    title = f"{report.game.title}: PCFR+ on {report.tree.positions:,} positions"
     axes.set(title=title, xlabel="iteration", ylabel="exploitability (reward)", xscale="log")
     values = [each.exploitability for each in report.points]
     axes.plot([each.iteration for each in report.points], values, marker="o", markersize=3, label="average policy")
@@ -173,7 +173,7 @@ def solve(
 
     Args:
         game: an id, or a Game.
-        iterations: iterations of CFR+ at most.
+        iterations: iterations of PCFR+ at most.
         target: stop once the exploitability, in units of reward, is not above this.
         limit: positions of the game's tree at most.
         out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and

@@ -81,7 +81,7 @@ _EQUAL = 1e-6
 # What is not reached by the other player and chance with more than this has no value.
 _REACHED = 1e-9
 
-# Rows of a group, and iterations of CFR+ for an equilibrium.
+# Rows of a group, and iterations of PCFR+ for an equilibrium.
 _ROWS, _ITERATIONS = 4096, 2000
 
 _DIGITS = 6
@@ -456,7 +456,7 @@ _SOURCES = {
     "oracle": "The values are the oracle's, exact up to rounding or its stated error.",
     "search": "Values that the oracle does not know are estimates of `{search}`; the column `estimated` tells them.",
     "equilibrium": "The information sets of a small game to which chance and the other player may lead, with an "
-    "equilibrium by CFR+, whose exploitability is {exploitability:.1e}; values are those against it. Where the "
+    "equilibrium by PCFR+, whose exploitability is {exploitability:.1e}; values are those against it. Where the "
     "equilibrium itself does not lead, the policy is a best response to it. A state is one of the positions of its "
     "information set.",
 }

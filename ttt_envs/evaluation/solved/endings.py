@@ -1,7 +1,7 @@
 """Positions without an oracle whose values are exact all the same: ends of games, and small games with hidden hands.
 
 `draw_endings` searches positions near the end of a game of perfect information to the end, by alpha-beta.
-`draw_information_sets` solves a small two-player game whose players do not know the whole position by CFR+, and takes
+`draw_information_sets` solves a small two-player game whose players do not know the whole position by PCFR+, and takes
 what a player expects after each action against the others' equilibrium strategy, from what they see then.
 """
 
@@ -23,7 +23,7 @@ _WON = 1.5
 # Information sets that the equilibrium gets to less often are not asked about.
 _REACHED = 1e-4
 
-# Values of CFR+ are rounded to so many digits, so that a set does not hang on the order of a sum.
+# Values of PCFR+ are rounded to so many digits, so that a set does not hang on the order of a sum.
 _DIGITS = 3
 
 
@@ -114,7 +114,7 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
         number: positions.
         least: a position counts if an action loses more than this.
         seed: fixes which are drawn.
-        iterations: of CFR+.
+        iterations: of PCFR+.
 
     Raises ValueError for a game of another kind, and where too few positions count.
     """

@@ -47,7 +47,7 @@ class QuestionSet(PositionSet):
         digest: of the positions and the values of the actions.
         remaining: least and greatest number of plies that may still follow, where positions are searched to the end,
             see `draw_endings`.
-        iterations: of CFR+, where the game is solved as a whole, see `draw_information_sets`.
+        iterations: of PCFR+, where the game is solved as a whole, see `draw_information_sets`.
     """
 
     positions: int
