@@ -301,10 +301,14 @@ _SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax", "open_spiel")
 _NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 
 
-def _value(outcome: Outcome) -> str:
+def _rounded(outcome: Outcome, value: float) -> str:
     digits = 3 if outcome.measure in ("score", "mistakes") else 4 if outcome.measure != "milliseconds" else 1
-    text = f"{outcome.value:.{digits}f}"
-    return text if outcome.low == outcome.high else f"{text} ({outcome.low:.{digits}f} to {outcome.high:.{digits}f})"
+    return f"{value:.{digits}f}"
+
+
+def _value(outcome: Outcome) -> str:
+    value, low, high = (_rounded(outcome, each) for each in (outcome.value, outcome.low, outcome.high))
+    return value if outcome.low == outcome.high else f"{value} ({low} to {high})"
 
 
 def _short(outcome: Outcome) -> str:
@@ -329,7 +333,7 @@ def rows(card: Card) -> Iterator[str]:
     yield "| measure | value | other training seeds | options |"
     yield "|:--|--:|:--|:--|"
     for each in card.outcomes:
-        others = ", ".join(f"{value:.3f}" for value in each.seeds) or "–"
+        others = ", ".join(_rounded(each, value) for value in each.seeds) or "–"
         yield f"| {_meaning(each)} | {_value(each)} | {others} | {_options(each) or '–'} |"
 
 
