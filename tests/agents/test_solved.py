@@ -25,10 +25,7 @@ COIN = toy_coin.make(tosses=2)
 def solved(tmp_path_factory):
     """Game -> the report of its solver, whose folder has the policy."""
     folder = tmp_path_factory.mktemp("solved")
-    return {
-        game.id: evaluation.solve(game, iterations=each, out=folder / game.id, quiet=True)
-        for game, each in ((KUHN, 300), (COIN, 30))
-    }
+    return {game.id: evaluation.solve(game, iterations=30, out=folder / game.id, quiet=True) for game in (KUHN, COIN)}
 
 
 def load(report):
@@ -126,7 +123,7 @@ def test_wrong_files_are_refused(solved, tmp_path):
     path = tmp_path / "p.safetensors"
     facts, arrays = read_tensors(good, "ttt-envs policy 1")
     assert arrays["probabilities_0"].dtype == load_file(good)["probabilities_0"].dtype == np.float64
-    assert (facts["game"], facts["options"], facts["iterations"]) == ("toy_kuhn", {}, 300)
+    assert (facts["game"], facts["options"], facts["iterations"]) == ("toy_kuhn", {}, 30)
     wrong = {
         "a probability for each": {"probabilities_0": np.full_like(arrays["probabilities_0"], np.nan)},
         "add up to 1": {"probabilities_1": arrays["probabilities_1"] / 2},
