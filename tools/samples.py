@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tyro
 
-from ttt_envs.evaluation.solved.dataset import SPLITS, sample_file, solved_sets
+from ttt_envs.evaluation.solved.dataset import SPLITS, sample_file, set_of, solved_sets
 from ttt_envs.registry import folder_of
 from ttt_envs.storage.files import write_whole
 
@@ -32,13 +32,19 @@ class Config:
 
 
 def sample(folder: Path, rows: int) -> dict[str, np.ndarray]:
-    """The first rows of each split of a set in a folder, as arrays by column, with the column `split`."""
+    """The first rows of each split of a set in a folder, as arrays by column, with the column `split`.
+
+    Raises ValueError if the folder has another version of the set than the present one.
+    """
     shares = sum(SPLITS.values())
     parts = {
         split: pq.read_table(folder / f"{split}.parquet").slice(0, rows * share // shares)
         for split, share in SPLITS.items()
     }
     table = pa.concat_tables(parts.values())
+    name, version = (table.schema.metadata[key].decode() for key in (b"set", b"set version"))
+    if int(version) != set_of(name).version:
+        raise ValueError(f"{folder} has version {version} of {name}, not {set_of(name).version}: build it again")
     arrays = {name: array_of(table[name].combine_chunks()) for name in table.column_names}
     return {**arrays, "split": np.repeat(list(parts), [len(part) for part in parts.values()])}
 

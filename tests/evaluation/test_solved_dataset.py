@@ -1,6 +1,7 @@
 """Solved positions as a data set: what the columns hold is best play, and images of a position share a split."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.judging import oracle_of
 from ttt_envs.evaluation.solved import dataset
 from ttt_envs.evaluation.solved.questions import question_sets
+from ttt_envs.registry import folder_of
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -72,6 +74,8 @@ def test_values_and_best_play_are_the_oracles(folder: Path) -> None:
 @pytest.mark.parametrize("name", list(dataset.solved_sets()))
 def test_the_package_has_a_sample_of_each_set(name: str) -> None:
     each, found = dataset.set_of(name), dataset.load_solved(name)
+    files = [path.name for path in folder_of(each.game).glob(f"{name}*.npz")]
+    assert files == [dataset.sample_file(name)], "a sample is of the present version of its set"
     game, n = each.load(), len(found["split"])
     assert list(found) == [*dataset.COLUMNS, "split"]
     assert {len(column) for column in found.values()} == {n}
@@ -99,6 +103,13 @@ def test_a_sample_has_the_first_rows_of_each_split(folder: Path) -> None:
     expected = pd.concat([rows[rows["split"] == split].head(5 * share) for split, share in dataset.SPLITS.items()])
     for name, column in found.items():
         np.testing.assert_array_equal(column, np.stack(expected[name]))
+
+
+def test_a_sample_of_another_version_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = dataset.set_of("dice-round")
+    monkeypatch.setattr(samples, "set_of", lambda name: replace(now, version=now.version + 1))
+    with pytest.raises(ValueError, match=f"has version {now.version} of dice-round, not {now.version + 1}"):
+        samples.sample(folder / "dice-round", 50)
 
 
 def test_a_sample_of_no_set() -> None:

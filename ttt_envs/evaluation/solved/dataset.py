@@ -166,8 +166,8 @@ def load_solved(name: str) -> dict[str, np.ndarray]:
 
 
 def sample_file(name: str) -> str:
-    """The name of the file with the sample of a set, in its game's folder."""
-    return f"{name}.npz"
+    """The name of the file with the sample of a set's present version, in its game's folder."""
+    return f"{name}-{set_of(name).version}.npz"
 
 
 # --- positions and their best play ---
