@@ -84,14 +84,15 @@ def test_the_values_of_linear_programming():
         assert (payoffs @ other).max() < wanted + 4e-3
 
 
-def test_the_average_counts_later_strategies_more():
-    """It has a gap of 0.002 here after 150 iterations; an average that counts all strategies alike has 0.006."""
+def test_gains_are_foreseen_and_later_strategies_count_more():
+    """A gap of 0.0004 after 150 iterations; where the t-th strategy counts t times it is 0.0009, without foresight
+    0.0024."""
     generator, gaps = np.random.default_rng(0), []
     for _ in range(20):
         payoffs = generator.uniform(-1, 1, (9, 9))
         _, mix, other = solved(payoffs, 150)
         gaps.append((payoffs @ other).max() - (mix @ payoffs).min())
-    assert np.mean(gaps) < 0.003
+    assert np.mean(gaps) < 0.0006
 
 
 # --- what stands in the matrices ---

@@ -100,7 +100,7 @@ def equilibria(
         seeds: uint64 (n, worlds), worlds at least 1; each redraws chance once, the same for all pairs of actions, and
             the matrix is the mean over these worlds.
         value: values the positions that follow.
-        iterations: iterations of regret matching+, see `solve_matrix`.
+        iterations: iterations of predictive regret matching+, see `solve_matrix`.
         known: values of the same function that were found in earlier calls; new ones are added.
         extend: a position after choices at once in which one player decides alone is looked through one ply further.
             Chance is then drawn first.
@@ -311,9 +311,10 @@ def solve_rows(legal, payoffs, iterations, out):
 def solve_matrix(payoffs, iterations, mix, other_mix):
     """The value of a zero-sum matrix game for the player of the rows; fills nearly optimal mixes of both.
 
-    Regret matching+ in which the players take turns to answer each other, the t-th strategy counting t times in the
-    average: Tammelin et al., "Solving heads-up limit Texas hold'em", IJCAI 2015. Where nobody gains by mixing, as if a
-    player has no choice, this is found at once, and the players share their probability among their best actions.
+    Predictive regret matching+ in which the players take turns to answer each other, the t-th strategy counting t * t
+    times in the average: Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability",
+    AAAI 2021. Where nobody gains by mixing, as if a player has no choice, this is found at once, and the players share
+    their probability among their best actions.
 
     Args:
         payoffs: float64 (m, n), what the player of the rows gets.
@@ -342,9 +343,9 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
                 losses[y] -= payoffs[x, y] * now[x]
         match_regrets(losses, other_regrets, other)
         for x in range(height):
-            mix[x] += t * now[x]
+            mix[x] += t * t * now[x]
         for y in range(width):
-            other_mix[y] += t * other[y]
+            other_mix[y] += t * t * other[y]
     mix /= mix.sum()
     other_mix /= other_mix.sum()
     value = 0.0
@@ -373,16 +374,18 @@ def share_saddle(payoffs, mix, other_mix):
 
 @jit.kernel
 def match_regrets(gains, regrets, strategy):
-    """One step of regret matching+: all float64 (n,); `regrets` and `strategy` are changed."""
+    """One step of predictive regret matching+, which takes the next gains for those of now: all float64 (n,);
+    `regrets` and `strategy` are changed."""
     expected = 0.0
     for k in range(gains.shape[0]):
         expected += gains[k] * strategy[k]
     total = 0.0
     for k in range(gains.shape[0]):
         regrets[k] = max(regrets[k] + gains[k] - expected, 0.0)
-        total += regrets[k]
+        strategy[k] = max(regrets[k] + gains[k] - expected, 0.0)
+        total += strategy[k]
     for k in range(gains.shape[0]):
-        strategy[k] = regrets[k] / total if total > 0 else 1.0 / gains.shape[0]
+        strategy[k] = strategy[k] / total if total > 0 else 1.0 / gains.shape[0]
 
 
 @jit.kernel

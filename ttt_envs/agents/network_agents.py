@@ -144,7 +144,7 @@ class Lookahead(Agent):
             temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
                 choose at once.
             symmetric: average the network over the board's symmetries: stronger, and slower.
-            iterations: iterations of regret matching+ in a matrix game, where two players choose at once.
+            iterations: iterations of predictive regret matching+ in a matrix game, where two players choose at once.
             outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated in the place
                 of one sample, as far as they have at most so many outcomes: 36 for two dice, 1296 where they are often
                 rolled again.

@@ -49,7 +49,7 @@ from ttt_envs.learning.whole_games import Act, Rollout, WholeGames
 
 NAME = "psro"
 
-# Iterations of regret matching+ by which the meta game is solved.
+# Iterations of predictive regret matching+ by which the meta game is solved.
 _ITERATIONS = 5000
 
 #: In the place of a policy's number: the best response that is being learned.

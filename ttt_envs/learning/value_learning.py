@@ -85,7 +85,7 @@ class Config(WithActors):
     policy_weight: Annotated[float, Within(0.0, 1e6)] = 0.1
     """Simultaneous choices: weight of the policy's loss; that of the value's is 1."""
     iterations: Annotated[int, Within(1, 10**6)] = 150
-    """Simultaneous choices: iterations of regret matching+ in each matrix game."""
+    """Simultaneous choices: iterations of predictive regret matching+ in each matrix game."""
     extend: bool = False
     """Simultaneous choices: search one ply further where one player alone decides next; that ply has no discount."""
     outcomes: Annotated[int, Within(1, MOST_STRATA)] = 1
