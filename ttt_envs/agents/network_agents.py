@@ -130,7 +130,7 @@ class Lookahead(Agent):
         mix: float = 1.0,
         temperature: float = 0.0,
         symmetric: bool = False,
-        iterations: int = 1000,
+        iterations: int = 200,
         outcomes: int = 1,
         depth: int = 1,
         extend: bool = False,
