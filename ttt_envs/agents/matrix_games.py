@@ -374,8 +374,8 @@ def share_saddle(payoffs, mix, other_mix):
 
 @jit.kernel
 def match_regrets(gains, regrets, strategy):
-    """One step of predictive regret matching+, which takes the next gains for those of now: all float64 (n,);
-    `regrets` and `strategy` are changed."""
+    """One step of predictive regret matching+, which expects these gains again: all float64 (n,); `regrets` and
+    `strategy` are changed."""
     expected = 0.0
     for k in range(gains.shape[0]):
         expected += gains[k] * strategy[k]
