@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -38,7 +37,7 @@ from tools.environments import (
 )
 from tools.playing import Playing, clocked
 from tools.searches import bench_kernels
-from tools.timings import Timing, alternate, rate, skipped
+from tools.timings import GOALS, Timing, alternate, rate, skipped
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
 from ttt_envs.core.rng import choose_rows
@@ -46,9 +45,6 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table, write_json
 from ttt_envs.learning import alphazero, dqn, ntuple, ppo, tabular, value_learning
 from ttt_envs.registry import parse_options
-
-#: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
-GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
 #: The one of the batches below that is timed with `step_unchecked` too: games, option.
 UNCHECKED = (1024, "")

@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,7 @@ from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.looks import Anew, Episodes, Told, looks_for, play_on, room_to_tell
-from ttt_envs.core.loops import kernels_of
+from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.rng import choose, choose_rows, fold_all, mix
 
 # By name: numba-cuda takes its place, with other types.
@@ -243,13 +244,22 @@ def builds(game_id: str) -> Iterator[tuple[str, list[Built] | str]]:
 # --- the simulator ---
 
 
+@cache
+def look_kernel(of: Kernels) -> Any:
+    """The kernel of a step of `Batch(look=True)`, which is built when it is first launched."""
+    return cuda.jit(looking(looks_for(of).play_rows))
+
+
 class OnDevice(Batch):
-    """A Batch whose steps are launches of a kernel."""
+    """A Batch whose steps are launches of a kernel, for which all arrays go to the GPU and back."""
 
     def _turn(self, joint: np.ndarray) -> None:
-        kernel = cuda.jit(looking(looks_for(self.game.kernels).play_rows))
-        blocks = -(-self.n // BLOCK)
-        kernel[blocks, BLOCK](self._anew(), self.auto_reset, (self.states, joint), self._told, self._running())
+        launch = look_kernel(self.game.kernels)[-(-self.n // BLOCK), BLOCK]
+        launch(self.anew(), self.auto_reset, (self.states, joint), self._told, self._running())
+
+    def anew(self) -> Anew:
+        """The source of new games, in arrays of the same kind as those of a GPU: they can be written to."""
+        return Anew(*(each.copy() for each in self._anew()))
 
 
 def played(game_id: str, games: int, plies: int, kind: type[Batch] = Batch) -> tuple[str, int]:
@@ -272,14 +282,16 @@ def played(game_id: str, games: int, plies: int, kind: type[Batch] = Batch) -> t
 
 
 def simulated(game_id: str, games: int, plies: int) -> tuple[str, int]:
-    """The same in CUDA's simulator, which is plain Python and asks for a process of its own."""
-    code = f"from tools import cuda; print(*cuda.played({game_id!r}, {games}, {plies}, cuda.OnDevice))"
-    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
-    found = subprocess.run(
-        [sys.executable, "-c", code], check=True, cwd=_ROOT, env=env, stdout=subprocess.PIPE, text=True
-    )
-    digest, ended = found.stdout.split()
+    """The same in CUDA's simulator."""
+    digest, ended = in_simulator(f"print(*cuda.played({game_id!r}, {games}, {plies}, cuda.OnDevice))").split()
     return digest, int(ended)
+
+
+def in_simulator(code: str) -> str:
+    """What code prints that finds this module as `cuda`: the simulator, plain Python, asks for a process of its own."""
+    env = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-c", f"from tools import cuda\n{code}"]
+    return subprocess.run(command, check=True, cwd=_ROOT, env=env, stdout=subprocess.PIPE, text=True).stdout
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,7 +28,6 @@ import tyro
 from rich.console import Console
 
 import ttt_envs
-from tools.benchmark import GOALS
 from tools.environments import (
     MANY,
     TICTACTOE,
@@ -41,7 +40,7 @@ from tools.environments import (
 )
 from tools.kernels import GAMES_AT_ONCE, by_hand, costs
 from tools.playing import Looking, clocked
-from tools.timings import alternate
+from tools.timings import GOALS, alternate
 from ttt_envs import agents
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
@@ -94,8 +93,8 @@ def play_batch(game_id: str) -> Work:
     return partial(clocked, Looking(batch, choose_rows))
 
 
-def play_pgx(name: str) -> Work:
-    """The same of a game of Pgx, compiled by XLA for the processor; games start anew as its `auto_reset` does it."""
+def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
+    """The same of a game of Pgx, compiled by XLA; games start anew as its `auto_reset` does it. Gives their plies."""
     jax, pgx, wrapper = import_module("jax"), import_module("pgx"), import_module("pgx.experimental.wrappers")
     env = pgx.make(name)
     step = jax.vmap(wrapper.auto_reset(env.step, env.init))
@@ -105,20 +104,25 @@ def play_pgx(name: str) -> Work:
         key, drawn, anew = jax.random.split(key, 3)
         logits = jax.numpy.where(states.legal_action_mask, 0.0, -jax.numpy.inf)
         actions = jax.random.categorical(drawn, logits)
-        states = step(states, actions, jax.random.split(anew, GAMES_AT_ONCE))
+        states = step(states, actions, jax.random.split(anew, games))
         return (states, key), (states.observation.any(), states.rewards.sum())
 
     steps = 50
     run = jax.jit(lambda carry: jax.lax.scan(turn, carry, None, length=steps))
-    keys = jax.random.split(jax.random.PRNGKey(0), GAMES_AT_ONCE)
+    keys = jax.random.split(jax.random.PRNGKey(0), games)
     carry = [(jax.jit(jax.vmap(env.init))(keys), jax.random.PRNGKey(1))]
 
     def once() -> int:
         carry[0], told = run(carry[0])
         jax.block_until_ready(told)
-        return steps * GAMES_AT_ONCE
+        return steps * games
 
-    return partial(clocked, once)
+    return once
+
+
+def play_pgx() -> Work:
+    """The same on the processor."""
+    return partial(clocked, plies_of_pgx("tic_tac_toe", GAMES_AT_ONCE))
 
 
 class TurnByTurn(gymnasium.Env[Any, int]):
@@ -210,7 +214,7 @@ def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callab
     )
     for game_id in ttt_envs.GAMES if config.games == ("all",) else config.games:
         what = f"batch of {GAMES_AT_ONCE}, {ttt_envs.load(game_id).title}"
-        yield what, "Pgx, tic_tac_toe", partial(play_batch, game_id), partial(play_pgx, "tic_tac_toe")
+        yield what, "Pgx, tic_tac_toe", partial(play_batch, game_id), play_pgx
 
 
 def measure(config: Config) -> Iterator[Pair | str]:

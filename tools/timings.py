@@ -1,13 +1,18 @@
 """Timings of the benchmark: lines of its table, and repeated runs that alternate."""
 
 import statistics
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 Key = TypeVar("Key")
+
+#: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
+GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
 
 class Effort(Protocol):

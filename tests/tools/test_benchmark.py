@@ -10,6 +10,7 @@ import pytest
 
 import ttt_envs
 from tools import arena, benchmark, searches
+from tools.timings import GOALS
 from ttt_envs import agents, registry
 from ttt_envs.agents.search import mcts
 from ttt_envs.core import jit
@@ -35,7 +36,7 @@ def test_benchmark_measures(part):
     for m in found:
         assert m.value > 0 or m.note == "skipped: pyspiel is not installed"
         assert m.game == SUPER
-    goals = {name: v for name, v in benchmark.GOALS["games"][SUPER].items() if name.startswith(part)}
+    goals = {name: v for name, v in GOALS["games"][SUPER].items() if name.startswith(part)}
     if find_spec("pyspiel") is None:  # a ratio to OpenSpiel is then not measured
         goals.pop("cursor / ultimate_tic_tac_toe", None)
     assert [m.goal for m in found if m.goal is not None] == list(goals.values())
