@@ -97,13 +97,21 @@ def test_a_folder_of_one_run_takes_no_seeds_beside_it(tmp_path):
         ppo.train(replace(config, seeds=2, out=tmp_path / "y"))
 
 
-def test_settings_that_are_refused_leave_nothing_to_go_on_with(tmp_path):
+@pytest.mark.parametrize("kind", [ValueError, FileNotFoundError, ImportError])
+def test_settings_that_are_refused_leave_nothing_to_go_on_with(tmp_path, kind):
     def refuse(config):
-        raise ValueError("the game is too large")
+        raise kind("the game is too large")
 
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(kind, match="too large"):
         train_seeds(small(tmp_path / "x"), refuse, "ppo")
     assert not (tmp_path / "x").exists()
+
+
+def test_one_run_does_not_begin_in_a_folder_of_several_seeds(group):
+    before = (group / "config.json").read_bytes()
+    with pytest.raises(FileExistsError, match="holds a run already"):
+        ppo.train(small(group, seeds=1))
+    assert (group / "config.json").read_bytes() == before
 
 
 def test_command_line(tmp_path, capsys):

@@ -86,7 +86,7 @@ class Run:
             self._asked = then["steps"] if isinstance(then["steps"], int) else 0
             if not (self.folder / needs).is_file():
                 raise FileNotFoundError(f"nothing to resume: no file {self.folder / needs}")
-        elif (self.folder / needs).exists():
+        elif (self.folder / needs).exists() or (needs == RESUME and any(self.folder.glob("seed-*"))):
             raise FileExistsError(
                 f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
             )

@@ -64,7 +64,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
             resume = config.resume and (folder / checkpoint.RESUME).exists()
             try:
                 results.append(train(replace(config, seed=seed, seeds=1, out=folder, resume=resume)))
-            except (TypeError, ValueError):
+            except (FileNotFoundError, ImportError, TypeError, ValueError):
                 if before is not None and not results:
                     write_whole(path, before)  # settings that were refused are nothing to go on with
                 elif not results and not (folder / checkpoint.RESUME).exists():
