@@ -71,6 +71,14 @@ def test_games_of_one_label_are_tasks(tmp_path):
     assert (found.low == found.high).all(), "seeds are drawn, games are not"
 
 
+def test_runs_of_one_label_and_game_are_seeds_however_they_are_named(runs):
+    folders = [runs / "many" / f"seed-{seed}" for seed in range(5)]
+    (one,) = read_runs([str(runs / "many")])["many"]
+    for given in ([*folders, folders[0]], [runs / "many", folders[0]]):
+        (task,) = read_runs([f"x={folder}" for folder in given])["x"]
+        assert (task.game, task.folders, task.metrics) == (one.game, one.folders, one.metrics), "each counts once"
+
+
 def test_wall_time_as_axis(runs):
     labels = read_runs([str(runs / "one")])
     found = curve_of(labels["one"], "eval/random", Config((), x="seconds"))

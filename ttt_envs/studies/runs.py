@@ -90,14 +90,16 @@ class Curve:
 
 def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
     """The tasks of each label; raises FileNotFoundError for a folder without a run, ValueError for a damaged file."""
-    found: dict[str, list[Task]] = {}
+    groups: dict[str, list[Path]] = {}
     for text in texts:
         label, equals, place = text.rpartition("=")
         path = existing(place if equals else text, "run folder")
-        folders = folders_of(path) or [path]
+        groups.setdefault(label or path.name, []).extend(folders_of(path) or [path])
+    found: dict[str, list[Task]] = {}
+    for label, folders in groups.items():
         by_game: dict[str, list[Path]] = {}
         how: dict[str, dict[str, Any]] = {}
-        for folder in folders:
+        for folder in dict.fromkeys(folders):
             settings = read_config(folder, "no run")["settings"]
             options = settings.get("options")
             if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
@@ -114,7 +116,7 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
             logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in mine]
             seconds = tuple(np.array(log, np.float64).reshape(-1, 2) for log in logs)
             task = Task(game, how[game], tuple(mine), tuple(read_metrics(folder) for folder in mine), seconds)
-            found.setdefault(label or path.name, []).append(task)
+            found.setdefault(label, []).append(task)
     every = [task for tasks in found.values() for task in tasks]
     for task in every:
         first = next(other for other in every if other.game == task.game)
