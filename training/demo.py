@@ -24,15 +24,16 @@ from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.cli import shell
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import command_line
+from ttt_envs.core.options import MOST, command_line, within
 from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import ladder, play_games, tournament
+from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.placements.ladder import find
 from ttt_envs.learning import checkpoint, curves, ntuple, ppo, value_learning
 from ttt_envs.learning.probes import RegretRow
 from ttt_envs.learning.settings import Result
-from ttt_envs.registry import parse_options
+from ttt_envs.registry import full_id, parse_options
 from ttt_envs.storage.files import in_use, is_empty, locked_folder, write_whole
 
 FILM = "game.gif"
@@ -107,9 +108,9 @@ class Config:
 
 def demo(config: Config) -> Path:
     """Train, rate, film; returns the folder with the results. Raises KeyboardInterrupt if it is interrupted."""
-    if config.option is None:
-        config = replace(config, option=OPTIONS.get(config.game, ()))
-    options = parse_options(config.game, config.option or ())
+    game = full_id(config.game)
+    config = replace(config, game=game, option=OPTIONS.get(game, ()) if config.option is None else config.option)
+    options = parse_options(game, config.option or ())
     known = given_away(ttt_envs.load(config.game, **options), config.seed)
     folder, resume = folder_for(config, options, known)
     with locked_folder(folder):
@@ -152,6 +153,8 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     started = time.perf_counter()
     game = ttt_envs.load(config.game, **options)
     rivals = config.rivals or default_rivals(game)
+    line_up(game, rivals).close()  # names what is wrong with one before anything is trained
+    within(1, MOST, games=config.games)
 
     console.rule(f"1/3  Training by self-play: {game.title}")
     training = folder / "training"
@@ -249,7 +252,7 @@ def training_config(
 ) -> Any:
     """The settings of the training; its regret is measured where that of others is `known`."""
     method = method_for(ttt_envs.load(config.game, **options))
-    steps = config.steps or method.steps
+    steps = method.steps if config.steps is None else config.steps
     measuring = {"eval_every": max(steps // POINTS, 1), "eval_games": 20, "regret_games": REGRET_GAMES}
     return method.config(
         game=config.game,

@@ -96,6 +96,26 @@ def test_every_game_has_rivals_that_can_play_it(game_id: str) -> None:
         agents.load(name).check(game)
 
 
+def test_what_is_wrong_is_said_before_anything_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "given_away", lambda game, seed: {})
+    for changes, words in (
+        ({"games": 0}, "games must be a whole number from 1"),
+        ({"rivals": ("random", "nobody")}, "unknown agent 'nobody'"),
+        ({"rivals": ("random", "random")}, "two agents are called 'random'"),
+        ({"steps": 0}, "steps must be a whole number from 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            demo.demo(demo.Config("tic_tac_dice", out=tmp_path / "x", **changes))
+        assert not (tmp_path / "x").exists()
+
+
+def test_a_short_name_of_a_game_is_the_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "given_away", lambda game, seed: {})
+    monkeypatch.setattr(demo, "_demo", lambda config, *_: config)
+    assert (found := demo.demo(demo.Config("dice", out=tmp_path))) == demo.demo(demo.Config(out=tmp_path))
+    assert (found.game, found.option) == ("tic_tac_dice", ("rounds=single",))
+
+
 def test_regret_is_shown_where_best_play_is_known() -> None:
     assert demo.given_away(ttt_envs.load("super_tic_tac_toe"), 0) == {}, "it knows too few of these positions"
     assert demo.given_away(ttt_envs.load("tic_tac_match"), 0) == {}, "its hands are hidden"
