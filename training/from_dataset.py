@@ -9,6 +9,7 @@ loses least on the validation split. What its answers lose on the test split is 
 the game's oracle knows whole games, the regret in games is measured, too. `network:OUT/seed-0` plays the result.
 """
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -21,7 +22,9 @@ from rich.console import Console
 from ttt_envs.agents.base import softmax_rows
 from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import FILE, Network, NetworkInfo, save_network
+from ttt_envs.cli import shell
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.best_play import measure
 from ttt_envs.evaluation.judging import knows_most
 from ttt_envs.evaluation.reports.intervals import t_interval
@@ -146,6 +149,7 @@ def answers(network: TorchNetwork | Network, split: Split) -> np.ndarray:
 def main(words: list[str] | None = None) -> None:
     """Train, measure and print."""
     config = tyro.cli(Config, args=words, prog="python -m training.from_dataset")
+    within(1, MOST, seeds=config.seeds, epochs=config.epochs, batch=config.batch)
     torch.set_num_threads(1)
     game, splits = read(config.data)
     mixed = game.simultaneous or game.hidden_information
@@ -168,15 +172,14 @@ def main(words: list[str] | None = None) -> None:
     console = Console()
     console.print(Table(f"{game.title}: {config.data.name}", ["agent", "regret", "seeds"], shown, note).rich())
     if regrets:
-        mean, half = t_interval(regrets)
-        console.print(f"regret a game, in {config.games} games: {mean:.4f} ± {half:.4f}", highlight=False)
+        console.print(f"regret a game, in {config.games} games: {_with_interval(regrets)[0]}", highlight=False)
 
 
 def _with_interval(values: list[float]) -> list[str]:
     """The mean of some seeds with its 95 % interval, and all of them."""
     mean, half = t_interval(values)
-    return [f"{mean:.4f} ± {half:.4f}", ", ".join(f"{each:.4f}" for each in values)]
+    return [f"{mean:.4f}" + (f" ± {half:.4f}" if len(values) > 1 else ""), ", ".join(f"{each:.4f}" for each in values)]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(shell.run(main))

@@ -7,6 +7,7 @@ agent plays many rounds on each, in both seats. The interval (95 %) takes layout
 the mean of each.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import tyro
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.cli import shell
 from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.evaluation.solved.layouts import regrets
 
@@ -41,8 +43,8 @@ def main() -> None:
     losses = regrets(game, [agents.load(each) for each in config.agents], config.layouts, config.games, config.seed)
     for name, row in zip(config.agents, losses, strict=True):
         mean, half_width = t_interval(list(row))
-        print(f"{name}: {mean:.4f} ± {half_width:.4f}")
+        print(f"{name}: {mean:.4f}" + (f" ± {half_width:.4f}" if config.layouts > 1 else ""))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(shell.run(main))

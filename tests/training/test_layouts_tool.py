@@ -1,5 +1,8 @@
 """Regret on layouts that are solved one by one."""
 
+import runpy
+import sys
+
 import numpy as np
 import pytest
 
@@ -33,3 +36,18 @@ def test_it_is_the_regret_that_is_measured_elsewhere():
 def test_what_cannot_be_measured_is_refused(game, changes, words):
     with pytest.raises(ValueError, match=words):
         regrets(game, [agents.load("random")], **{"layouts": 1, **changes})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing", "--agents", "random"], "error: unknown game 'nothing'"),
+        (["dice", "--agents", "random", "--layouts", "0"], "error: layouts must be a whole number from 1"),
+    ],
+)
+def test_the_command_says_what_is_wrong_in_one_line(words, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["layouts", *words])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("training.layouts", run_name="__main__")
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith(said)
