@@ -1,7 +1,9 @@
 """Questions with exact answers, and the exam of agents by them and by games."""
 
 import dataclasses
+import errno
 import json
+import os
 
 import numpy as np
 import pytest
@@ -157,8 +159,9 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     with chat_server() as server:
         first, wrong = (f"llm:model={model},url={server.url},retries=0" for model in ("first", "wrong"))
+        mine = agents.load(first)
         report = evaluation.llm_eval(
-            [agents.load(first), wrong, "tests/evaluation/test_exam.py:Silent"],
+            [mine, wrong, "tests/evaluation/test_exam.py:Silent"],
             sets=[DICE],
             questions=12,
             games=2,
@@ -180,6 +183,7 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
     told = list(read_transcripts(tmp_path / "exam" / "transcripts.jsonl"))
     assert len(told) == used["requests"] + rows[wrong].used["requests"]
     assert {each["model"] for each in told} == {"first", "wrong"}
+    assert mine.transcripts is None, "what it is asked elsewhere does not go to this folder"
     assert told[0]["answers"][0]["text"].endswith(f"I play {told[0]['action']}.")
     found = json.loads((tmp_path / "exam" / "results.json").read_text())
     assert [each["agent"] for each in found["rows"]] == list(rows)
@@ -188,6 +192,19 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
     assert list(flat) == list(rows)
     assert (flat[wrong]["share"], flat[wrong]["score_greedy"], flat[wrong]["failed_games"]) == (1.0, 0.0, 4)
     assert flat["random"]["low"] <= flat["random"]["share"] <= flat["random"]["high"]
+
+
+def test_a_full_disk_loses_no_answers(monkeypatch, tmp_path, capsys):
+    def full(path, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr("ttt_envs.evaluation.solved.exam.write_whole", full)
+    words = ["--sets", DICE, "--questions", "2", "--games", "0", "--out", str(tmp_path / "x")]
+    assert main(["llm-eval", *words]) == 2
+    printed = capsys.readouterr()
+    assert "2 questions of dice-round" in printed.out
+    assert "report.md" not in printed.out
+    assert "the llm-eval is done, but its results are not saved: " in printed.err
 
 
 def test_a_function_that_is_greedy_has_greedys_figures():
@@ -205,3 +222,5 @@ def test_a_function_that_is_greedy_has_greedys_figures():
     assert by_name["scripted"].scores == by_name["greedy"].scores
     with pytest.raises(ValueError, match="two agents have one name"):
         evaluation.llm_eval([Scripted(), Scripted()], sets=DICE, quiet=True)
+    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+        evaluation.llm_eval(sets=DICE, questions=1, seed=-1, quiet=True)

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from ttt_envs.cli.common import Printing
 from ttt_envs.cli.shell import DONE, INTERRUPTED
 from ttt_envs.storage.files import unused
+
+if TYPE_CHECKING:
+    from ttt_envs.evaluation.solved.exam import Exam
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +36,21 @@ class LlmEval(Printing):
 
     def run(self) -> int:
         """Ask the agents; returns the exit status."""
+        from ttt_envs.evaluation.reports.report import NotSaved
         from ttt_envs.evaluation.solved.exam import llm_eval
 
         self.check_form()
         out = self.out or unused(Path("runs") / "llm-eval", numbered=True)
-        report = llm_eval(
-            self.agents, sets=self.sets, questions=self.questions, games=self.games, seed=self.seed, out=out
-        )
+        try:
+            report = llm_eval(
+                self.agents, sets=self.sets, questions=self.questions, games=self.games, seed=self.seed, out=out
+            )
+        except NotSaved as error:  # all is asked, and cannot be written
+            self._show(error.report)
+            raise
+        self._show(report)
+        return DONE if report.complete else INTERRUPTED
+
+    def _show(self, report: "Exam") -> None:
         if not self.printed(report, report.json):
             report.show()
-        return DONE if report.complete else INTERRUPTED

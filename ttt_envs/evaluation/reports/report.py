@@ -258,7 +258,7 @@ class NotSaved(OSError):
         report: the report; `report.save(folder)` writes it elsewhere.
     """
 
-    def __init__(self, report: Report, error: OSError) -> None:
+    def __init__(self, report: Any, error: OSError) -> None:
         """`error`: why it cannot be written."""
         super().__init__(error.errno, f"the {report.verb} is done, but its results are not saved: {reason_of(error)}")
         self.report = report

@@ -16,7 +16,7 @@ Questions that an agent does not answer with a legal action are failures, and co
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -38,7 +38,7 @@ from ttt_envs.evaluation.reports.intervals import percent
 from ttt_envs.evaluation.reports.page import page, section
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import rate
-from ttt_envs.evaluation.reports.report import Table, write_json
+from ttt_envs.evaluation.reports.report import NotSaved, Table, write_json
 from ttt_envs.evaluation.solved.positions import MeasuredMistakes, Positions, measure
 from ttt_envs.evaluation.solved.questions import QuestionSet, question_sets, set_of
 from ttt_envs.storage.files import new_folder, write_whole
@@ -93,6 +93,7 @@ class Exam(Rows):
     seconds: float = 0.0
     folder: Path | None = None
 
+    verb: ClassVar[str] = "llm-eval"
     files: ClassVar[tuple[str, ...]] = ("report.md", "report.html", "results.json")
 
     @property
@@ -165,7 +166,7 @@ class Exam(Rows):
             for (name, agent), row in self.answers.items()
         ]
         left_out = [{"set": name, "agent": agent, "reason": why} for (name, agent), why in self.left_out.items()]
-        facts = {"verb": "llm-eval", "command": self.command, "version": __version__, "complete": self.complete}
+        facts = {"verb": self.verb, "command": self.command, "version": __version__, "complete": self.complete}
         return {**facts, "seconds": self.seconds, **self.settings, "rows": rows, "left_out": left_out}
 
 
@@ -196,11 +197,13 @@ def llm_eval(
     Raises:
         ValueError, TypeError: wrong settings, an unknown set, or an agent that is unknown or has the name of another.
         FileExistsError, InUse: `out` holds files, or is being written.
-        OSError: `out` cannot be written.
+        NotSaved: `out` cannot be written in the end; the error has the results.
+        OSError: a transcript cannot be written.
         KeyboardInterrupt: interrupted before an agent was finished with a set. Later, what was finished is given.
     """
     chosen = [set_of(name) for name in ([sets] if isinstance(sets, str) else sets) or question_sets()]
     within(0, 10**6, questions=questions, games=games)
+    within(0, 2**128 - 1, seed=seed)
     given = agents if isinstance(agents, (list, tuple)) else [agents]
     loaded = [load(each) for each in given]
     names = [agent.name for agent in loaded]
@@ -214,10 +217,11 @@ def llm_eval(
         "seed": seed,
     }
     exam = Exam(settings=settings)
-    with new_folder(out) as folder:
+    with new_folder(out) as folder, ExitStack() as stack:
         for agent in loaded:
             if isinstance(agent, LanguageModel) and agent.transcripts is None and folder is not None:
                 agent.transcripts = Transcripts(folder / TRANSCRIPTS)
+                stack.callback(setattr, agent, "transcripts", None)  # it may be the caller's own
         lines = {each.name: _lines(each, loaded) for each in chosen}
         with Work(exam.answers, "agents", sum(map(len, lines.values())), hidden=quiet) as work:
             for each in chosen:
@@ -233,7 +237,11 @@ def llm_eval(
                     exam.answers[each.name, name] = _row(each, agent, drawn, games, seed)
         exam.complete, exam.seconds = work.complete, work.seconds
         if folder is not None:
-            exam.save(folder)
+            try:
+                exam.save(folder)
+            except OSError as error:
+                exam.folder = None
+                raise NotSaved(exam, error) from error
     return exam
 
 
