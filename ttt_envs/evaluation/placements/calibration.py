@@ -228,7 +228,7 @@ def calibrate(
     within(0.0, 1e6, slowest=slowest)
     within(1, MOST, version=1 if version is None else version)
     game = game_for(calibrate, game, options)
-    names = list(rungs)
+    names = [rungs] if isinstance(rungs, str) else list(rungs)
     try:
         known = find(game)
     except ValueError:

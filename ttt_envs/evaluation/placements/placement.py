@@ -364,7 +364,7 @@ def ladder(
     if not fits:
         raise ValueError(f"the ladder {table} is one of {scale.game} with options {scale.options}, not of {game}")
     if table is not None:
-        check_named(scale.rungs, f"the ladder {table}", "name it with --rungs", (*rungs, lineup.texts[0]))
+        check_named(scale.rungs, f"the ladder {table}", "name it with --rungs", (*several(rungs), lineup.texts[0]))
     settings["agent"] = lineup.texts[0]
     pace = settings["pace"] = _pace(game, lineup.agents[0]) if pace is None else pace
     if table is not None:

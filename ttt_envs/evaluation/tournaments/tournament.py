@@ -110,6 +110,7 @@ def tournament(
     within(0, MOST, resamples=resamples)
     game = game_for(tournament, game, options)
     seats = arrangements(game)
+    measured = several(measured)
     settings["measured"] = tuple(map(str, measured))
     tables = measured_tables(game, measured)
     further = several(add)
