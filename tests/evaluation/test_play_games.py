@@ -127,12 +127,19 @@ def test_wrong_answers_name_the_agent(answer, error, words):
         ([0.0, 0.0], None, "seats must be whole numbers of shape"),
         ([0, 1], None, "seats must name agents 0 to 0"),
         ([-1, 0], None, "seats must name agents 0 to 0"),
-        ([0, 0], 0, "chunk must be at least 1"),
+        ([0, 0], 0, "chunk must be a whole number from 1"),
+        ([0, 0], 1.5, "chunk must be a whole number from 1"),
     ],
 )
 def test_wrong_arguments_of_the_arena(seats, chunk, words):
     with pytest.raises(ValueError, match=words):
         list(iter_games(ttt_envs.load(SUPER), [Stubborn()], seats, game_seeds(0, 2), chunk=chunk))
+
+
+@pytest.mark.parametrize("seeds", [[-1], [1.5], [[1, 2]], ["x"], 5, [True], [2**64]])
+def test_seeds_are_whole_numbers_one_a_game(seeds):
+    with pytest.raises(ValueError, match=r"seeds must be whole numbers from 0 to 2\*\*64-1, of shape \(n,\), not "):
+        play_games(SUPER, Stubborn(), seeds=seeds)
 
 
 # --- agents that fail ---

@@ -23,6 +23,7 @@ from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View
 from ttt_envs.registry import game_for
+from ttt_envs.storage.outside import brief
 from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).
@@ -194,15 +195,17 @@ def iter_games(
     Time that the caller spends on a chunk counts as the chunk's.
     """
     agents = [as_agent(each) for each in agents]
-    seeds = np.ascontiguousarray(seeds, np.uint64)
+    numbers = np.asarray(seeds)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu") or (numbers < 0).any():
+        raise ValueError(f"seeds must be whole numbers from 0 to 2**64-1, of shape (n,), not {brief(repr(seeds))}")
+    seeds = numbers.astype(np.uint64)
     seats = np.asarray(seats)
     n, players = len(seeds), game.num_players
     if seats.dtype.kind not in "iu" or seats.shape not in ((players,), (n, players)):
         raise ValueError(f"seats must be whole numbers of shape {(n, players)}, not {seats.dtype} {seats.shape}")
     if seats.size and not (seats.min() >= 0 and seats.max() < len(agents)):
         raise ValueError(f"seats must name agents 0 to {len(agents) - 1}, not {seats.min()} to {seats.max()}")
-    if chunk is not None and chunk < 1:
-        raise ValueError(f"chunk must be at least 1, not {chunk}")
+    within(1, MOST, chunk=1 if chunk is None else chunk)
     seats = np.broadcast_to(seats, (n, players))
     size, first = chunk or _FIRST_CHUNK, 0
     while first < n:

@@ -16,6 +16,7 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.known import acting_players
+from ttt_envs.core.options import MOST, within
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import digest, seen
 from ttt_envs.evaluation.records.record import GameRecord
@@ -67,8 +68,7 @@ def replay(
         ValueError: a record that does not fit its game: an action that is unknown or not legal, a game that ends
             earlier or goes on, other rewards, or another digest. It names the line and the ply.
     """
-    if chunk is not None and chunk < 1:
-        raise ValueError(f"chunk must be at least 1, not {chunk}")
+    within(1, MOST, chunk=1 if chunk is None else chunk)
     waiting: list[GameRecord] = []
     positions = 0
     for record in records:
