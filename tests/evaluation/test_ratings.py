@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ttt_envs.evaluation.reports.ratings import ELO, information, rate, strengths
+from ttt_envs.evaluation.reports.ratings import ELO, information, rate, rate_pairs, strengths
 
 
 def simulated(theta, units, rng):
@@ -122,6 +122,24 @@ def test_same_seed_same_intervals():
 def test_wrong_results(wins):
     with pytest.raises(ValueError, match="wins must"):
         rate(wins)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"agents": 0, "pairs": []}, "agents must be a whole number from 1"),
+        ({"resamples": -1}, "resamples must be a whole number from 0"),
+        ({"prior": -1.0}, "prior must be a number from 0"),
+        ({"prior": np.nan}, "prior must be a number from 0"),
+        ({"pairs": [[0, 5]]}, "the number of an agent in pairs must be a whole number from 0 to 1, not 5"),
+        ({"pairs": [[-1, 1]]}, "the number of an agent in pairs must be a whole number from 0 to 1, not -1"),
+    ],
+)
+def test_wrong_settings_are_named(given, words):
+    given = {"agents": 2, "pairs": [[0, 1]], **given}
+    one = np.ones((1, len(given["pairs"])))
+    with pytest.raises(ValueError, match=words):
+        rate_pairs(**given, won=one, lost=one)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.jit import kernel
+from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.reports.intervals import student
 
 ELO = 400 / np.log(10)
@@ -74,7 +75,8 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0)
         prior: drawn units added to each agent's record; 0 for the plain most likely ratings, which may not exist.
 
     Raises:
-        ValueError: a wrong shape, negative or no finite numbers; or, with prior 0, ratings that do not exist.
+        ValueError: a wrong shape or no agents, negative or no finite numbers; or, with prior 0, ratings that do not
+            exist.
     """
     wins = numbers("wins", wins)
     if wins.ndim != 3 or wins.shape[1] != wins.shape[2]:
@@ -100,9 +102,14 @@ def rate_pairs(
         resamples, seed, prior: as of `rate`.
 
     Raises:
-        ValueError: as from `rate`, or pairs that fall apart into groups.
+        ValueError: as from `rate`, or pairs of other agents, or that fall apart into groups.
     """
+    within(1, MOST, agents=agents)
+    within(0, MOST, resamples=resamples)
+    within(0.0, 1e9, prior=prior)
     pairs, won, lost = np.asarray(pairs, np.int64).reshape(-1, 2), numbers("won", won), numbers("lost", lost)
+    for each in (pairs.min(initial=0), pairs.max(initial=0)):
+        within(0, agents - 1, **{"the number of an agent in pairs": int(each)})
     if won.ndim != 2 or won.shape != lost.shape or won.shape[1] != len(pairs):
         raise ValueError(f"won and lost must have shape (units, {len(pairs)}), not {won.shape} and {lost.shape}")
     if not (np.isfinite(won).all() and (won >= 0).all() and np.isfinite(lost).all() and (lost >= 0).all()):
