@@ -124,13 +124,14 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
     drawer = oracle if isinstance(oracle, Drawer) else None
     parts, left = [], number
     for again in range(_ROUNDS):
-        starts = Batch(game, max(2 * left, 64), seed=seed + again)
+        own = (seed + again) % 2**128
+        starts = Batch(game, max(2 * left, 64), seed=own)
         if drawer is None:
             states, lengths, games = _from_games(starts)
         else:
-            states, lengths = drawer.draw_positions(starts.states, seed + again)
+            states, lengths = drawer.draw_positions(starts.states, own)
             games = starts.episode_seeds
-        players = _deciding(game, states, seed + again)
+        players = _deciding(game, states, own)
         masks = np.empty((len(states), game.num_actions), np.bool_)
         game.loops.mask_rows(states, players, masks)
         covered, _, _, values = judge(game, oracle, states, players, masks.argmax(axis=1))
