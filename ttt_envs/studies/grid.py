@@ -70,6 +70,9 @@ QUICK: dict[str, Any] = {
 #: In a study's folder: the steps of each method in each task, where the plan gives processor time.
 STEPS = "steps.json"
 
+# Settings of a learner that are the same for all methods.
+_OF_A_STUDY = ("game", "options", "seed", "seeds", "out", "resume", "quiet")
+
 # A pilot run is long enough once it has taken this share of the processor time of a run.
 _PILOT = 0.15
 
@@ -193,8 +196,9 @@ def plan_of(given: Mapping[str, Any], steps: Mapping[str, int] | None = None) ->
     if "steps" in given:
         within(1, 10**15, steps=given["steps"])
     else:
-        within(0.1, 1e9, seconds=float(given["seconds"]))
-    if not isinstance(given["tasks"], list) or not given["tasks"]:
+        within(0.1, 1e9, seconds=given["seconds"])
+    names = given["tasks"]
+    if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
         raise TypeError(f"tasks must be a list of names, not {given['tasks']!r}")
     if not isinstance(given["methods"], dict) or not given["methods"]:
         raise TypeError("methods must be tables, such as [methods.ppo]")
@@ -230,11 +234,17 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
     if not label.replace("-", "").replace("_", "").replace(".", "").isalnum() or label.startswith("."):
         raise ValueError(f"methods: a name has letters, digits, '-', '_' and '.', not {label!r}")
     of_all = {name: value for name, value in settings.items() if name not in ("tasks", *tasks())}
-    given_here = {**of_all, **settings.get(task.name, {})}
+    of_task = settings.get(task.name, {})
+    if not isinstance(of_task, dict):
+        raise TypeError(f"methods.{label}.{task.name} must be a table of settings, not {of_task!r}")
+    given_here = {**of_all, **of_task}
     own = {name: tuple(value) if isinstance(value, list) else value for name, value in given_here.items()}
     method = own.pop("method", label)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"methods.{label}: {unknown('method', method, list(METHODS))}")
+    for name in own:
+        if name in _OF_A_STUDY:
+            raise ValueError(f"methods.{label}: {name} is for the plan and its tasks to say, not for a method")
     if "steps" in own and "seconds" in given:
         raise ValueError(f"methods.{label}: the plan gives seconds of processor time, and so no steps")
     number: Any = own.pop("steps", steps)
