@@ -95,8 +95,7 @@ def measure(
     `game_tree` is the game's tree if it was walked before, see `tree_for`; `progress` is a callback for the share that
     is done.
     """
-    within(1, MOST, samples=samples)
-    within(2, MOST, starts=starts)
+    _check(samples, starts)
     agent = as_agent(agent)
     if agent.interactive:
         raise ValueError(f"agent {agent.name!r} cannot be measured: it would be asked in every information set")
@@ -114,6 +113,12 @@ def measure(
         return measured(Asked(agent))
     except SeedsMatter:
         return measured(Asked(agent, samples))
+
+
+def _check(samples: int, starts: int) -> None:
+    """Raise ValueError for wrong numbers, before a tree is walked through."""
+    within(1, MOST, samples=samples)
+    within(2, MOST, starts=starts)
 
 
 def _by_tree(asked: Asked, tree: Tree, progress: Progress) -> MeasuredExploitability:
@@ -276,6 +281,7 @@ def exploitability(
     """
     settings = Arguments(exploitability, locals())
     seed = settings["seed"] = settled(seed)
+    _check(samples, starts)
     game = game_for(exploitability, game, options)
     lineup = line_up(game, agents)
     settings["agents"] = list(lineup.texts)
