@@ -319,7 +319,7 @@ def test_play_shows_every_move_and_draws_the_end(capsys: pytest.CaptureFixture[s
         ([SUPER, "--agents", "random", "radnom"], "did you mean 'random'"),
         ([SUPER, "--agents", "random", "random", "--seed", "-1"], "seed must be from 0"),
         ([SUPER, "--agents", "oracle", "random", "--option", "won_boards=closed"], "agent oracle cannot play"),
-        ([SUPER, "--agents", "random", "--agents", "random"], "--agents is given twice"),
+        ([SUPER, "--agents", "random", "--agents", "random"], "--agents is given twice: give it once"),
         (["tic_tac_match", "--agents", "random", "mcts"], "agent mcts plays only games without hidden information"),
     ],
 )

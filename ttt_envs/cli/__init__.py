@@ -72,7 +72,7 @@ def _run(arguments: list[str]) -> int | None:
         return None
     repeated = _repeated(arguments)
     if repeated is not None:
-        raise ValueError(f"{repeated} is given twice: write its values behind each other, as in {repeated} A B")
+        raise ValueError(f"{repeated} is given twice: give it once, and several values behind each other")
     verb = arguments[0] if arguments else ""
     narrowed = getattr(_class_of(VERBS[verb]), "narrowed", None) if verb in VERBS else None
     given: Any = narrowed(arguments[1:]) if narrowed else None
