@@ -112,9 +112,11 @@ def test_a_sample_of_another_version_is_refused(folder: Path, monkeypatch: pytes
         samples.sample(folder / "dice-round", 50)
 
 
-def test_a_sample_of_no_set() -> None:
+def test_a_sample_of_no_set(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unknown set of solved positions"):
         dataset.load_solved("dice")
+    with pytest.raises(ValueError, match="unknown set of solved positions 'nothing'"):
+        dataset.build(tmp_path / "y", "nothing")
 
 
 def test_an_equilibrium_loses_nothing_against_itself(folder: Path) -> None:

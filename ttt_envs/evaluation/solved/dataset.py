@@ -351,7 +351,7 @@ def build(
         OSError: `out` cannot be written.
     """
     within(0, 10**9, rows=rows)
-    chosen = [set_of(name) for name in dict.fromkeys(sets or solved_sets())]
+    chosen = [set_of(name) for name in dict.fromkeys([sets] if isinstance(sets, str) else sets or solved_sets())]
     built = []
     with new_folder(out) as folder, ExitStack() as undo:
         assert folder is not None
