@@ -403,7 +403,7 @@ def resolve(state, actions):
 
 @kernel
 def begin_turn(state, placer):
-    """Resolve the choices of both players, made at once."""
+    """Begin a turn, in which both players choose at once."""
     state["placer"] = placer
     state["phase"] = TURN
     state["to_move"] = SIMULTANEOUS
