@@ -137,6 +137,16 @@ def test_agents_that_a_function_makes_anew_are_let_go():
     assert len(games._opponents) <= 2 * games._others.size + games.n
 
 
+def test_the_usual_opponents_are_there_again_after_a_game_against_others():
+    env = ttt_envs.make_single(SUPER, opponent=[Named(str(number)) for number in range(5)])
+    env.reset(seed=0)
+    names = env.opponent_names
+    for k in range(4):
+        env.reset(options={"opponent": [Named(f"{k} {number}") for number in range(6)]})
+        env.reset()
+    assert names.items() <= env.opponent_names.items()
+
+
 def test_masks_are_computed_once_a_step(monkeypatch):
     """What the policy is given is what its answer is checked by."""
     vector = ttt_envs.make_vec(SUPER, 8, opponent="greedy")  # against `random` they come with the step

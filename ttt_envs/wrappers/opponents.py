@@ -64,12 +64,13 @@ class Opponents:
                 weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
                 players' numbers to any of these, for each player that the learner is not.
         """
-        former, self._pools = self._pools, self._read(opponent)
+        former, self._pools = (self._pools, self._agents.copy()), self._read(opponent)
         return former
 
     def restore(self, former: Any) -> None:
-        """Draw as before a `replace`."""
-        self._pools = former
+        """Draw as before a `replace`, also agents that were let go of since."""
+        self._pools, agents = former
+        self._agents |= agents
 
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
         """The keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
