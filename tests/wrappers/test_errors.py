@@ -125,11 +125,11 @@ def test_wrong_actions_of_many_learners():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"n": 0}, ["n must be a whole number of at least 1", "not 0"]),
-        ({"n": -3}, ["n must be a whole number of at least 1", "not -3"]),
-        ({"n": "3"}, ["n must be a whole number of at least 1", "not '3'"]),
-        ({"n": None}, ["n must be a whole number of at least 1", "not None"]),
-        ({"n": 2, "threads": 0}, ["threads must be a whole number of at least 1", "not 0"]),
+        ({"n": 0}, ["n must be a whole number", "not 0"]),
+        ({"n": -3}, ["n must be a whole number", "not -3"]),
+        ({"n": "3"}, ["n must be a whole number", "not '3'"]),
+        ({"n": None}, ["n must be a whole number", "not None"]),
+        ({"n": 2, "threads": 0}, ["threads must be a whole number", "not 0"]),
     ],
     ids=case,
 )
@@ -137,6 +137,7 @@ def test_wrong_sizes(arguments, words):
     game = ttt_envs.load(SUPER)
     fails(ValueError, lambda: Batch(game, **arguments), *words)
     sizes = {"num_envs": arguments["n"], **{k: v for k, v in arguments.items() if k != "n"}}
+    words = [words[0].replace("n must", "num_envs must"), *words[1:]]
     fails(ValueError, lambda: PlayerVectorEnv(game, **sizes, opponent=RandomAgent()), *words)
 
 
@@ -185,9 +186,32 @@ def test_before_reset(make, names):
 def test_vector_step_before_reset():
     for make in (ttt_envs.make_vec, ttt_envs.make_sb3):
         env = make(SUPER, 2, player=0)
-        fails(RuntimeError, lambda env=env: env.step(np.array([40, 40])), "call reset() before step()")
+        calls = {
+            "step": lambda env=env: env.step(np.array([40, 40])),
+            "text": lambda env=env: env.text(0),
+            "view": env.view,
+            "states": lambda env=env: env.states,
+            "get_state": env.get_state,
+            "action_masks": env.action_masks,
+            **({"get_images": env.get_images} if make is ttt_envs.make_sb3 else {}),
+        }
+        for name, call in calls.items():
+            fails(RuntimeError, call, "call reset() before", name)
         env.reset()
-        env.step(np.array([40, 40]))
+        for call in calls.values():
+            call()
+
+
+def test_a_single_environment_takes_a_seed_as_all_others_do():
+    env = ttt_envs.make_single(SUPER, random_opening_plies=6)
+    env.reset(seed=3)
+    before, number = env.states.tobytes(), env.np_random_seed
+    for seed, kind in ((-1, ValueError), (2**128, ValueError), (1.5, TypeError), ("3", TypeError), ([3], TypeError)):
+        fails(kind, lambda seed=seed: env.reset(seed=seed), "seed must be")
+        fails(ValueError, lambda: env.reset(seed=4, options={"speed": 3}), "unknown option 'speed'")
+        assert (env.states.tobytes(), env.np_random_seed) == (before, number)
+    env.reset(seed=np.int64(3))
+    assert env.states.tobytes() == before
 
 
 def test_stepping_a_finished_game():
@@ -235,6 +259,17 @@ def test_position_between_two_choices():
     env.step(toy_coin.HEADS)
     parallel = ParallelGame(toy_coin.make())
     fails(ValueError, lambda: parallel.set_state(env.get_state()), "some players had chosen already")
+
+
+def test_a_position_beyond_the_cut_off_is_over():
+    env = ttt_envs.make_single(SUPER, player=0)
+    env.reset(seed=0)
+    for _ in range(2):
+        env.step(int(env.action_masks().argmax()))
+    for short in (ttt_envs.make_single(SUPER, player=0, max_plies=2), ttt_envs.make_vec(SUPER, 1, max_plies=2)):
+        short.set_state(env.get_state() if isinstance(short, PlayerEnv) else [env.get_state()])
+        assert not short.action_masks().any()
+        fails(RuntimeError, lambda short=short: short.step(40 if isinstance(short, PlayerEnv) else [40]), "call reset()")
 
 
 # --- text ---

@@ -131,6 +131,7 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
 
     def get_images(self) -> list[np.ndarray | None]:
         """The picture of each game as its learner may see it, uint8 (height, width, 3); None without a render mode."""
+        self._check_live("get_images")
         if self.render_mode is None:
             return [None] * self.num_envs
         states = self._games.batch.states
@@ -138,10 +139,12 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
 
     def text(self, i: int) -> str:
         """Position i as text, as its learner may see it."""
+        self._check_live("text")
         return self._games.text(i)
 
     def get_state(self) -> list[bytes]:
         """All positions as bytes, as `get_state` of a single environment gives them."""
+        self._check_live("get_state")
         return [self._games.get_state(i) for i in range(self.num_envs)]
 
     def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
@@ -158,6 +161,7 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool (num_envs, num_actions)."""
+        self._check_live("action_masks")
         return self._games.masks().copy()
 
     def has_attr(self, attr_name: str) -> bool:

@@ -12,7 +12,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.known import acting_players
 from ttt_envs.core.memory import Memory
-from ttt_envs.core.options import choice
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View
@@ -96,6 +96,7 @@ class PlayerGames:
         self.illegal = choice("illegal", illegal, ILLEGAL)
         self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
         self.max_plies = check_max_plies(max_plies)
+        within(1, MOST, num_envs=n)
         self.batch = OwnSeedsBatch(game, n, seed=seed, threads=threads, history=history)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
@@ -286,6 +287,8 @@ class PlayerGames:
         self._cast(self._rows)
         self._pay.keep(self._rows, self.batch.states)
         self._play_on(self._rows)
+        self.done = self._over()
+        self.truncated = self.done & ~self.batch.states["done"]
 
     def _reset(self, seed: Any, each: list[int | None] | None) -> None:
         self._tell_of_those_left(self._rows)

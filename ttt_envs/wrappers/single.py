@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
+from ttt_envs.core.rng import new_key
 from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action, manual
 from ttt_envs.wrappers.learner import LooksAtGames, reset_options
 from ttt_envs.wrappers.one_game import OneGame
@@ -86,8 +87,11 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """
-        super().reset(seed=seed)
-        self._games.reset(seed, **reset_options(options))
+        given = reset_options(options)
+        if seed is not None:
+            new_key(seed)  # games of a learner would take a list, too
+        self._games.reset(seed, **given)
+        super().reset(seed=None if seed is None else int(seed))
         return self._started()
 
     def _started(self) -> tuple[Any, dict[str, Any]]:
