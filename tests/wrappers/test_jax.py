@@ -98,6 +98,15 @@ def test_what_compiled_rules_refuse():
         jax.block_until_ready(step(GAME.to_bytes(after), np.zeros(1, np.int32)))
 
 
+def test_a_game_that_is_cut_off_has_ended():
+    env = ttt_envs.make_vec(GAME, 2, player=0, max_plies=4, dtype="float32")
+    step, (_, info) = jax.jit(step_of(env)), env.reset(seed=0)
+    seen, masks, _, ended = step(info["action_mask"].argmax(axis=1))
+    assert (seen.dtype, ended.tolist()) == (np.float32, [False, False])
+    *_, ended = step(masks.argmax(axis=1))
+    assert ended.all()
+
+
 @pytest.mark.parametrize("mask", ["both", "info"])
 def test_steps_of_environments_keep_their_order(mask):
     ours, theirs = (ttt_envs.make_vec(GAME, 4, opponent="random", mask=mask) for _ in range(2))

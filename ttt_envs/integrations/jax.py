@@ -79,22 +79,23 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
 def step_of(envs: PlayerVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
     """The step of environments from `make_vec` for compiled code.
 
-    The function takes actions int (n,) and gives observations int8 (n, ...), masks int8 (n, num_actions), rewards
-    float32 (n,) and ends bool (n,).
+    The function takes actions int (n,) and gives observations (n, ...) of the environments' dtype, masks int8
+    (n, num_actions), rewards float32 (n,) and ends bool (n,), of games that are over or cut off.
     """
     n, actions = envs.num_envs, envs.game.num_actions
     space: Any = envs.single_observation_space
-    shape = (space["observation"] if hasattr(space, "spaces") else space).shape
+    seen_space = space["observation"] if hasattr(space, "spaces") else space
     shapes = (
-        jax.ShapeDtypeStruct((n, *shape), jnp.int8),
+        jax.ShapeDtypeStruct((n, *seen_space.shape), seen_space.dtype),
         jax.ShapeDtypeStruct((n, actions), jnp.int8),
         jax.ShapeDtypeStruct((n,), jnp.float32),
         jax.ShapeDtypeStruct((n,), jnp.bool_),
     )
 
     def on_host(actions: Any) -> tuple[Any, Any, Any, Any]:
-        seen, rewards, ended, _, infos = envs.step(np.asarray(actions))
-        return seen["observation"] if isinstance(seen, dict) else seen, infos["action_mask"], rewards, ended
+        seen, rewards, over, cut_off, infos = envs.step(np.asarray(actions))
+        seen = seen["observation"] if isinstance(seen, dict) else seen
+        return seen, infos["action_mask"], rewards, over | cut_off
 
     def step(actions: Any) -> tuple[Any, Any, Any, Any]:
         results: tuple[Any, Any, Any, Any] = io_callback(on_host, shapes, actions, ordered=True)
