@@ -68,12 +68,16 @@ def check_arguments(function: str, game_id: str, options: Mapping[str, Any], arg
 
 
 def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
+    from ttt_envs.core.game import Game
+
     game_id = full_id(game_id)
     make, known = _maker(game_id)
     for option in options:
         if option not in known:
             raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
     game = _make(make, options)
+    if not isinstance(game, Game):
+        raise ValueError(f"the entry of {game_id!r} must make a Game, not {type(game).__name__}")
     if game_id in GAMES and game.id != game_id:
         raise ValueError(f"the entry of {game_id!r} makes a game whose id is {game.id!r}")
     if game_id in _PUBLISHED and game.version != _PUBLISHED[game_id][1]:
@@ -224,13 +228,17 @@ def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]
 def _import(entry: str) -> Callable[..., "Game"]:
     module, name = entry.split(":")
     try:
-        return getattr(import_module(module), name)
+        found = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # the module exists, but something that it imports is missing
         raise ValueError(f"game {entry!r}: there is no module {error.name!r} on Python's path") from None
     except AttributeError:
         raise ValueError(f"game {entry!r}: module {module!r} has no {name!r}") from None
+    if not callable(found):
+        raise ValueError(f"game {entry!r}: {name!r} must be a function that makes a Game, not {found!r}")
+    make: Callable[..., Game] = found
+    return make
 
 
 def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":

@@ -173,6 +173,13 @@ def test_what_is_no_game(make, wrong):
         make(wrong)
 
 
+def test_an_entry_that_makes_no_game():
+    with pytest.raises(ValueError, match="the entry of 'os:getcwd' must make a Game, not str"):
+        ttt_envs.load("os:getcwd")
+    with pytest.raises(ValueError, match="game 'os:sep': 'sep' must be a function that makes a Game, not '/'"):
+        ttt_envs.load("os:sep")
+
+
 @pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
 def test_pettingzoo_s_registry_takes_the_same_arguments():
     env = pettingzoo.make("aec", f"ttt_envs/{GAME}-v0", won_boards="closed", encoding="planes")
