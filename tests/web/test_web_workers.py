@@ -3,6 +3,8 @@
 import asyncio
 import threading
 import time
+from collections import deque
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from ttt_envs.web import guard, hall, layouts, workers
 from ttt_envs.web.errands import Errand, Messenger, NotDone
 from ttt_envs.web.guard import ASKER
 from ttt_envs.web.refusals import Refused
+from ttt_envs.web.shelf import Shelf
 from ttt_envs.web.workers import Turns, Workers
 
 pytestmark = pytest.mark.usefixtures("toys")
@@ -297,6 +300,37 @@ def test_games_that_nobody_looks_at_leave_memory_and_go_on_later(server, monkeyp
     assert not server.hall._served
     assert not server.hall.shelf._idle["random"]
     assert me.look(ident) | {"version": 0} == before | {"version": 0}
+
+
+def test_an_agent_that_is_taken_while_unused_ones_are_closed():
+    class Taken(deque):
+        def __bool__(self):
+            """A thread takes the last one right after it was seen."""
+            return bool(len(self)) and self.pop() is not None
+
+    shelf = Shelf()
+    shelf._idle["random"] = Taken([(ttt_envs.agents.load("random"), 0.0)])
+    shelf.close()
+    assert not len(shelf._idle["random"])
+
+
+def test_an_agent_that_cannot_be_closed_ends_no_tidying(server, monkeypatch):
+    """What nobody uses is given back again after that."""
+    calls = []
+
+    def give_back():
+        calls.append(None)
+        raise RuntimeError("it cannot be closed")
+
+    monkeypatch.setattr(hall, "_UNUSED", 0.01)
+    monkeypatch.setattr(server.hall, "give_back", give_back)
+
+    async def tidy():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(server.hall.tidy(), 0.2)
+
+    asyncio.run(tidy())
+    assert len(calls) > 1
 
 
 def test_so_many_layouts_are_taken(monkeypatch):

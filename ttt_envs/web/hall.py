@@ -251,7 +251,10 @@ class Hall:
         """Give back what nobody uses, from time to time, for ever."""
         while True:
             await asyncio.sleep(_UNUSED / 4)
-            self.give_back()
+            try:
+                self.give_back()
+            except Exception:  # of an agent that is closed
+                _LOG.exception("not all could be given back")
 
     def give_back(self) -> None:
         """Let games leave memory that nobody looks at, with the answers that nobody waits for, and unused agents.

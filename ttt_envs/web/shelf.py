@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ttt_envs import agents
 from ttt_envs.agents import Agent
@@ -42,5 +42,6 @@ class Shelf:
         """Close the agents that nobody has taken for that many seconds."""
         before = time.monotonic() - unused
         for each in list(self._idle.values()):
-            while each and each[0][1] <= before:
-                each.popleft()[0].close()
+            with suppress(IndexError):  # it is empty, be it that a thread has just taken the last one
+                while each[0][1] <= before:
+                    each.popleft()[0].close()
