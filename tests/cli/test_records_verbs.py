@@ -153,6 +153,7 @@ def test_a_new_game_is_filmed_as_a_video(capsys):
     ("words", "reason"),
     [
         (["--out", "f.gif"], "name the game to be played"),
+        ([*DICE, "--game", "3", "--out", "f.svg"], "--game is the number of a recorded game"),
         ([*DICE, "--out", "f.avi"], "a film is a .gif, an .mp4 or an .svg, not f.avi"),
         ([*DICE, "--record", "games.jsonl", "--out", "f.svg"], "a recorded game has its own agents"),
         ([*DICE, "--agents", "random", "random", "random", "--out", "f.svg"], "needs as many agents, not 3"),

@@ -87,6 +87,10 @@ class Film(GameArguments):
         from ttt_envs.evaluation.records import of_games
         from ttt_envs.evaluation.records.replaying import replay
 
+        if self.number:
+            raise ValueError(
+                "--game is the number of a recorded game: name its file, as in ttt film FILE --game NUMBER"
+            )
         if not self.game:
             raise ValueError("name the game to be played, GAME, or the file of a recorded one, --record FILE")
         game = self.load()
