@@ -395,8 +395,8 @@ def make_text(
     from ttt_envs.wrappers.text import TextGame
 
     made = game_for(make_text, game, options)
-    if opponent is None and partner is not None:
-        raise ValueError("a partner plays beside an opponent: without one all players are asked")
+    if opponent is None and (partner is not None or player != "alternate"):
+        raise ValueError("partner and player go with an opponent: without one all players are asked")
     others = None if opponent is None else _opponents(made, opponent, partner)
     return TextGame(
         made,

@@ -163,7 +163,8 @@ def test_wrong_calls() -> None:
         ({"illegal": "raise"}, "must be one of 'lose', 'random'"),
         ({"opponent": "radnom"}, "did you mean 'random'"),
         ({"opponent": "random", "player": 2}, "player must be"),
-        ({"partner": "random"}, "a partner plays beside an opponent"),
+        ({"partner": "random"}, "partner and player go with an opponent"),
+        ({"player": 1}, "partner and player go with an opponent"),
     ):
         with pytest.raises(ValueError, match=words):
             ttt_envs.make_text(**DICE, **wrong)
