@@ -87,6 +87,26 @@ def test_a_position_is_a_record_or_an_array_of_one() -> None:
         assert look(states) == look(states[0]) == look(states[0], None) == look(states, viewer=None)
         with pytest.raises(TypeError, match="state must be a record of "):
             look(np.repeat(states, 2))
+        for viewer in (2, -2, 0.5, True, "X"):
+            with pytest.raises(ValueError, match="viewer must be a whole number from -1 to 1"):
+                look(states, viewer)
+
+
+def test_observations_of_another_size_or_form_are_refused() -> None:
+    game = ttt_envs.load(SUPER)
+    for size in (0, game.observation_size - 1, game.observation_size + 1, game.encoded_size(1) - 1):
+        with pytest.raises(ValueError, match=f"observations have {game.observation_size} features.*not {size}"):
+            game.to_planes(np.zeros((2, size), np.int8))
+    for history in (0, 1):
+        shape = game.encoded_shape("planes", history)
+        assert game.to_planes(np.zeros((2, game.encoded_size(history)), np.int8)).shape == (2, *shape)
+    with pytest.raises(ValueError, match="encoding='plane' must be one of 'flat', 'planes'"):
+        game.encoded_shape("plane")
+
+
+def test_the_name_of_an_action_is_text() -> None:
+    with pytest.raises(TypeError, match="the name of an action is text, not int"):
+        ttt_envs.load(SUPER).parse_action(40)
 
 
 def test_wrong_facts_are_refused() -> None:

@@ -82,6 +82,8 @@ def test_layouts_and_shapes_agree():
             Batch(LONG, 2, history=wrong)
         with pytest.raises(ValueError, match="history"):
             ttt_envs.make_aec(LONG, history=wrong)
+        with pytest.raises(ValueError, match="history must be"):
+            LONG.start(seed=0).observation(0, history=wrong)
     with pytest.raises(ValueError, match="history=3"):
         Batch(LONG, 2, history=2).view().encoded(history=3)
     with pytest.raises(ValueError, match="encoding"):

@@ -16,6 +16,7 @@ from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, acting_players, own_actions
 from ttt_envs.core.looks import Anew, Episodes, Look, look_at, looks_for, room_to_tell
 from ttt_envs.core.memory import Memory, among, observers, wants
+from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.team import Team
@@ -93,6 +94,8 @@ class Batch:
         for name, value in (("n", n), ("threads", threads)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+        for name, value in (("auto_reset", auto_reset), ("recall", recall), ("look", look)):
+            choice(name, value, (False, True))
         self._game = game
         self.auto_reset = auto_reset
         self.threads = int(threads)

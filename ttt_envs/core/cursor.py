@@ -269,7 +269,7 @@ class State:
 
     def _past(self, player: int, history: int) -> np.ndarray:
         """The last decisions of a player, int8 (history, one decision of the past)."""
-        raise ValueError(f"decisions of the past are kept with game.start(history={history})")
+        raise ValueError(f"decisions of the past are kept with game.start(history={check_history(history)})")
 
     def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
         """The states that an action may lead to, each with its probability, see `Game.chance_outcomes`.

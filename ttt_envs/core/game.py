@@ -19,12 +19,12 @@ from ttt_envs.core.faces import Faces
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import as_text, options_then, unknown
+from ttt_envs.core.options import as_text, choice, options_then, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.spots import Box
-from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
+from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
 from ttt_envs.storage.outside import brief
@@ -405,8 +405,9 @@ class Game:
     def encoded_shape(self, encoding: str = "flat", history: int = 0) -> tuple[int, ...]:
         """The shape of an observation: (features,) or, for "planes", (channels, rows, columns).
 
-        Raises ValueError for planes in a game without a board.
+        Raises ValueError for another encoding, and for planes in a game without a board.
         """
+        choice("encoding", encoding, ENCODINGS)
         check_history(history)
         return (self.encoded_size(history),) if encoding == "flat" else self._planes(history).shape
 
@@ -434,8 +435,16 @@ class Game:
         return self._plane_indices[history]
 
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
-        """Flat observations int8 (..., size), with a history or without, as int8 (..., channels, rows, columns)."""
-        history = (observations.shape[-1] - self.observation_size) // (self.observation_size + self.num_actions)
+        """Flat observations int8 (..., size), with a history or without, as int8 (..., channels, rows, columns).
+
+        Raises ValueError for another size, and in a game without a board.
+        """
+        size, given = self.observation_size, observations.shape[-1]
+        history, rest = divmod(given - size, size + self.num_actions)
+        if rest or history < 0:
+            raise ValueError(
+                f"observations have {size} features, and {size + self.num_actions} a decision, not {given}"
+            )
         padded = np.concatenate([observations, np.zeros((*observations.shape[:-1], 1), np.int8)], axis=-1)
         return np.take(padded, self._planes(history), axis=-1)
 
@@ -443,8 +452,10 @@ class Game:
         """The action of that name. The number of an action is not a name.
 
         Upper and lower case are the same, and so are all signs between words; `to` and `and` may be left out. A short
-        name will do. Raises ValueError naming the closest names.
+        name will do. Raises ValueError naming the closest names, TypeError for no text.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"the name of an action is text, not {type(text).__name__}")
         for action, name in enumerate(self.action_names):
             if name.lower() == text.strip().lower():
                 return action
@@ -507,6 +518,11 @@ class Game:
             raise TypeError(f"state must be a record of {self}, not {type(state).__name__} of {states.dtype!s:.40}")
         return states.reshape(1)
 
+    def _viewer(self, viewer: int | None) -> int | None:
+        if viewer is not None:
+            within(SPECTATOR, self.num_players - 1, viewer=viewer)
+        return viewer
+
     def format_state(self, state: Any, viewer: int | None = None) -> str:
         """A position as text.
 
@@ -514,12 +530,14 @@ class Game:
             state: a record, or an array of one.
             viewer: None sees everything, a player only what they may know, `core.state.SPECTATOR` only what all players
                 know.
+
+        Raises ValueError for another viewer, and TypeError for another state.
         """
-        return self.faces.format_state(self._one(state)[0], viewer)
+        return self.faces.format_state(self._one(state)[0], self._viewer(viewer))
 
     def draw(self, state: Any, viewer: int | None = None) -> str:
         """A position as SVG text; for the arguments see `format_state`."""
-        return self.faces.draw(self._one(state)[0], viewer)
+        return self.faces.draw(self._one(state)[0], self._viewer(viewer))
 
     @property
     def spots(self) -> Callable[..., Mapping[str, Box]] | None:
@@ -528,7 +546,7 @@ class Game:
 
     def _spots(self, state: Any, viewer: int | None = None) -> Mapping[str, Box]:
         assert self.faces.spots is not None
-        return self.faces.spots(self._one(state)[0], viewer)
+        return self.faces.spots(self._one(state)[0], self._viewer(viewer))
 
     @property
     def clicks(self) -> Callable[[Any, int], tuple[str, ...]] | None:
