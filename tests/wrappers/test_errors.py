@@ -92,6 +92,11 @@ def test_a_game_is_wanted():
     fails(TypeError, lambda: Batch(SUPER, 3), "game must be a Game from ttt_envs.load", "not str")
 
 
+@pytest.mark.parametrize("name", ["auto_reset", "recall", "look"])
+def test_what_is_neither_true_nor_false(name):
+    fails(ValueError, lambda: Batch(ttt_envs.load(SUPER), 3, **{name: "disabled"}), f"{name}='disabled'", "False, True")
+
+
 def test_seeds_of_all_sizes():
     game = ttt_envs.load(SUPER, random_opening_plies=6)
     for seed in (0, 2**31, 2**63, 2**64 - 1, 2**128 - 1, np.int64(5), np.uint64(2**64 - 1)):
@@ -209,6 +214,7 @@ def test_a_single_environment_takes_a_seed_as_all_others_do():
     for seed, kind in ((-1, ValueError), (2**128, ValueError), (1.5, TypeError), ("3", TypeError), ([3], TypeError)):
         fails(kind, lambda seed=seed: env.reset(seed=seed), "seed must be")
         fails(ValueError, lambda: env.reset(seed=4, options={"speed": 3}), "unknown option 'speed'")
+        fails(TypeError, lambda: env.reset(seed=4, options=["player"]), "options must be a dict")
         assert (env.states.tobytes(), env.np_random_seed) == (before, number)
     env.reset(seed=np.int64(3))
     assert env.states.tobytes() == before
@@ -269,7 +275,9 @@ def test_a_position_beyond_the_cut_off_is_over():
     for short in (ttt_envs.make_single(SUPER, player=0, max_plies=2), ttt_envs.make_vec(SUPER, 1, max_plies=2)):
         short.set_state(env.get_state() if isinstance(short, PlayerEnv) else [env.get_state()])
         assert not short.action_masks().any()
-        fails(RuntimeError, lambda short=short: short.step(40 if isinstance(short, PlayerEnv) else [40]), "call reset()")
+        fails(
+            RuntimeError, lambda short=short: short.step(40 if isinstance(short, PlayerEnv) else [40]), "call reset()"
+        )
 
 
 # --- text ---

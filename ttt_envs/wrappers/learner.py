@@ -47,6 +47,8 @@ class LooksAtGames:
 
 def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
     """The options of a Gymnasium `reset` as arguments of `PlayerGames.reset`; ValueError for an unknown one."""
+    if not isinstance(options, dict | None):
+        raise TypeError(f"reset(): options must be a dict, not {options!r}")
     for name in options or {}:
         if name not in known:
             raise ValueError(f"reset(): {unknown('option', name, list(known))}")
