@@ -302,6 +302,19 @@ def test_games_that_nobody_looks_at_leave_memory_and_go_on_later(server, monkeyp
     assert me.look(ident) | {"version": 0} == before | {"version": 0}
 
 
+def test_a_game_that_was_given_up_while_somebody_looked_at_it_is_kept_from_the_next_move_on(server, monkeypatch):
+    me = server.browser()
+    ident = me.begin(TURNS, "me", "random")
+    assert server.hall.store.make_room(1, -1.0)  # nobody has moved for that long
+    assert server.hall.store.find(ident) is None
+    me.play(ident, "4/4")
+    before = me.wait(ident)
+    monkeypatch.setattr(hall, "_UNUSED", 0.0)
+    me.client.portal.call(server.hall.give_back)
+    assert not server.hall._served
+    assert me.look(ident) | {"version": 0} == before | {"version": 0}
+
+
 def test_an_agent_that_is_taken_while_unused_ones_are_closed():
     class Taken(deque):
         def __bool__(self):

@@ -133,11 +133,13 @@ class Store:
             self._db.executemany("INSERT INTO seats VALUES (?, ?, ?, ?)", rows)
 
     def keep_moves(self, stored: StoredGame) -> None:
-        """Keep what was played, and what waits."""
-        self._db.execute(
+        """Keep what was played, and what waits; a game that was given up meanwhile is kept again."""
+        kept = self._db.execute(
             "UPDATE games SET actions = ?, waiting = ?, over = ?, successor = ?, touched = ? WHERE id = ?",
             (*_moves(stored), time.time(), stored.id),
         )
+        if not kept.rowcount:
+            self.add(stored)
 
     def keep_owner(self, game: str, player: int, owner: str) -> None:
         """Keep who holds a seat."""
