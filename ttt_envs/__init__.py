@@ -17,7 +17,7 @@ from ttt_envs.registry import (
     environment_module,
     game_for,
     load,
-    options_of,
+    own_argument,
     register,
     register_built_in,
     unregister,
@@ -88,17 +88,6 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *_MODULES])
 
 
-def _own(game: "str | Game", **argument: Any) -> Any:
-    """An argument of a maker; ValueError if the game has a rule of that name, which may be meant instead."""
-    ((name, value),) = argument.items()
-    if value and isinstance(game, str) and any(each.name == name for each in options_of(game)):
-        raise ValueError(
-            f"{game} has a rule {name}, too: give the maker load({game!r}, {name}={value}) for the rule, or "
-            f"load({game!r}) and {name}={value} for the maker's own"
-        )
-    return value
-
-
 def _load_opponent(given: Any, game: "Game") -> "Actor":
     """An opponent of whatever `agents.load` takes; ValueError or TypeError if there is none, or it cannot play."""
     from ttt_envs.agents import load as load_agent
@@ -159,8 +148,8 @@ def make_aec(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=_own(game, max_plies=max_plies),
-        history=_own(game, history=history),
+        max_plies=own_argument(game, max_plies=max_plies),
+        history=own_argument(game, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -188,8 +177,8 @@ def make_parallel(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=_own(game, max_plies=max_plies),
-        history=_own(game, history=history),
+        max_plies=own_argument(game, max_plies=max_plies),
+        history=own_argument(game, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -249,8 +238,8 @@ def make_single(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=_own(game, max_plies=max_plies),
-        history=_own(game, history=history),
+        max_plies=own_argument(game, max_plies=max_plies),
+        history=own_argument(game, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -310,8 +299,8 @@ def make_vec(
         threads=threads,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,
-        max_plies=_own(game, max_plies=max_plies),
-        history=_own(game, history=history),
+        max_plies=own_argument(game, max_plies=max_plies),
+        history=own_argument(game, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -354,8 +343,8 @@ def make_sb3(
         illegal=illegal,
         threads=threads,
         render_mode=render_mode,
-        max_plies=_own(game, max_plies=max_plies),
-        history=_own(game, history=history),
+        max_plies=own_argument(game, max_plies=max_plies),
+        history=own_argument(game, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -405,7 +394,7 @@ def make_text(
         retries=retries,
         illegal=illegal,
         rules=rules,
-        max_plies=_own(game, max_plies=max_plies),
+        max_plies=own_argument(game, max_plies=max_plies),
         reward=reward,
     )
 

@@ -114,6 +114,17 @@ def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[
     return resolve(game, options)
 
 
+def own_argument(game: "str | Game", **argument: Any) -> Any:
+    """An argument of a maker; ValueError if the game has a rule of that name, which may be meant instead."""
+    ((name, value),) = argument.items()
+    if value and isinstance(game, str) and any(each.name == name for each in options_of(game)):
+        raise ValueError(
+            f"{game} has a rule {name}, too: give the maker load({game!r}, {name}={value}) for the rule, or "
+            f"load({game!r}) and {name}={value} for the maker's own"
+        )
+    return value
+
+
 def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     """The game of a file: of a record, a ladder, a network, a run, a tournament, results.
 

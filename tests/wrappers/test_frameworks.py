@@ -311,6 +311,14 @@ def test_rllib_s_environment_needs_a_game():
         rllib_game(encoding="flat")
 
 
+def test_rllib_s_environment_takes_the_arguments_of_make_parallel():
+    assert rllib_game(game=SUPER, max_plies=7, won_boards="open").env.max_plies == 7
+    with pytest.raises(ValueError, match="has a rule max_plies, too"):
+        rllib_game(game="martian_tic_tac_toe", max_plies=7)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'mask'"):
+        rllib_game(game=SUPER, mask="info")
+
+
 def test_rllib_s_random_module_keeps_to_the_mask():
     rllib = pytest.importorskip("ttt_envs.integrations.rllib")
     env = rllib.RLlibGame({"game": SUPER})

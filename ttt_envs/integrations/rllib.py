@@ -34,7 +34,7 @@ class RLlibGame(MultiAgentEnv):
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """`config`: the arguments of `ttt_envs.make_parallel`, such as `game`, `encoding` and the game's options.
+        """`config`: the arguments of `ttt_envs.make_parallel` but `mask`, such as `game`, and the game's options.
 
         Raises ValueError or TypeError as that does, and for a config without a game.
         """
@@ -42,9 +42,12 @@ class RLlibGame(MultiAgentEnv):
         given = dict(config)
         if "game" not in given:
             raise ValueError(f"env_config needs a 'game', such as {next(iter(registry.GAMES))!r}, not only {given}")
-        game, arguments = given.pop("game"), [name for name in signature(ParallelGame).parameters if name != "game"]
+        game, ours = given.pop("game"), ("game", "mask")  # the mask stands in the observations
+        arguments = [name for name in signature(ParallelGame).parameters if name not in ours]
         chosen = {"dtype": "float32"} | {name: given.pop(name) for name in arguments if name in given}
         if isinstance(game, str):
+            for name, value in chosen.items():
+                registry.own_argument(game, **{name: value})
             registry.check_arguments("RLlibGame", game, given, arguments)
         self.env = ParallelGame(registry.resolve(game, given), **chosen)
         actions = self.env.wait
