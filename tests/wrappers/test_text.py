@@ -150,6 +150,21 @@ def test_rules_can_be_left_out() -> None:
     assert env.game.rules_text not in prompt
 
 
+def test_a_saved_end_has_been_paid() -> None:
+    env = ttt_envs.make_text(**DICE)
+    env.reset(seed=0)
+    while not env.done:
+        before, mover = env.get_state(), env.player
+        env.step(f"[{env.legal[0]}]")
+    assert any(env.rewards.values())
+    ended = ttt_envs.make_text(**DICE)
+    ends = ttt_envs.make_text(**DICE, opponent=lambda seen, mask: int(mask.argmax()), player=1 - mover)
+    ended.set_state(env.get_state())
+    ends.set_state(before)  # the opponent is to move
+    assert ended.done
+    assert ended.rewards == ends.rewards == env.rewards
+
+
 def test_wrong_calls() -> None:
     env = ttt_envs.make_text(**DICE)
     for call in (lambda: env.prompt, lambda: env.rewards, lambda: env.facts, lambda: env.step("A")):

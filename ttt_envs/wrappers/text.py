@@ -122,8 +122,7 @@ class TextGame:
         self._pay.begin(_FIRST)
         self._cast()
         self._begin()
-        if self._pay.function is None or self.done:
-            self._settle(None)
+        self._settle(None)
         return self.prompt, self._told()
 
     def _cast(self) -> None:
@@ -299,6 +298,7 @@ class TextGame:
         self._cast()
         self._pay.keep(_FIRST, states)
         self._begin()
+        self._settle(None)
         for player in np.flatnonzero(committed >= 0).tolist() if self._opponents is None else []:
             self._pending.remove(player)
             self._joint[0, player] = committed[player]
