@@ -68,6 +68,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_files_with_long_names_and_those_whose_names_go_on_are_others(tmp_path: Path) -> None:
+    write_whole(tmp_path / ("日" * 84), "252 bytes")
+    first, second = tmp_path / f"{'a' * 120}1", tmp_path / f"{'a' * 120}2"
+    part = tmp_path / ".table.json.0123abcd.ttt-envs-part"  # another process is writing table.json
+    part.touch()
+    with locked_file(first), locked_file(second), locked_file(tmp_path / "table"):
+        assert part.exists()
+    with locked_file(tmp_path / "table.json"):
+        assert not part.exists()
+
+
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
 def test_files_respect_the_umask(umask: int, tmp_path: Path) -> None:
     before, modes = os.umask(umask), {}

@@ -47,7 +47,7 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
 
     It is for data too long to be held at once. Raises OSError as `write_whole`.
     """
-    part = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}{_PART}")
+    part = path.with_name(f"{_hidden(path)}.{os.urandom(4).hex()}{_PART}")
     inside = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,10 +172,15 @@ def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterat
 
     `wait`: do not raise InUse, but tell this function of the other process, and wait for it.
     """
-    with _locked(path.with_name(f".{path.name[:100]}{_LOCK}"), path, wait):
-        for part in path.parent.glob(f".{glob.escape(path.name[:100])}.*{_PART}"):
+    with _locked(path.with_name(f"{_hidden(path)}{_LOCK}"), path, wait):
+        for part in path.parent.glob(f"{glob.escape(_hidden(path))}.????????{_PART}"):
             part.unlink(missing_ok=True)
         yield
+
+
+def _hidden(path: Path) -> str:
+    """The beginning of the names of hidden files beside this one, with room for their endings in 255 bytes."""
+    return f".{os.fsencode(path.name)[:200].decode(errors='ignore')}"
 
 
 def in_use(folder: Path) -> bool:
