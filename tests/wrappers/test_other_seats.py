@@ -145,6 +145,7 @@ def test_the_usual_opponents_are_there_again_after_a_game_against_others():
         env.reset(options={"opponent": [Named(f"{k} {number}") for number in range(6)]})
         env.reset()
     assert names.items() <= env.opponent_names.items()
+    assert len(env.opponent_names) <= len(names) + 1  # the others are let go
 
 
 def test_masks_are_computed_once_a_step(monkeypatch):

@@ -202,6 +202,7 @@ class PlayerGames:
             self.player = usual
             if opponent is not None:
                 self._opponents.restore(former)
+                self._opponents.forget(self._others)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
         """A list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for neither."""

@@ -85,7 +85,7 @@ class TextGame:
         if opponent is not None:
             self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
             self._opponents.check_player(None if isinstance(player, str) else player)
-        self.rules = bool(rules)
+        self.rules = choice("rules", rules, (False, True))
         self.max_plies = check_max_plies(max_plies)
         self._pay = Pay(game, 1, reward)
         self._everybody = np.arange(game.num_players)
