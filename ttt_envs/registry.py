@@ -233,6 +233,9 @@ def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]
         raise ValueError(unknown("game", game_id, list(GAMES)))
     make = entry if callable(entry) else _import(entry)
     parameters = inspect.signature(make, eval_str=True).parameters.values()
+    for each in parameters:
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            raise ValueError(f"game {game_id!r}: its option {each.name} must have a default")
     return make, {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
@@ -353,8 +356,8 @@ def register(game_id: str, entry: "str | Callable[..., Game]", *, namespace: str
 
     Args:
         game_id: lower-case words with underscores between them; the `id` of the Game.
-        entry: the function that makes the Game, whose keyword-only arguments are the game's options; or
-            "package.module:function", which is imported when the game is first asked for.
+        entry: the function that makes the Game, whose keyword-only arguments are the game's options, each with a
+            default; or "package.module:function", which is imported when the game is first asked for.
         namespace: of the ids of environments: letters, digits, - and _; that of whoever publishes the game.
         version: of the ids of environments, that of the Game: `Game.version`.
 

@@ -11,7 +11,7 @@ import pytest
 from toy_coin import make as make_coin
 
 import ttt_envs
-from ttt_envs import agents
+from ttt_envs import agents, registry
 from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core.view import View
 from ttt_envs.registry import gymnasium_id
@@ -178,6 +178,17 @@ def test_an_entry_that_makes_no_game():
         ttt_envs.load("os:getcwd")
     with pytest.raises(ValueError, match="game 'os:sep': 'sep' must be a function that makes a Game, not '/'"):
         ttt_envs.load("os:sep")
+
+
+def test_an_option_without_a_default_is_named(monkeypatch):
+    """A game must be made without options, too, as lists of games do it."""
+
+    def make(*, size: int):
+        raise AssertionError
+
+    monkeypatch.setitem(registry.GAMES, "sized_game", make)
+    with pytest.raises(ValueError, match="'sized_game': its option size must have a default"):
+        ttt_envs.load("sized_game", size=3)
 
 
 @pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo has a registry from 1.27 on")
