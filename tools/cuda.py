@@ -254,7 +254,8 @@ class OnDevice(Batch):
     """A Batch whose steps are launches of a kernel, for which all arrays go to the GPU and back."""
 
     def _turn(self, joint: np.ndarray) -> None:
-        launch = look_kernel(self.game.kernels)[-(-self.n // BLOCK), BLOCK]
+        threads = min(self.n, BLOCK)  # the simulator starts each, also those without a game
+        launch = look_kernel(self.game.kernels)[-(-self.n // threads), threads]
         launch(self.anew(), self.auto_reset, (self.states, joint), self._told, self._running())
 
     def anew(self) -> Anew:
