@@ -40,8 +40,10 @@ class Shelf:
 
     def close(self, unused: float = 0.0) -> None:
         """Close the agents that nobody has taken for that many seconds."""
-        before = time.monotonic() - unused
+        before, old = time.monotonic() - unused, list[Agent]()
         for each in list(self._idle.values()):
             with suppress(IndexError):  # it is empty, be it that a thread has just taken the last one
                 while each[0][1] <= before:
-                    each.popleft()[0].close()
+                    old.append(each.popleft()[0])
+        for agent in old:
+            agent.close()
