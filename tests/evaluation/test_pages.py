@@ -223,7 +223,16 @@ def results(folder: Path, tmp_path: Path) -> Path:
     # The first one is as earlier versions wrote it.
     exploited = {"agent": "random", "exploitability": 0.25, "half_width": 0.0, "samples": 0}
     learned = {"agent": "a", "reward": 0.5, "interval": [0.4, 0.6], "minutes": 2.5, "steps": None, "games": 40}
+    share = {"agent": "a", "share": 0.25, "interval": [0.2, 0.3], "mean_loss": 0.01, "positions": 50}
+    asked = [{"set": "coins", "version": version, "agent": "a", "questions": share} for version in (1, 2)]
     files = {
+        "m": {
+            "verb": "mistakes",
+            **shared,
+            "least": 0.05,
+            "measurements": [share, share | {"agent": "b", "share": 0.2}],
+        },
+        "q": {"verb": "llm-eval", "version": "0.1.0", "rows": asked},
         "l": {"verb": "ladder", **shared, **ladder},
         "l2": {"verb": "ladder", **shared, **ladder, "agent": "better", "rating": 200, "interval": [180, 220]},
         "r": {"verb": "regret", **shared, "measurements": [little, partly, regret]},
@@ -253,6 +262,7 @@ def results(folder: Path, tmp_path: Path) -> Path:
 def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path, tmp_path: Path) -> None:
     board = leaderboard(results, out=tmp_path / "board")
     assert [heading for heading, _ in board.tables()] == [
+        "coins",
         "toy_coin (players=2 tosses=1)",
         "toy_coin (players=3 tosses=1)",
     ]
@@ -262,9 +272,18 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
     assert left_out["bad.json"] == "the results of `ttt regret` are damaged: the key 'per_game' is missing"
     assert "its key 'verb' must be one of ladder, tournament" in left_out["unknown.json"]
     assert left_out["cut.json"].startswith("it is no JSON")
-    _, tables = next(board.tables())
+    (_, asked), (_, tables), _ = board.tables()
+    assert [(table.title, table.rows) for table, _ in asked] == [
+        (
+            "Questions",
+            [
+                ["a", "0.250 (0.200 to 0.300)", "0.0100", "50", "2", "q.json"],
+                ["a", "0.250 (0.200 to 0.300)", "0.0100", "50", "1 (older)", "q.json"],
+            ],
+        )
+    ]
     shown = {table.title: table.rows for table, _ in tables}
-    known = "Rating on the ladder", "Tournaments", "Regret", "Exploitability", "Learned best response"
+    known = "Rating on the ladder", "Tournaments", "Regret", "Exploitability", "Learned best response", "Mistakes"
     assert tuple(shown) == known
     assert shown["Rating on the ladder"][0][:2] == ["better", "200 (180 to 220)"]
     assert shown["Regret"] == [
@@ -276,6 +295,10 @@ def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path,
     assert shown["Learned best response"] == [
         ["b", "≥ -0.1000 (-0.2000 to 0.0000)", "9,000 decisions", "40", "x2.json"],
         ["a", "≥ 0.5000 (0.4000 to 0.6000)", "2.5 minutes", "40", "x.json"],
+    ]
+    assert shown["Mistakes"] == [
+        ["b", "0.200 (0.200 to 0.300)", "0.0100", "50", "0.05", "m.json"],
+        ["a", "0.250 (0.200 to 0.300)", "0.0100", "50", "0.05", "m.json"],
     ]
     assert len(shown["Tournaments"]) == 3
     text = (tmp_path / "board" / "leaderboard.html").read_text()
@@ -295,6 +318,7 @@ def test_a_tournament_shows_what_was_measured_elsewhere(results: Path, game: Gam
     assert f"--measured {results / 'r.json'} {results / 'e.json'}" in report.command
     for name, words in (
         ("other.json", r"other.json is of toy_coin players=3 tosses=1, not of toy_coin players=2 tosses=1"),
+        ("q.json", r"q.json is of coins, not of toy_coin players=2 tosses=1"),
         ("bad.json", "bad.json: the results of `ttt regret` are damaged"),
         ("missing", "no file of results at .*missing"),
     ):
@@ -321,7 +345,7 @@ def test_a_leaderboard_leaves_out_numbers_that_nothing_measures(
 def test_ratings_on_an_older_ladder_stand_below_and_are_said_to_be_older(results: Path) -> None:
     old = json.loads((results / "l2.json").read_text())
     (results / "l0.json").write_text(json.dumps({**old, "agent": "before", "ladder": {"version": 2}, "rating": 210}))
-    _, tables = next(leaderboard(results).tables())
+    _, (_, tables), _ = leaderboard(results).tables()
     table, chart = tables[0]
     assert [row[0] for row in table.rows] == ["better", table.rows[1][0], "before"]
     assert [row[3] for row in table.rows] == ["3", "3", "2 (older)"]

@@ -14,8 +14,8 @@ from ttt_envs.cli.common import Printing
 class Leaderboard(Printing):
     """Make one page, as HTML and as Markdown, from all result files in a folder and below it.
 
-    It takes results.json of tournaments, ladders, regret, exploitability and `ttt exploit`. Other files are named and
-    left out.
+    It takes results.json of tournaments, ladders, regret, mistakes, exploitability, `ttt exploit` and `ttt llm-eval`.
+    Other files are named and left out.
     """
 
     folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]

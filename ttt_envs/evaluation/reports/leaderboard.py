@@ -7,7 +7,8 @@
 
 The same on the command line: `ttt leaderboard runs --out board`. Every file that ends in .json is read, in all folders
 below. `KINDS` has a reader for each verb whose results are known; what no reader takes is left out, with the reason.
-Results are grouped by the game and its options: with other options it is another game.
+Results are grouped by the game and its options: with other options it is another game. Answers to a set of questions
+are grouped by the set.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ class Entry:
         before: what stands before the value, such as "≥ " for a lower bound.
         ranked: whether the value says so much that it has a place among the others; else it stands below them.
         version: of what it was measured by, in the last column; results of older versions stand below the newest.
+        questions: name of the set that was asked; "" for a result in the file's game.
     """
 
     agent: str
@@ -60,6 +62,7 @@ class Entry:
     before: str = ""
     ranked: bool = True
     version: int = 0
+    questions: str = ""
 
     def __post_init__(self) -> None:
         if self.low > self.high:  # False for nan
@@ -131,6 +134,26 @@ def _exploit(saved: dict[str, Any]) -> Iterator[Entry]:
     yield Entry(_text(saved["agent"]), value, *_ends(saved, "", value), (learned, str(int(saved["games"]))), "≥ ")
 
 
+def _mistakes(saved: dict[str, Any]) -> Iterator[Entry]:
+    """Keys: measurements, each with agent, share, interval (two numbers), mean_loss, positions; and least."""
+    for each in saved["measurements"]:
+        yield _share(each, f"{_number(saved['least']):g}")
+
+
+def _answers(saved: dict[str, Any]) -> Iterator[Entry]:
+    """Keys: rows, each with set, its version, and questions, which has the keys of a measurement of mistakes."""
+    for row in saved["rows"]:
+        version = int(row["version"])
+        yield _share(row["questions"], str(version), version=version, questions=_text(row["set"]))
+
+
+def _share(each: dict[str, Any], last: str, **facts: Any) -> Entry:
+    """The share of positions in which an agent makes a mistake."""
+    value = _number(each["share"])
+    cells = f"{_number(each['mean_loss']):.4f}", str(int(each["positions"])), last
+    return Entry(_text(each["agent"]), value, *_ends(each, "", value), cells, **facts)
+
+
 def _ends(measured: dict[str, Any], name: str, value: float) -> tuple[float, float]:
     """The interval of a measurement; in files of earlier versions it stands as a half width."""
     start = f"{name}_" if name else ""
@@ -183,6 +206,22 @@ KINDS: dict[str, Kind] = {
         ".4f",
         False,
         _exploit,
+    ),
+    "mistakes": Kind(
+        "Mistakes",
+        ("share of positions", "mean loss", "positions", "loses more than"),
+        "Share of solved positions in which the agent's action loses so much against the best one, in units of reward.",
+        ".3f",
+        False,
+        _mistakes,
+    ),
+    "llm-eval": Kind(
+        "Questions",
+        ("answered wrongly", "mean loss", "questions", "version"),
+        "Share of the set's questions whose answer is a mistake. Where not all were asked, the file says which.",
+        ".3f",
+        False,
+        _answers,
     ),
 }
 
@@ -271,12 +310,12 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
         for path in sorted(each for each in folder.rglob("*.json") if each.name != CONFIG):
             source = path.relative_to(folder).as_posix()
             try:
-                group, verb, results = read_results(path)
+                verb, results = read_results(path)
             except (OSError, ValueError) as error:
                 board.left_out.append((source, str(error)))
                 continue
-            entries = board.results.setdefault(group, {}).setdefault(verb, [])
-            entries += [(each, source) for each in results]
+            for group, each in results:
+                board.results.setdefault(group, {}).setdefault(verb, []).append((each, source))
         if not board.results:
             read = f": of {len(board.left_out)} files none could be read" if board.left_out else ""
             raise ValueError(f"there are no results in {folder}{read}")
@@ -287,10 +326,10 @@ def leaderboard(folder: str | Path, *, out: str | Path | None = None) -> Leaderb
     return board
 
 
-def read_results(path: Path, game: Game | None = None) -> tuple[tuple[str, str], str, list[Entry]]:
-    """A file's game with its options as text, its verb, and its results; ValueError for what is no known file.
+def read_results(path: Path, game: Game | None = None) -> tuple[str, list[tuple[tuple[str, str], Entry]]]:
+    """A file's verb and its results, each with the game and its options as text, or with a set of questions and "".
 
-    `game` is that of the file, if it is not registered.
+    `game` is that of the file, if it is not registered. Raises ValueError for what is no known file.
     """
     if path.stat().st_size > _LARGEST:
         raise ValueError(f"it has more than {_LARGEST} bytes")
@@ -302,14 +341,20 @@ def read_results(path: Path, game: Game | None = None) -> tuple[tuple[str, str],
     if not isinstance(verb, str) or verb not in KINDS:
         raise ValueError(f"it is of no known kind: its key 'verb' must be one of {', '.join(KINDS)}")
     try:
-        options = saved["options"]
-        with suppress(ValueError):  # of a game that is not known here they are shown as they are
-            options = game_of_file(game if game and game.id == saved["game"] else saved["game"], options).options
-        group = _text(saved["game"]), _options_text(options)
-        return group, verb, list(KINDS[verb].read(saved))
+        entries = list(KINDS[verb].read(saved))
+        played = ("", "") if all(each.questions for each in entries) else _game_in(saved, game)
+        return verb, [((each.questions, "") if each.questions else played, each) for each in entries]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else brief(str(error))
         raise ValueError(f"the results of `ttt {verb}` are damaged: {what}") from None
+
+
+def _game_in(saved: dict[str, Any], game: Game | None) -> tuple[str, str]:
+    """The game that a file names, and its options as text."""
+    options = saved["options"]
+    with suppress(ValueError):  # of a game that is not known here they are shown as they are
+        options = game_of_file(game if game and game.id == saved["game"] else saved["game"], options).options
+    return _text(saved["game"]), _options_text(options)
 
 
 def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table, Whiskers]]:
@@ -327,13 +372,14 @@ def measured_tables(game: Game, paths: Iterable[str | Path]) -> list[tuple[Table
     for path in map(Path, paths):
         file = existing(path / "results.json" if path.is_dir() else path, "file of results")
         try:
-            group, verb, results = read_results(file, game)
+            verb, results = read_results(file, game)
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
         wanted = game.id, _options_text(game.options)
-        if group != wanted:
-            raise ValueError(f"{file} is of {' '.join(group)}, not of {' '.join(wanted)}")
-        entries.setdefault(verb, []).extend((each, str(path)) for each in results)
+        for group, each in results:
+            if group != wanted:
+                raise ValueError(f"{file} is of {' '.join(filter(None, group))}, not of {' '.join(wanted)}")
+            entries.setdefault(verb, []).append((each, str(path)))
     return [_table(KINDS[verb], entries[verb]) for verb in KINDS if verb in entries]
 
 
