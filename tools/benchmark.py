@@ -366,7 +366,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 timings.append(measurement)
     except ValueError as error:
         errors.print(f"error: {error}", style="red", markup=False, highlight=False)
-        return 2
+        status = 2
+        if not timings:
+            return status
     except KeyboardInterrupt:
         errors.print("interrupted: only what was measured by then")
         status = 130

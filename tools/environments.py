@@ -17,7 +17,6 @@ import ttt_envs
 from tools.timings import Effort, Timing, alternate, rate, skipped
 from ttt_envs.agents import load
 from ttt_envs.core.rng import choose_rows
-from ttt_envs.core.state import SIMULTANEOUS
 
 if TYPE_CHECKING:  # `tools.beside` measures versions that do not have it
     from ttt_envs.core.cursor import State
@@ -125,7 +124,7 @@ def search_by_open_spiel(game: Any, simulations: int, seconds: float) -> float:
 def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
     """Random playouts in Python, by `Game.start` and, where it has the game, by OpenSpiel."""
     root = ttt_envs.load(game_id).start(seed=0)
-    if root.player == SIMULTANEOUS:
+    if root.game.simultaneous:
         yield skipped(game_id, "cursor", "plies/s", "several players act at once")
         return
     players: dict[str, Callable[[float], float]] = {"cursor": lambda seconds: playouts_by_cursor(root, seconds)}

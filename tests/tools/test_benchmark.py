@@ -51,6 +51,24 @@ def test_benchmark_measures_any_kind_of_game(toy, part):
         assert "skipped: agent mcts:simulations=1000 plays only games" in found[0].note
 
 
+@pytest.mark.parametrize("game_id", ["toy_coin", "operation_tic_tac_toe"])  # one player begins the latter alone
+def test_playouts_by_a_cursor_are_for_games_in_which_one_player_acts_at_a_time(toy, game_id):
+    (found,) = benchmark.measure(replace(QUICK, only=("cursor",), games=(game_id,)))
+    assert found.note == "skipped: several players act at once"
+
+
+def test_what_was_measured_before_an_error_is_kept(tmp_path, monkeypatch, capsys):
+    def measured(config, progress):
+        yield benchmark.Timing(SUPER, "cursor", 5.0, "plies/s")
+        raise ValueError("no more")
+
+    monkeypatch.setattr(benchmark, "measure", measured)
+    assert benchmark.main(["--out", str(tmp_path)]) == 2
+    assert "error: no more" in capsys.readouterr().err
+    kept = json.loads((tmp_path / "benchmark.json").read_text())
+    assert (kept["complete"], [each["value"] for each in kept["measurements"]]) == (False, [5.0])
+
+
 @pytest.mark.slow  # compiles a search three times more, each time anew
 @pytest.mark.skipif(jit.DISABLED, reason="counts the cycles of compiled kernels")
 def test_the_parts_of_a_search_are_those_of_the_same_search(monkeypatch):
