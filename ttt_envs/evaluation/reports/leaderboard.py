@@ -231,7 +231,8 @@ class Leaderboard(Rows):
     """All results that were found.
 
     Attributes:
-        results: by the game's id and its options as text, and by verb: the results with the files that say so.
+        results: by the game's id and its options as text, or by a set of questions and "", and by verb: the results
+            with the files that say so.
         left_out: files that were not read, and the reason.
         folder: the folder of the pages, or None.
     """
