@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,10 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
-    """A context with the command `ttt` in a session of its own, of which nothing is left behind it."""
+    """A context with the command `ttt` in a session of its own, of which nothing is left behind it.
+
+    It hears Ctrl-C even if the tests do not, as those that a script runs in the background.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", "ttt_envs", *words],
         env=environment(),
@@ -35,6 +39,7 @@ def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             yield process
