@@ -374,7 +374,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = 130
     for table in tables(timings):
         console.print()
-        console.print(table.rich())
+        console.print(table)
     console.print(f"\n{LEGEND}", highlight=False)
     path = config.out / "benchmark.json"
     machine: dict[str, Any] = {

@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except subprocess.CalledProcessError as error:
             last, failed = f"FAILED: status {error.returncode}", True
         rows.append([name, f"{time.monotonic() - start:.0f} s", last])
-    console.print(Table("Examples", ["example", "time", "what came out"], rows).rich())
+    console.print(Table("Examples", ["example", "time", "what came out"], rows))
     return int(failed)
 
 

@@ -312,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     heading = ("ours / theirs", "ours /s", "theirs /s", "ratio")
     tables = (Table("Ratios", heading, rows, machine()), limits(games, max(int(config.seconds * 30), 5)))
     for table in tables:
-        console.print(table.rich())
+        console.print(table)
     if config.chart is not None and found:
         write_whole(config.chart, chart(found))
     if config.page is not None:

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         least = gains_from(rows, name)
         said.append(f"{name}: faster from {least:,} games on" if least else f"{name}: never faster for good")
     note = f"{'; '.join(said)}. {config.workers} workers; load average before: {load:.1f}."
-    Console().print(Table("A tournament on the clock", ["games", *engines], table, note).rich())
+    Console().print(Table("A tournament on the clock", ["games", *engines], table, note))
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
     rated.save(folder / "tournament")
     for table in rated.tables()[:2]:
-        console.print(table.rich())
+        console.print(table)
     if not known and OracleAgent.name in rated.agents:
         console.print(f"{OracleAgent.name} plays best where best play is proved, and elsewhere as greedy does.")
 

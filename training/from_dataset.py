@@ -170,7 +170,7 @@ def main(words: list[str] | None = None) -> None:
     shown = [["network", *_with_interval(rows)], ["random", f"{chance:.4f}", ""]]
     note = f"What a decision loses on average in {len(test.masks)} positions of the test split, in units of reward."
     console = Console()
-    console.print(Table(f"{game.title}: {config.data.name}", ["agent", "regret", "seeds"], shown, note).rich())
+    console.print(Table(f"{game.title}: {config.data.name}", ["agent", "regret", "seeds"], shown, note))
     if regrets:
         console.print(f"regret a game, in {config.games} games: {_with_interval(regrets)[0]}", highlight=False)
 

@@ -102,10 +102,10 @@ def test_the_report(tmp_path):
     assert "positions of one game count as one in the interval" in text
     assert "of one game" not in str(replace(report, remaining=True).tables()), "drawn one by one from a table"
     lengths = (*((k, k + 45, 100, 200) for k in (1, 47, 93, 139)), (-1, -1, 2, 11))
-    report.measurements[0] = replace(report.measurements[0], agent="trained:toy_pile", by_length=lengths)
+    report.measurements = [replace(report.measurements[0], agent="trained:toy_pile", by_length=lengths)]
     console = Console(width=80)
     with console.capture() as shown:
-        console.print(report.tables()[1].rich())
+        console.print(report.tables()[1])
     assert "trained:toy_pile" in shown.get(), "broken into lines"
     with pytest.raises(ValueError, match="answers too few in which an action loses more than 2"):
         evaluation.mistakes(game, "random", least=2.0, quiet=True)

@@ -70,7 +70,7 @@ class Dataset(RecordFilters):
             raise ValueError("solved positions (--sets) need neither files of records nor --minari")
         names = list(solved_sets()) if "all" in self.sets else [set_of(name).name for name in dict.fromkeys(self.sets)]
         if not names and self.out is None:
-            Console().print(overview().rich())
+            Console().print(overview())
             return
         if not names or self.out is None:
             raise ValueError("name sets of solved positions and a folder: --sets SET --out FOLDER, or files of records")

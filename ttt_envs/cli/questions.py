@@ -29,7 +29,7 @@ class Questions(Printing):
             if self.out is not None:
                 raise ValueError("--out needs the name of a set before it")
             if not self.printed(Listed(listed())):
-                Console().print(overview().rich())
+                Console().print(overview())
             return
         if self.json or self.csv:
             raise ValueError("--json and --csv print the list of sets; a set is written to a file, as JSON lines")

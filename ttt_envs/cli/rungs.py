@@ -36,7 +36,7 @@ class Rungs(GameOptions, Printing):
         if self.table is None and not self.game:
             every = [{"game": name, **row} for name, each in all_ladders().items() for row in each.rows()]
             if not self.printed(Listed(every)):
-                console.print(overview().rich())
+                console.print(overview())
             return
         if self.table is not None:
             found = read(self.table)
@@ -45,7 +45,7 @@ class Rungs(GameOptions, Printing):
         if self.printed(found, found.json):
             return
         for table in found.tables():
-            console.print(table.rich())
+            console.print(table)
             console.print()
         command = found.made.get("command", "unknown")
         console.print(f"Version {found.version} ({found.digest}), made by", highlight=False)

@@ -116,7 +116,7 @@ class Ladders(Rows):
         """Print the places, the games that are left out, and where the results are."""
         console = console or Console()
         console.print()
-        console.print(self.table().rich())
+        console.print(self.table())
         for game_id, reason in self.left_out.items():
             console.print(f"{game_id} is left out: {reason}", style="yellow", markup=False, highlight=False)
         for game_id, reason in self.lost.items():

@@ -268,7 +268,7 @@ class LadderReports(Rows):
             for each in self.rows()
         ]
         note = "Each against the rungs alone. Of two agents, the difference is known less well than either of them."
-        (console or Console()).print(Table("Places", ["agent", "Elo", "95 % interval", "games"], cells, note).rich())
+        (console or Console()).print(Table("Places", ["agent", "Elo", "95 % interval", "games"], cells, note))
 
 
 def _ladders(game: Game, agents: Sequence[Any], out: str | Path | None, settings: dict[str, Any]) -> LadderReports:

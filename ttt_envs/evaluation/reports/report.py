@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import rich.box
-import rich.markup
 import rich.table
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
 from ttt_envs.agents.shipped import full_name
@@ -32,6 +32,33 @@ _SHOWN = 40
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
+# The least width that is left to names.
+_LEAST = 12
+
+# What a cell may be broken behind: simulations=4000 is not to be read as simulations=400.
+_PART = re.compile(r"[^:,/– ]+[:,/– ]*|[:,/– ]+")
+
+
+class _Cell:
+    """A text that a narrow column breaks between its parts, and within one only if it must."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, Text(self.text))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = []
+        for line in self.text.splitlines():
+            lines.append("")
+            for part in _PART.findall(line):
+                if lines[-1] and len(lines[-1] + part.rstrip()) > options.max_width:
+                    lines.append("")
+                lines[-1] += part
+        yield Text("\n".join(lines), overflow="fold")
+
+
 @dataclass
 class Table:
     """A titled table of texts; the first column names the row, the others are numbers.
@@ -50,15 +77,29 @@ class Table:
     note: str = ""
     heat: bool = False
 
-    def rich(self) -> Group:
-        """The table as `rich.print` shows it: its title, the table, and the note in lines as wide as the terminal."""
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table as `rich.print` shows it: its title, the table, and the note in lines as wide as the terminal.
+
+        A terminal that is narrow breaks the names of rows, and numbers only where no room is left for names. An
+        interval stands below its number.
+        """
+        header = [Text(name) for name in self.header]
+        rows = [[_Cell(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)] for row in self.rows]
+        widths = [
+            max(Measurement.get(console, options, cell).maximum for cell in column)
+            for column in zip(header, *rows, strict=True)
+        ]
+        room = options.max_width - sum(width + 2 for width in widths[1:])
         table = rich.table.Table(box=rich.box.SIMPLE_HEAD, show_edge=False, collapse_padding=True, pad_edge=False)
-        # A narrow terminal breaks the names of rows, not the numbers; an interval stands below its number.
-        for k, name in enumerate(self.header):
-            table.add_column(rich.markup.escape(name), justify="right" if k else "left", no_wrap=k > 0, overflow="fold")
-        for row in self.rows:
-            table.add_row(*(rich.markup.escape(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)))
-        return Group(Text(self.title, "bold"), table, *([Text(self.note, "dim")] if self.note else []))
+        for k, name in enumerate(header):
+            whole = k > 0 and room >= _LEAST
+            table.add_column(name, justify="right" if k else "left", no_wrap=whole, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        yield Text(self.title, "bold")
+        yield table
+        if self.note:
+            yield Text(self.note, "dim")
 
     def markdown(self) -> str:
         """A heading, the table, the note."""
@@ -230,9 +271,9 @@ class Report(Rows):
         for table in tables[: len(tables) - len(left_out)]:
             console.print()
             if full or len(table.rows) <= _SHOWN:
-                console.print(table.rich())
+                console.print(table)
                 continue
-            console.print(replace(table, rows=table.rows[:_SHOWN]).rich())
+            console.print(replace(table, rows=table.rows[:_SHOWN]))
             console.print(f"{len(table.rows) - _SHOWN} more rows: --full", style="dim", highlight=False)
         console.print()
         for heading, text in self.texts():

@@ -119,7 +119,7 @@ class Exam(Rows):
         console = console or Console()
         for table in self.tables():
             console.print()
-            console.print(table.rich())
+            console.print(table)
         for remark in self.remarks():
             console.print(remark, style="yellow", markup=False, highlight=False)
         if not self.complete:
