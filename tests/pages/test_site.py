@@ -77,6 +77,11 @@ def entries_of(page: Path) -> list[str]:
     ]
 
 
+def test_no_page_has_a_name_of_sphinx_own_pages() -> None:
+    """Sphinx writes its own page there: a page called search was never seen."""
+    assert not {name_of(page) for page in PAGES} & {"search", "genindex", "modindex", "py-modindex"}
+
+
 def test_every_page_is_in_one_table_of_contents() -> None:
     names = [name_of(page) for page in PAGES if page != DOCS / "index.md"]
     entries = [entry for page in PAGES for entry in entries_of(page)]
