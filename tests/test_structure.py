@@ -203,7 +203,6 @@ EXTRAS = {
     "pyspiel": {"ttt_envs.agents.external.open_spiel", "ttt_envs.integrations.open_spiel", "tools"},
     "resvg_py": {"ttt_envs.drawing"},
     "PIL": {"ttt_envs.drawing", "tools.pictures"},
-    "imageio_ffmpeg": {"ttt_envs.drawing"},
     "pyarrow": {
         "ttt_envs.evaluation.records.dataset",
         "ttt_envs.evaluation.solved.dataset",

@@ -1,10 +1,8 @@
-"""`ttt games` and `ttt describe`: what they say of a game, and how terminals are shown a picture of it."""
+"""`ttt games` and `ttt describe`: what they say of a game."""
 
-import base64
 import csv
 import io
 import json
-import os
 import re
 
 import pytest
@@ -13,7 +11,6 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.cli import main
 from ttt_envs.core.game import Game
-from ttt_envs.drawing.terminal import escape, protocol
 from ttt_envs.evaluation.solved.questions import question_sets
 from ttt_envs.registry import options_of
 from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
@@ -173,61 +170,3 @@ def test_without_building_a_missing_table_is_an_error(tmp_path):
     assert load_or_build(path, read, lambda progress: "built", write) == "built"
     with without_building():
         assert load_or_build(path, read, lambda progress: "again", write) == "built"
-
-
-KITTY, ITERM = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}
-
-
-@pytest.mark.parametrize(
-    ("environment", "known"),
-    [
-        ({}, None),
-        ({"TERM": "xterm-256color"}, None),
-        (KITTY, "kitty"),
-        ({"TERM": "xterm-kitty"}, "kitty"),
-        ({"TERM_PROGRAM": "ghostty"}, "kitty"),
-        (ITERM, "iterm"),
-        ({"TERM_PROGRAM": "WezTerm"}, "iterm"),
-        ({"LC_TERMINAL": "iTerm2", "TERM": "xterm"}, "iterm"),
-        ({**KITTY, "TMUX": "session"}, None),
-        ({**ITERM, "TERM": "screen-256color"}, None),
-    ],
-)
-def test_terminals_are_told_apart(environment, known):
-    assert protocol(environment) == known
-
-
-@pytest.mark.parametrize("size", [1, 3072, 3073, 10_000])
-def test_a_picture_arrives_whole(size):
-    png = os.urandom(size)
-    text = escape(png, "kitty")
-    parts = re.findall(r"\033_G([^;]*);([^\033]*)\033\\", text)
-    assert "".join(f"\033_G{head};{part}\033\\" for head, part in parts) == text
-    assert base64.b64decode("".join(part for _, part in parts)) == png
-    assert all(len(part) <= 4096 for _, part in parts)
-    assert [head[-3:] for head, _ in parts] == ["m=1"] * (len(parts) - 1) + ["m=0"]
-    assert parts[0][0].startswith("a=T,f=100,")
-    head, data = re.fullmatch(r"\033\]1337;File=([^:]*):([^\a]*)\a", escape(png, "iterm")).groups()
-    assert base64.b64decode(data) == png
-    assert f"size={size}" in head
-
-
-@pytest.mark.parametrize(("environment", "start"), [(KITTY, "\033_G"), (ITERM, "\033]1337;File="), ({}, None)])
-def test_describe_draws_where_the_terminal_can(environment, start, no_oracle, monkeypatch, capsys):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert main(["describe", SUPER]) == 0
-    assert "\033" not in capsys.readouterr().out, "a picture in a pipe"
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert main(["describe", SUPER]) == 0
-    shown = capsys.readouterr().out
-    assert ("X to move in board 4" in shown) == (start is None)
-    if start is not None:
-        assert start in shown
-
-    def missing(svg, width):
-        raise ImportError("no extra")
-
-    monkeypatch.setattr("ttt_envs.drawing.raster.png", missing)
-    assert main(["describe", SUPER]) == 0
-    assert "X to move in board 4" in capsys.readouterr().out

@@ -136,25 +136,12 @@ def test_a_new_game_is_filmed(capsys):
         assert sum(film.convert("RGB").getpixel((45, 20))) < sum(light) / 3
 
 
-def test_a_new_game_is_filmed_as_a_video(capsys):
-    ffmpeg = pytest.importorskip("imageio_ffmpeg")
-    words = ["film", *DICE, "--agents", "random", "--out", "f.mp4", "--width", "91", "--seconds", "0.1"]
-    assert cli.main(words) == 0
-    plies = int(re.findall(r"(\d+) plies", capsys.readouterr().out)[0])
-    frames = ffmpeg.read_frames("f.mp4")
-    facts = next(frames)
-    assert facts["size"][0] == 90, "the codec takes even sizes only"
-    assert facts["duration"] == pytest.approx(0.1 * plies + 4, abs=0.2)
-    first = np.frombuffer(next(frames), np.uint8)
-    assert first.mean() > 150, "light paper"
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (["--out", "f.gif"], "name the game to be played"),
         ([*DICE, "--game", "3", "--out", "f.svg"], "--game is the number of a recorded game"),
-        ([*DICE, "--out", "f.avi"], "a film is a .gif, an .mp4 or an .svg, not f.avi"),
+        ([*DICE, "--out", "f.avi"], "a film is a .gif or an .svg, not f.avi"),
         ([*DICE, "--record", "games.jsonl", "--out", "f.svg"], "a recorded game has its own agents"),
         ([*DICE, "--agents", "random", "random", "random", "--out", "f.svg"], "needs as many agents, not 3"),
         ([*DICE, "--out", "f.gif", "--width", "5"], "width must be"),

@@ -17,7 +17,7 @@ from ttt_envs.drawing import lettering
 from ttt_envs.drawing.frame import FOOT, HEAD, HEADLINE, WIDTH, without_words
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import png, rasterise
-from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, LIT, STYLE, contrast, themed, unlit
+from ttt_envs.drawing.theme import COLOURS, GROUNDS, INKS, LIT, STYLE, themed, unlit
 from ttt_envs.testing.positions import random_play
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,11 +48,8 @@ each_game = pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
 # --- colours ---
 
 
-def test_the_contrast_of_colours_is_that_of_wcag() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-    assert contrast("#ffffff", "#777777") == contrast("#777777", "#ffffff")
-    assert len({light for light, _ in COLOURS.values()}) == len(COLOURS), "a light colour has two dark ones"
+def test_a_light_colour_has_one_dark_one() -> None:
+    assert len({light for light, _ in COLOURS.values()}) == len(COLOURS)
 
 
 def leaves(svg: str) -> Iterator[tuple[str, str, str]]:

@@ -1,8 +1,6 @@
 """`ttt describe`: a game's rules, options, actions, observation and best play."""
 
-import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -103,20 +101,9 @@ def _facts(game: "Game") -> Iterator[str]:
 
 
 def _position(game: "Game", state: Any) -> Iterator[str]:
-    """A picture, if the terminal shows them and the extra is installed; else text."""
-    from ttt_envs.drawing.raster import png
-    from ttt_envs.drawing.terminal import escape, protocol
-
     viewer = max(int(state["to_move"]), 0) if game.hidden_information else None
     if viewer is not None:
         yield f"as player {viewer} sees it:"
-    terminal = protocol(os.environ) if sys.stdout.isatty() else None
-    if terminal is not None:
-        try:
-            yield escape(png(game.draw(state, viewer), 800), terminal)
-            return
-        except ImportError:
-            pass
     yield game.format_state(state, viewer)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Film(GameArguments):
-    """Draw a game as an animated GIF or an MP4, or as an SVG with its positions side by side.
+    """Draw a game as an animated GIF, or as an SVG with its positions side by side.
 
     Either a recorded game is drawn (FILE --game NUMBER), or a new one is played (GAME --agents A B).
     """
@@ -32,13 +32,13 @@ class Film(GameArguments):
     number: Annotated[int, tyro.conf.arg(name="game", metavar="NUMBER")] = 0
     """Number of the recorded game."""
     out: Annotated[Path, tyro.conf.arg(metavar="FILE")]
-    """File to write, which ends in .gif, .mp4 or .svg; it must not exist yet."""
+    """File to write, which ends in .gif or .svg; it must not exist yet."""
     width: int = 360
-    """Width of a GIF or an MP4 in pixels."""
+    """Width of a GIF in pixels."""
     seconds: float = 0.6
-    """Time in seconds for which a GIF or an MP4 shows each position."""
+    """Time in seconds for which a GIF shows each position."""
     theme: Literal["light", "dark"] = "light"
-    """Colours of a GIF or an MP4; an SVG follows the browser."""
+    """Colours of a GIF; an SVG follows the browser."""
     columns: int = 6
     """Positions in a row of an SVG."""
 
@@ -55,15 +55,15 @@ class Film(GameArguments):
         if self.record is None and (folder or self.game.endswith((".jsonl", ".jsonl.gz"))):
             return replace(self, game="", record=Path(self.game)).run()
         kind = self.out.suffix.lower()
-        if kind not in (".gif", ".mp4", ".svg"):
-            raise ValueError(f"a film is a .gif, an .mp4 or an .svg, not {self.out.name}")
+        if kind not in (".gif", ".svg"):
+            raise ValueError(f"a film is a .gif or an .svg, not {self.out.name}")
         if self.out.exists():
             raise FileExistsError(f"{self.out} exists: choose another file, or delete this one first")
         within(16, 4096, width=self.width)
         within(1, 1000, columns=self.columns)
         within(0.02, 60.0, seconds=self.seconds)
         if kind != ".svg":  # before the game is played
-            require("render", "PIL", "resvg_py", *(["imageio_ffmpeg"] if kind == ".mp4" else []))
+            require("render", "PIL", "resvg_py")
         check_writable(self.out)
         played = self._replayed() if self.record is not None else self._played()
         given, agents = (played.game, played.states, played.actions), list(map(printable, played.record.agents))

@@ -40,8 +40,6 @@ class Play(GameOptions):
     """File of a game that was saved with `save FILE`, to go on with."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """File for a picture of the final position, which ends in .svg or .png; it must not exist yet."""
-    window: bool = False
-    """Play in a window, by clicks on the board."""
 
     def run(self) -> None:
         """Play the game; an interrupt leaves it."""
@@ -51,7 +49,7 @@ class Play(GameOptions):
             self._check(self.out)
         live = self._live()
         try:
-            self._play(live)
+            go_on(live, self.agents or live.agents)
         except KeyboardInterrupt:
             print()
             raise KeyboardInterrupt("game left") from None
@@ -98,16 +96,6 @@ class Play(GameOptions):
 
             check_named(live.agents, str(self.saved), "name all agents of the game with --agents")
         return live
-
-    def _play(self, live: "SavedGame") -> None:
-        """Play the game to its end."""
-        agents = self.agents or live.agents
-        if not self.window:
-            go_on(live, agents)
-            return
-        from ttt_envs.cli.play_window import play_in_window
-
-        play_in_window(live, agents)
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:

@@ -1,12 +1,11 @@
 """A played game as an animated picture, or as a strip of its positions."""
 
 import io
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +18,8 @@ from ttt_envs.drawing.theme import STYLE, Theme
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.files import write_whole
 
-#: The forms of a film.
-Kind = Literal["gif", "mp4"]
-
 # A strip: width of a picture, height of the line of text below it, and the space between pictures.
 _WIDTH, _CAPTION, _SPACE = 260, 26, 14
-
-#: How often an MP4 shows a picture in a second: each position for some of these times.
-_FPS = 20
 
 # Parts that do not draw, or that others refer to, stay where they are.
 _FIXED = ("<defs", "<style", "<title", "<desc", "<linearGradient", "<radialGradient", "<clipPath", "<mask", "<filter")
@@ -86,9 +79,8 @@ def save_film(
     seconds: float = 0.6,
     theme: Theme = "light",
 ) -> None:
-    """Write `film` to a file, which ends in .gif or .mp4."""
-    kind: Kind = "mp4" if path.suffix.lower() == ".mp4" else "gif"
-    write_whole(path, film(game, states, actions, kind=kind, width=width, seconds=seconds, theme=theme))
+    """Write `film` to a file."""
+    write_whole(path, film(game, states, actions, width=width, seconds=seconds, theme=theme))
 
 
 def film(
@@ -96,12 +88,11 @@ def film(
     states: np.ndarray,
     actions: np.ndarray,
     *,
-    kind: Kind = "gif",
     width: int = 360,
     seconds: float = 0.6,
     theme: Theme = "light",
 ) -> bytes:
-    """A game as an animated GIF or as an MP4: its positions, one after the other.
+    """A game as an animated GIF: its positions, one after the other.
 
     Where a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
     position. Needs the extra `render`.
@@ -110,7 +101,6 @@ def film(
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
         actions: int (T, players), what was played in all but the last one.
-        kind: "gif" or "mp4".
         width: the width of the picture, in pixels.
         seconds: the time for which each position is shown.
         theme: colours, "light" or "dark".
@@ -124,27 +114,7 @@ def film(
     def image(k: int) -> np.ndarray:
         return rasterise(game.draw(shown[k].state, None), width, theme)
 
-    return _mp4(image, durations) if kind == "mp4" else _gif(image, durations)
-
-
-def _mp4(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:
-    """The images, uint8 (height, width, 3) each, as H.264 in an MP4, each for so many seconds."""
-    require("render", "imageio_ffmpeg")
-    import imageio_ffmpeg
-
-    height, width = (side // 2 * 2 for side in image(0).shape[:2])  # the codec takes even sizes only
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "film.mp4"
-        writer = imageio_ffmpeg.write_frames(
-            str(path), (width, height), fps=_FPS, codec="libx264", macro_block_size=2, quality=8
-        )
-        writer.send(None)
-        for k, seconds in enumerate(durations):
-            data = np.ascontiguousarray(image(k)[:height, :width]).tobytes()
-            for _ in range(max(round(seconds * _FPS), 1)):
-                writer.send(data)
-        writer.close()
-        return path.read_bytes()
+    return _gif(image, durations)
 
 
 def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:

@@ -109,15 +109,3 @@ def themed(svg: str, theme: str) -> str:
     if theme == "light":
         return plain
     return _USED.sub(lambda match: f'{match[1]}="{_TO_DARK.get(match[2], match[2])}"', plain)
-
-
-def contrast(one: str, two: str) -> float:
-    """The contrast ratio of two colours `#rrggbb`, 1 to 21, as WCAG 2.2 defines it."""
-    light, dark = sorted((_luminance(one), _luminance(two)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    channels = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

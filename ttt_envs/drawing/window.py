@@ -1,4 +1,4 @@
-"""A window (pygame-ce) that shows pictures, and says where it is clicked."""
+"""A window (pygame-ce) that shows pictures."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import numpy as np
 
 from ttt_envs.drawing.parts import split
 from ttt_envs.drawing.raster import rasterise
-from ttt_envs.drawing.theme import COLOURS, Theme
+from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.storage.extras import require
 
 #: A new window is so many times as large as its picture, and takes these shares of the desktop at least and at most.
@@ -21,7 +21,7 @@ class Window:
 
     It can have any size, and the picture is drawn anew for it. A window that nobody looks at costs no time: once it is
     closed by its button, or while it is minimised, nothing is drawn and nothing waits. On a high-DPI screen its size
-    and clicks are in points, and the picture is drawn with all the pixels that they have.
+    is in points, and the picture is drawn with all the pixels that they have.
 
     Attributes:
         closed: it was closed by its button. It does not open again.
@@ -29,7 +29,7 @@ class Window:
 
     _all: "WeakSet[Window]" = WeakSet()
 
-    def __init__(self, title: str, fps: float, theme: Theme = "light") -> None:
+    def __init__(self, title: str, fps: float) -> None:
         """Make the window; it opens with the first picture. `fps`: pictures a second at most.
 
         Raises ImportError with the command that installs the extra `render` if it is missing.
@@ -40,15 +40,10 @@ class Window:
         self._pygame = pygame
         self._title = title
         self._seconds = 1 / fps
-        self._theme: Theme = theme
         self._window: Any = None
         self._svg = ""
         self._next = 0.0
-        self._drawn: str | None = None
-        self._image: tuple[float, float, float] = 0, 0, 1  # left, top, and pixels a unit of the picture
-        self._clicks: list[tuple[float, float]] = []
         self._minimised = False
-        self._keys: list[str] = []
         self.closed = False
 
     def show(self, svg: str) -> None:
@@ -63,28 +58,6 @@ class Window:
         if self._looked_at():
             self._draw()
             self._next = time.monotonic() + self._seconds
-
-    def click(self) -> tuple[float, float] | str | None:
-        """Wait for the next click, or the next key, while showing the last picture.
-
-        Returns the point clicked, in the units of the picture's viewBox; the name of a key; or None if the window is
-        closed.
-        """
-        self._open()
-        if self._drawn != self._svg:
-            self._draw()
-        while not self.closed:
-            if self._clicks:
-                return self._clicks.pop(0)
-            if self._keys:
-                return self._keys.pop(0)
-            self._handle_events(1.0)
-        return None
-
-    def wait(self) -> None:
-        """Show the last picture until the window is closed by its button."""
-        while self.click() is not None:
-            pass
 
     def close(self) -> None:
         """Close the window; calling it twice does no harm."""
@@ -121,13 +94,11 @@ class Window:
         width, height = split(self._svg).size
         across, down = surface.get_size()
         scale = max(min(across / width, down / height), 1 / width)
-        image = rasterise(self._svg, max(int(width * scale), 1), self._theme)
+        image = rasterise(self._svg, max(int(width * scale), 1))
         left, top = (across - image.shape[1]) // 2, (down - image.shape[0]) // 2
-        surface.fill(COLOURS["paper"][self._theme == "dark"])
+        surface.fill(COLOURS["paper"][0])
         surface.blit(self._pygame.surfarray.make_surface(np.ascontiguousarray(image.swapaxes(0, 1))), (left, top))
         self._window.flip()
-        self._image = left, top, scale
-        self._drawn = self._svg
 
     # --- events ---
 
@@ -155,18 +126,6 @@ class Window:
             self._draw()
         elif event.type in (*resized, pygame.WINDOWEXPOSED):
             self._draw()
-        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-            self._clicks.append(self._unit_of(event.pos))
-        elif event.type == pygame.KEYDOWN:
-            self._keys.append(pygame.key.name(event.key))
-
-    def _unit_of(self, at: tuple[int, int]) -> tuple[float, float]:
-        """The point of the picture at a point of the window, which is several pixels on a high-DPI screen."""
-        left, top, scale = self._image
-        size = self._window.size
-        surface = self._window.get_surface().get_size()
-        x, y = (place * pixels / points for place, pixels, points in zip(at, surface, size, strict=True))
-        return (x - left) / scale, (y - top) / scale
 
 
 def _desktop(pygame: Any) -> tuple[int, int]:
