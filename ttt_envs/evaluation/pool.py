@@ -1,0 +1,149 @@
+"""The pool: the one way to run many jobs, in this process, in several, or on a Ray cluster; joblib does the work.
+
+    for number, result in pool.run(function, jobs, workers=2):
+        save(number, result)
+
+Results come as jobs are finished. Split the work into the same jobs for any number of workers, and give each job its
+own seed: then the results do not depend on who ran what.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import cloudpickle
+import joblib
+
+from ttt_envs.core.options import within
+from ttt_envs.storage.extras import require
+
+# Jobs for each processor of a Ray cluster that are handed over at a time: its results come with the last of them.
+_AHEAD = 4
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+def run(
+    function: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    *,
+    workers: int | str = 1,
+    goes_on: str = "the same command with --resume goes on",
+) -> Generator[tuple[int, Result]]:
+    """Call `function(job)` for each job; give the number of each job and its result, in the order that they finish.
+
+    The function, jobs and results are pickled (by cloudpickle) for other processes; these have the current folder and
+    Python's path of this one, and one thread each for compiled code and matrix products. Ctrl-C is for this process
+    alone, which ends the others.
+
+    Args:
+        function: called with each job.
+        jobs: what to do; they must not depend on each other.
+        workers: number of processes, 1 for this one alone, 0 for one a processor; "ray" for a Ray cluster that is
+            started on this machine, "ray:ADDRESS" for one to join.
+        goes_on: how the user goes on after a worker was killed, for the message.
+
+    Raises:
+        ValueError: `workers` is something else.
+        ChildProcessError: a worker was killed.
+        ConnectionError: there is no cluster at the address.
+        ImportError: Ray is not installed.
+        Exception: whatever the function raises; no further job is begun then.
+    """
+    check(workers)
+    if workers == 1:
+        yield from ((number, function(job)) for number, job in enumerate(jobs))
+        return
+    given = os.getcwd(), tuple(sys.path), cloudpickle.dumps(function)
+    calls = (joblib.delayed(_call)(*given, number, job) for number, job in enumerate(jobs))
+    results = _on_ray(calls, workers) if isinstance(workers, str) else _in_processes(calls, workers)
+    try:
+        with closing(results):
+            yield from results
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            f"a worker was killed, or its memory was short: {goes_on}; fewer workers need less memory"
+        ) from error
+
+
+def check(workers: int | str) -> None:
+    """Raise ValueError unless `workers` is a number or names a Ray cluster; ImportError without Ray."""
+    if not isinstance(workers, str):
+        within(0, 10_000, workers=workers)
+    elif workers.partition(":")[0] == "ray":
+        require("distributed", "ray")
+    else:
+        raise ValueError(f"workers must be a number, 'ray' or 'ray:ADDRESS', not {workers!r}")
+
+
+def _call(folder: str, path: Sequence[str], packed: bytes, number: int, job: Any) -> tuple[int, Any]:
+    """Do a job in another process; what is unpacked comes from the process that asks for it, never from a file."""
+    if Path(folder).is_dir():  # not on a node without it
+        os.chdir(folder)
+    sys.path += [place for place in path if place not in sys.path]
+    return number, cloudpickle.loads(packed)(job)
+
+
+def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any]]:
+    """Results from processes of this machine."""
+    begin = {"initializer": _begin, "initargs": (os.getpid(),)}
+    with joblib.parallel_config("loky", n_jobs=number or -1, inner_max_num_threads=1, **begin):
+        with _ignoring_interrupts():
+            results = joblib.Parallel(return_as="generator_unordered", batch_size=1)(calls)
+        yield from results
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C from the first moment on, and so does this one."""
+    if threading.current_thread() is not threading.main_thread():  # which no signals reach
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin(parent: int) -> None:
+    """Make a process a worker: it leaves Ctrl-C to its parent, and ends when that was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _on_ray(calls: Iterable[Any], workers: str) -> Generator[tuple[int, Any]]:
+    """Results from a Ray cluster, some jobs after the other: its backend gives no results one by one."""
+    import ray
+    from ray.util.joblib import register_ray
+
+    address = workers.partition(":")[2]
+    register_ray()
+    ours = not ray.is_initialized()
+    try:
+        if ours:
+            own = {} if address else {"include_dashboard": False}
+            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
+        processors = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        with joblib.parallel_config("ray", n_jobs=processors), joblib.Parallel(batch_size=1) as parallel:
+            while some := list(islice(calls, _AHEAD * processors)):
+                yield from parallel(some)
+    finally:
+        if ours:
+            ray.shutdown()
