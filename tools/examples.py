@@ -34,6 +34,9 @@ OURS = "ttt-envs"
 #: The tests of frameworks; each test is skipped where its framework is not.
 TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "judged", "open_spiel", "openenv"))
 
+#: The line that begins a block of inline metadata.
+BLOCK = "# /// script"
+
 #: The argument of a short run: every example makes at least one update.
 SHORT = "1"
 
@@ -53,8 +56,8 @@ class Config:
 
 
 def examples() -> dict[str, Path]:
-    """The examples by name."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.py"))}
+    """The examples that say what they need in inline metadata, by name."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.py")) if BLOCK in path.read_text()}
 
 
 def packages() -> dict[str, Path]:
@@ -71,7 +74,7 @@ def requirements(path: Path) -> list[str]:
         return [str(each) for each in tomllib.loads(path.read_text())["project"]["dependencies"]]
     lines = path.read_text().splitlines()
     try:
-        first = lines.index("# /// script")
+        first = lines.index(BLOCK)
         last = lines.index("# ///", first)
     except ValueError:
         raise ValueError(f"{path.name} has no block of inline metadata that starts with '# /// script'") from None

@@ -12,8 +12,8 @@
 - **Larger boards**, from 6x6 on, have more cells than two players have pieces: unless they fight for a line the game is
   a draw, by `max_plies`, or because nobody can move once all pieces stand on the board. Random play there hardly ever
   wins.
-- **Oracle**: the 3x3 game of two players is solved completely: see `solver`. Of the one with three players it is known
-  what each can force alone against the two others: see `solver.coalition`.
+- **Oracle**: the 3x3 game of two players is solved completely: see `solver`. What each of three players can force
+  alone against the two others is worked out by `examples/martian_coalition.py`.
 """
 
 from collections.abc import Mapping

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.jit import kernel
-from ttt_envs.core.options import within
 from ttt_envs.core.oracle import SolveCommand, StageProgress
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
-from ttt_envs.games.martian_tic_tac_toe.solver import coalition
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     CELLS,
     DIGITS,
@@ -73,74 +71,8 @@ class BuildTable:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Coalition:
-    """Work out what one player of the 3x3 game can force alone against all others together.
-
-    It takes 1 GB of memory with three players.
-    """
-
-    check: int = 100_000
-    """Positions, drawn at random, whose results are checked against those of the positions that the rules lead to."""
-    seed: int = 0
-    """Seed for drawing these positions."""
-
-    def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
-        """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""
-        players, size = options["players"], options["size"]
-        if size != 3 or players > 3:
-            raise NotImplementedError(
-                f"size={size} and players={players} have too many positions: size=3 and up to 3 players are possible"
-            )
-        within(1, 10**7, check=self.check)
-        within(0, 2**63 - 1, seed=self.seed)
-        setting = coalition.setting(players, options["same_size_swap"])
-        analysis = coalition.analyse(setting, progress)
-        boards = coalition.draw(self.check, np.random.default_rng(self.seed), setting, analysis)
-        wrong = coalition.disagreeing(states_of(boards, options), setting, analysis)
-        if wrong:
-            raise AssertionError(f"the results of {wrong} of {self.check} positions contradict the rules")
-        checked = f"{self.check:,} positions drawn at random agree with the positions that the rules lead to"
-        return "\n".join([*forced(setting, analysis), checked])
-
-
 #: The commands of `ttt solve` for this game.
-COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable, "coalition": Coalition}
-
-
-def forced(setting: coalition.Setting, analysis: coalition.Analysis) -> Iterator[str]:
-    """Lines about the result that each player can force alone, and about all positions."""
-    players, cells = setting.players, setting.weights.shape[1]
-    names = [f"player_{player}" for player in range(players)]
-
-    def against(pieces: list[int], to_move: int) -> Iterator[str]:
-        for hero, name in enumerate(names):
-            # As the hero sees it: they are the first in turn order.
-            seen = [0 if piece == EMPTY else (piece - 1 - SIZES * hero) % (SIZES * players) + 1 for piece in pieces]
-            phase = (to_move - hero) % players
-            value = coalition.value_of(np.array(seen), phase, setting, analysis)
-            if value == DRAWN:
-                yield f"{name} alone draws"
-            else:
-                wins = coalition.hero_wins(value, phase, players)
-                yield f"{name} alone {'wins' if wins else 'loses'} in {value - 1} plies"
-
-    yield f"from the start: {', '.join(against([EMPTY] * cells, 0))}"
-    for cell, name in enumerate(cell_names(3)):
-        pieces = [EMPTY] * cells
-        pieces[cell] = 1
-        if cell in (0, 1, 4):  # the others are mirror images
-            yield f"after the opening on {name}: {', '.join(against(pieces, 1))}"
-    counts = np.zeros((players, coalition.OPEN), np.int64)
-    coalition.tally(0, len(analysis.kept), setting, analysis, counts)
-    for turn, when in enumerate(("on the move", "who moves next", "who moves after next")[:players]):
-        phase = -turn % players
-        values = np.flatnonzero(counts[phase])
-        wins = coalition.hero_wins(values, phase, players)
-        for name, which in (("won", wins & (values != DRAWN)), ("lost", ~wins & (values != DRAWN))):
-            row = counts[phase, values[which]]
-            yield f"alone, {when}: {row.sum():,} positions {name}, in up to {values[which].max() - 1} plies"
-        yield f"alone, {when}: {counts[phase, DRAWN]:,} positions drawn"
+COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
 
 
 def states_of(boards: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
