@@ -1,6 +1,6 @@
 """The public names for authors of games and agents. docs/your_own_game.md and docs/your_own_agent.md use it.
 
-For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`, `before`), compiled rules (`kernel`,
+For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`), compiled rules (`kernel`,
 `allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
 `Extras`, `Symmetry`, `rotate_header`, an `Oracle`). For an agent: `Agent`, the `View` that it is given, `uniform` and
 `best_of` for policies, `stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
@@ -14,7 +14,7 @@ from ttt_envs.core.faces import Faces
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.loops import Kernels, refuse
-from ttt_envs.core.options import before, whole
+from ttt_envs.core.options import whole
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
@@ -35,7 +35,6 @@ __all__ = [
     "Symmetry",
     "View",
     "allocates_nothing",
-    "before",
     "best_of",
     "between",
     "kernel",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import pettingzoo
 
-from ttt_envs.core.options import Parameter, options_then, parameters, parse_value, unknown, within
+from ttt_envs.core.options import Parameter, parameters, parse_value, unknown, within
 from ttt_envs.games import MAKERS, environments
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.outside import brief, with_tuples
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
     from importlib.resources.abc import Traversable
@@ -128,12 +128,10 @@ def own_argument(game: "str | Game", **argument: Any) -> Any:
 def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     """The game of a file: of a record, a ladder, a network, a run, a tournament, results.
 
-    An option that the file does not name came after it, and is what it was then: see `core.options.options_then`.
-
     Args:
         game: the id that the file names, which must be registered: it could name any function of any module. Or the
             Game itself, with whatever options.
-        options: those that the file names, in JSON's types.
+        options: those that the file names, in JSON's types; lists stand for tuples.
 
     Raises:
         ValueError: a game that is not known, an option that it does not have, or a wrong value.
@@ -141,9 +139,14 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     if isinstance(game, str) and game not in GAMES:
         reason = unknown("game", brief(game), list(GAMES))
         raise ValueError(f"{reason}; a game of your own must be registered first, by ttt_envs.register")
-    make, _ = _maker(game)
+    make, known = _maker(game)
     try:
-        return _make(make, options_then(make, options))
+        if not isinstance(options, Mapping):
+            raise TypeError(f"options must be names with values, not {brief(repr(options))}")
+        for name in options:
+            if name not in known:
+                raise ValueError(unknown("option", name, list(known)))
+        return _make(make, {name: with_tuples(value) for name, value in options.items()})
     except (TypeError, ValueError) as error:
         raise ValueError(f"{game if isinstance(game, str) else game.id}: {error}") from None
 

@@ -199,16 +199,13 @@ def test_with_three_sides_a_network_is_refused():
         AlphaBeta(network("value")).check(ttt_envs.load("martian_tic_tac_toe", size=5, players=3))
 
 
-@pytest.mark.parametrize(("depth", "earlier"), [(1, False), (2, True), (3, False)])
-def test_each_of_the_others_replies_for_itself(depth, earlier):
-    """As plain search does in which the others take the best by the values of one ply; plies are the player's own.
-
-    `earlier`: by weights of before the last patterns.
-    """
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_each_of_the_others_replies_for_itself(depth):
+    """As plain search does in which the others take the best by the values of one ply; plies are the player's own."""
     game = ttt_envs.load("martian_tic_tac_toe", players=3)
     patterns, batch = game.patterns, ttt_envs.Batch(game, 1, seed=0)
     assert patterns is not None
-    size, count = patterns.earlier[0] if earlier else (patterns.size, patterns.number)
+    size, count = patterns.size, patterns.number
     weights = np.random.default_rng(0).normal(0, 0.3, size).astype(np.float32)
     values = NTuples(NTuplesInfo(game.id, dict(game.options), size, count, 0), weights)
     found, winners = np.zeros(patterns.number, np.int64), set()
@@ -220,9 +217,7 @@ def test_each_of_the_others_replies_for_itself(depth, earlier):
             batch.states[:] = state
             batch.step([action])
             patterns.find(batch.states[0], mover, found)
-            worth = (
-                2.0 * batch.rewards[0, mover] if batch.done[0] else np.tanh(weights[found[:count]].astype(float).sum())
-            )
+            worth = 2.0 * batch.rewards[0, mover] if batch.done[0] else np.tanh(weights[found].astype(float).sum())
             results.append((batch.states.copy(), float(worth)))
         return results
 

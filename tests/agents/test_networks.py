@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,24 +62,6 @@ def view_of(game: Game, n: int = 20, plies: int = 4) -> ttt_envs.View:
 
 
 # --- files ---
-
-
-@pytest.mark.parametrize(("encoding", "then", "now"), [("flat", 190, 191), ("planes", 6 * 81, 7 * 81)])
-def test_networks_of_earlier_observations_play_as_they_did(encoding, then, now):
-    view, form = view_of(GAME), {"encoding": encoding}
-    info, wider = (replace(info_for(GAME), inputs=inputs, **form) for inputs in (then, now))
-    tensors = random_tensors(info)
-    first = tensors["body.0.weight"]
-    widened = {**tensors, "body.0.weight": np.pad(first, ((0, 0), (0, now - then)))}
-    old, new = Network(info, tensors), Network(wider, widened)
-    players = [NetworkAgent, partial(Lookahead, symmetric=True)]
-    for player in [*players, partial(AlphaBeta, depth=2)] if encoding == "flat" else players:
-        # Sums of other lengths are rounded differently.
-        np.testing.assert_allclose(player(old).action_values(view), player(new).action_values(view), atol=1e-5)
-    for wrong in ({"inputs": then - 1}, {"history": 1}):
-        other = replace(info, **wrong)
-        with pytest.raises(BadNetworkFile, match=f"{other.inputs} features"):
-            NetworkAgent(Network(other, random_tensors(other))).check(GAME)
 
 
 def test_a_network_may_be_for_several_options(tmp_path):

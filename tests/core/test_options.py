@@ -9,7 +9,7 @@ from fuzzing import refused
 import ttt_envs
 from tests.support.models.common import GARBAGE
 from ttt_envs.core.options import parse_value
-from ttt_envs.registry import parse_options
+from ttt_envs.registry import game_of_file, parse_options
 
 
 def test_options_from_text() -> None:
@@ -70,3 +70,15 @@ def test_every_option_of_every_game_refuses_garbage_by_its_name(game_id: str) ->
                 kept = found.options[option]
                 assert type(kept) is (int if isinstance(value, np.integer) else type(value)), (option, value)
                 assert kept == value
+
+
+def test_the_game_of_a_file():
+    closed = ttt_envs.load("super_tic_tac_toe", won_boards="closed")
+    assert game_of_file("super_tic_tac_toe", closed.options) == closed
+    for game_id, named, words in [
+        ("super_tic_tac_toe", {"later": 1}, "unknown option 'later'"),
+        ("super_tic_tac_toe", 3, "names with values, not 3"),
+        ("os:system", {}, "unknown game 'os:system'.*registered first"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            game_of_file(game_id, named)

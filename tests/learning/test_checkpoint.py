@@ -98,24 +98,6 @@ def test_resume_of_a_finished_run_does_nothing(run: Path) -> None:
     assert files() == before
 
 
-def test_a_setting_that_an_earlier_version_did_not_have_was_its_default(run: Path) -> None:
-    path = run / "config.json"
-    whole = path.read_text()
-    facts = json.loads(whole)
-    del facts["settings"]["gamma"]
-    try:
-        path.write_text(json.dumps(facts))
-        assert train(tiny(run, resume=True)).steps == 512
-        with pytest.raises(ValueError, match=r"gamma is 0\.99 there and 0\.5 here"):
-            train(tiny(run, resume=True, gamma=0.5))
-        del facts["settings"]["game"]
-        path.write_text(json.dumps(facts))
-        with pytest.raises(ValueError, match="game is null there"):
-            train(tiny(run, resume=True))
-    finally:
-        path.write_text(whole)
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

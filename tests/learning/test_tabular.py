@@ -109,16 +109,6 @@ def test_rows_are_found_again_and_the_table_grows():
     assert (observations[same, :16] == observations[0, :16]).all()
 
 
-def test_tables_of_earlier_observations_play_as_they_did(tmp_path):
-    game = ttt_envs.load("super_tic_tac_toe", won_boards="closed")
-    (size,), view = game.earlier_sizes, ttt_envs.Batch(game, 1).view()
-    table = ActionTable(game.num_actions, np.ones(size, np.bool_))
-    table.values[table.find(view.observations[:, :size], add=True)] = np.arange(game.num_actions)
-    facts = {"game": game.id, "options": dict(game.options), "inputs": size, "blocks": [], "steps": 1}
-    table.save(tmp_path / "table.safetensors", facts)
-    assert agents.load(f"tabular:{tmp_path / 'table.safetensors'}").act(view) == view.masks[0].nonzero()[0].max()
-
-
 def test_files_that_do_not_fit_are_refused(tmp_path, folder):
     table, facts = load_table(folder)
     table.features = features_of(DICE, BLOCKS)

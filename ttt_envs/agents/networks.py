@@ -279,7 +279,7 @@ class Network:
     def _encoded(self, game: Game, observations: np.ndarray) -> np.ndarray:
         if self.info.encoding == "planes":
             observations = game.to_planes(observations).reshape(len(observations), -1)
-        return observations[:, : self.info.inputs]  # see `Game.earlier_sizes`
+        return observations
 
     def expected_rewards(
         self, game: Game, observations: np.ndarray, masks: np.ndarray, players: np.ndarray, symmetric: bool = False
@@ -350,8 +350,7 @@ def misfit(
         also: other options that it was trained for.
     """
     now = int(np.prod(game.encoded_shape(encoding, history)))
-    earlier = [] if history else [_inputs(game, size, encoding) for size in game.earlier_sizes]
-    if (trained, actions) != (game.id, game.num_actions) or inputs not in (now, *earlier):
+    if (trained, actions, inputs) != (game.id, game.num_actions, now):
         return (
             f"{name} was trained for {trained} with options {options} ({inputs} features, {actions} actions), "
             f"not for {game} ({now} features, {game.num_actions} actions)"
@@ -364,13 +363,6 @@ def misfit(
         before, after = (json.dumps({name: both[k] for name, both in sorted(other.items())}) for k in range(2))
         warnings.warn(f"{name} was trained with options {before}, and plays with {after}", stacklevel=3)
     return ""
-
-
-def _inputs(game: Game, size: int, encoding: str) -> int:
-    """How many inputs of a network show the first `size` features."""
-    if encoding == "flat":
-        return size
-    return int((game.plane_index.min(axis=(1, 2)) < size).sum()) * game.plane_index[0].size
 
 
 def values_of(game: Game) -> int:
@@ -425,9 +417,9 @@ def load_network(path: Path) -> Network:
     except BadTensorFile as error:
         raise BadNetworkFile(str(error)) from None
     try:
-        lists: dict[str, Any] = {name: tuple(facts.get(name, ())) for name in ("also", "shared")}
-        lists["parts"] = tuple(Part(*map(tuple, part)) for part in facts.get("parts", ()))
-        info = NetworkInfo(**{**facts, **lists, "hidden": tuple(facts["hidden"])})
+        lists: dict[str, Any] = {name: tuple(facts[name]) for name in ("also", "shared", "hidden")}
+        lists["parts"] = tuple(Part(*map(tuple, part)) for part in facts["parts"])
+        info = NetworkInfo(**{**facts, **lists})
         info.check()
         shapes = info.shapes()
     except (KeyError, TypeError, ValueError) as error:

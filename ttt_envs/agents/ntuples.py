@@ -14,7 +14,6 @@ from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
 from ttt_envs.agents.networks import BadNetworkFile, Network, check_tensor, load_network, network_file
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
-from ttt_envs.core.patterns import Patterns
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs ntuple 1"
@@ -49,8 +48,8 @@ class NTuples:
     def check(self, game: Game) -> None:
         """Raise BadNetworkFile unless the weights are for this game's patterns and options; see `Game.same_play`."""
         info, patterns = self.info, game.patterns
-        known = () if patterns is None else ((patterns.size, patterns.number), *patterns.earlier)
-        if info.game != game.id or (info.size, info.count) not in known:
+        known = None if patterns is None else (patterns.size, patterns.number)
+        if info.game != game.id or (info.size, info.count) != known:
             has = "which has none" if patterns is None else f"{patterns.size} patterns, {patterns.number} in a position"
             raise BadNetworkFile(
                 f"the weights were trained for {info.game} with options {info.options} ({info.size} patterns, "
@@ -65,10 +64,6 @@ class NTuples:
                 f"the weights were trained for {info.game} with options {info.options}, not with "
                 f"{' '.join(f'{name}={as_text(value)}' for name, (_, value) in other.items())}"
             )
-
-    def weights_for(self, patterns: Patterns) -> np.ndarray:
-        """float32 (patterns.size,): the weights, and 0 for patterns that came later."""
-        return np.concatenate([self.weights, np.zeros(patterns.size - len(self.weights), np.float32)])
 
 
 def save_ntuples(path: Path, info: NTuplesInfo, weights: np.ndarray) -> None:

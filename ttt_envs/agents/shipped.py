@@ -13,8 +13,9 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import as_text, options_then, unknown
+from ttt_envs.core.options import as_text, unknown
 from ttt_envs.core.view import View
+from ttt_envs.storage.outside import with_tuples
 
 CARD = "card.json"
 
@@ -291,7 +292,7 @@ def _differences(game: Game, card: Card) -> int:
     """The number of options in which a game differs from the one that an agent was made for."""
     if game.id != card.game:
         return len(game.options)
-    made_for = game.factory(**options_then(game.factory, card.options)).options
+    made_for = game.factory(**with_tuples(card.options)).options
     return sum(made_for[option] != value for option, value in game.options.items())
 
 

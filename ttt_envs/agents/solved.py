@@ -8,9 +8,9 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import options_then
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
+from ttt_envs.storage.outside import with_tuples
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs policy 1"
@@ -120,7 +120,7 @@ class Solved(Agent):
         made: Mapping[str, Any] = self.facts["options"]
         if self.facts["game"] == game.id:
             try:
-                made = options_then(game.factory, made)
+                made = game.factory(**with_tuples(made)).options
             except (TypeError, ValueError) as error:
                 raise BadTensorFile(f"{self.path} is of no {game.id} of this version: {error}") from None
         if self.facts["game"] != game.id or dict(made) != dict(game.options):

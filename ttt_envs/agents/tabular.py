@@ -160,7 +160,6 @@ class TabularAgent(Around):
         if not reason:
             try:
                 self.table.features = features_of(game, facts["blocks"])
-                self.table.features[facts["inputs"] :] = False  # see `Game.earlier_sizes`
                 self.table.turns = game.symmetries if facts.get("folded") is True else ()
             except ValueError as error:
                 reason = f"{self.path}: {error}"

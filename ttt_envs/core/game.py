@@ -19,7 +19,7 @@ from ttt_envs.core.faces import Faces
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import as_text, choice, options_then, unknown, within
+from ttt_envs.core.options import as_text, choice, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -27,7 +27,7 @@ from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.outside import brief, with_tuples
 
 #: Where chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"
@@ -86,7 +86,6 @@ class Game:
             kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
         action_names: one text an action, unique.
         observation_layout: the blocks of an observation, in order.
-        earlier_sizes: numbers of features that observations had in earlier versions, which are the first ones of today.
             A network of then still plays.
         parts: the parts of the board, where it has some that are like each other: a learner may look at all of them by
             the same weights. No action is in two of them.
@@ -118,7 +117,6 @@ class Game:
     invariants: Invariants | None = None
     action_names: tuple[str, ...]
     observation_layout: tuple[Block, ...]
-    earlier_sizes: tuple[int, ...] = ()
     parts: tuple[Part, ...] = ()
     simultaneous: bool
     chance: Literal["none", "start", "play"]
@@ -252,11 +250,11 @@ class Game:
         """The options that make this another game for an agent, each with its value there and here; see `same_play`.
 
         Args:
-            options: those that a file names of what the agent was made with; see `core.options.options_then`.
+            options: those that a file names of what the agent was made with; lists stand for tuples.
 
         Raises ValueError or TypeError for options that no such game has.
         """
-        made = self.factory(**options_then(self.factory, options)).options
+        made = self.factory(**with_tuples(options)).options
         return {
             name: (made[name], value)
             for name, value in self.options.items()

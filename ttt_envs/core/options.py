@@ -7,12 +7,11 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
-from ttt_envs.core.version import __version__
-from ttt_envs.storage.outside import brief, with_tuples
+from ttt_envs.storage.outside import brief
 
 _SCALARS = (int, float, bool, str)
 
@@ -173,62 +172,6 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
         for each in signature.parameters.values()
         if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
     ]
-
-
-Make = TypeVar("Make", bound=Callable[..., Any])
-
-
-def before(**values: Any) -> Callable[[Make], Make]:
-    """Decorate the function that makes a game with the values that options had before they could be chosen.
-
-    They are for options whose default is another one, or has changed since; see `options_then`.
-    """
-
-    def mark(make: Make) -> Make:
-        make.__dict__["before"] = values
-        return make
-
-    return mark
-
-
-def gone(**values: Any) -> Callable[[Make], Make]:
-    """Decorate the function that makes a game with options that it had once, and the value that all games now have.
-
-    Files that name an option with this value are read as if they did not; see `options_then`.
-    """
-
-    def mark(make: Make) -> Make:
-        make.__dict__["gone"] = values
-        return make
-
-    return mark
-
-
-def options_then(make: Callable[..., Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a game, by those that a file names, in which lists stand for tuples.
-
-    Every file names all options that its game had when it was written. One that it does not name came later: the file's
-    game is the one with its default, or with the value of `before`. One that is `gone` is left out. Raises ValueError
-    for a name that is no option, or for one that is gone with another value than the games of today have, and TypeError
-    for what are no names with values.
-    """
-    if not isinstance(named, Mapping):
-        raise TypeError(f"options must be names with values, not {brief(repr(named))}")
-    known, past = {each.name: each.default for each in parameters(make)}, getattr(make, "gone", {})
-    for name, value in named.items():
-        if name in past:
-            if type(value) is not type(past[name]) or value != past[name]:
-                words = f"option {name}={brief(repr(value))} is no more"
-                raise ValueError(f"{words}: today's games are those with {name}={past[name]!r}")
-        elif name not in known:
-            newer = f"a version of ttt-envs newer than {__version__} may have it"
-            raise ValueError(f"{unknown('option', name, list(known))}; {newer}")
-    had = {name: value for name, value in known.items() if value is not inspect.Parameter.empty}
-    return {
-        **had,
-        **getattr(make, "before", {}),
-        **{name: with_tuples(value) for name, value in named.items() if name not in past},
-    }
 
 
 def _meanings(docstring: str) -> dict[str, str]:

@@ -21,11 +21,9 @@ class Patterns(NamedTuple):
             patterns, in any order.
         prior: gives weights to begin to learn with, float32 (size,), for a game in which play without any knowledge
             comes to no result to learn from; None for zeros.
-        earlier: `size` and `number` of earlier versions, whose patterns are the first of these.
     """
 
     size: int
     number: int
     find: Callable[..., Any]
     prior: Callable[[], np.ndarray] | None = None
-    earlier: tuple[tuple[int, int], ...] = ()

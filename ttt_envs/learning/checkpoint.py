@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -78,8 +78,7 @@ class Run:
         if config.resume:
             begun = read_config(self.folder)
             self._before = seconds_of(begun, self.folder)
-            # An earlier version may not have had a setting yet: its default is what was done then.
-            now, then = self.settings, {**_defaults(config), **begun["settings"]}
+            now, then = self.settings, begun["settings"]
             if then.get("game") == now["game"]:
                 then["options"] = plain_options(game_of_file(config.load(), then["options"]))
             check_same(f"the run in {self.folder}", then, now, config.MAY_CHANGE)
@@ -267,13 +266,6 @@ def seconds_of(config: Mapping[str, Any], folder: Path) -> float:
     except ValueError as error:
         raise ValueError(f"{folder / CONFIG} is damaged: {error}") from None
     return float(config["seconds"])
-
-
-def _defaults(config: Any) -> dict[str, Any]:
-    """The settings that have a default, by `_settings`."""
-    known = {each.name: each.default for each in fields(config) if each.default is not MISSING}
-    known |= {each.name: each.default_factory() for each in fields(config) if each.default_factory is not MISSING}
-    return {name: value for name, value in _settings(replace(config, **known)).items() if name in known}
 
 
 def _settings(config: Any) -> dict[str, Any]:

@@ -502,7 +502,7 @@ class _Search:
         if isinstance(values, NTuples):
             patterns = game.patterns
             assert patterns is not None  # checked before
-            weights, kind, find, count = values.weights_for(patterns), "patterns", patterns.find, patterns.number
+            weights, kind, find, count = values.weights, "patterns", patterns.find, patterns.number
         elif values is not None:
             weights, form = horizon.flattened(values)
             kind = "network"

@@ -426,13 +426,9 @@ def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
 
 
 def seen(game: Game, states: np.ndarray) -> np.ndarray:
-    """uint64 (n,): digests of the observations of all players, in which dice and cards show too.
-
-    Of the features that observations have had from the first version on: records of then are the same games now.
-    """
+    """uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
     observations = np.empty((game.num_players, len(states), game.observation_size), np.int8)
     for player in range(game.num_players):
         game.loops.observe_rows(states, np.full(len(states), player), observations[player])
-    shown = min(game.earlier_sizes, default=game.observation_size)
-    rows = np.ascontiguousarray(observations[..., :shown].transpose(1, 0, 2))
+    rows = np.ascontiguousarray(observations.transpose(1, 0, 2))
     return np.array([zlib.crc32(row.data) for row in rows], np.uint64)

@@ -122,7 +122,7 @@ def patterns_for(size: int, pieces: int, players: int) -> Patterns:
     if size != _WITH_SEVENS:
         return Patterns(number, count, find, partial(prior, size, number))
     larger, more = number + _CONTENTS ** _SEVENS.shape[1], count + len(_SEVENS)
-    return Patterns(larger, more, find, partial(prior, size, larger), earlier=((number, count),))
+    return Patterns(larger, more, find, partial(prior, size, larger))
 
 
 # Chosen by play against `greedy` on 5x5 with three players, one ply deep.

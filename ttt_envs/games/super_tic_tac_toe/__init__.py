@@ -66,7 +66,6 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         invariants=validity.invariants,
         action_names=text.ACTION_NAMES,
         observation_layout=encoding.BLOCKS,
-        earlier_sizes=(190,),
         parts=encoding.PARTS,
         simultaneous=False,
         chance="start" if random_opening_plies else "none",

@@ -25,7 +25,7 @@ import numpy as np
 from ttt_envs.core.faces import Faces
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
-from ttt_envs.core.options import choice, gone, whole
+from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
@@ -37,7 +37,6 @@ ID = "tic_tac_match"
 env, raw_env, parallel_env = environments(ID)
 
 
-@gone(history=0)
 def make(
     *,
     players: int = 2,
