@@ -43,7 +43,7 @@ from ttt_envs.core.options import unknown
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table, write_json
-from ttt_envs.learning import alphazero, dqn, ntuple, ppo, tabular, value_learning
+from ttt_envs.learning import alphazero, dqn, ntuple, ppo, value_learning
 from ttt_envs.registry import parse_options
 
 #: The one of the batches below that is timed with `step_unchecked` too: games, option.
@@ -220,7 +220,6 @@ LEARNERS = (
     Learner("value learning, all actions labelled", value_learning, 60_000),
     Learner("Gumbel AlphaZero, 16 simulations", alphazero, 40_000),
     Learner("n-tuple TD learning", ntuple, 1_000_000),
-    Learner("tabular Q-learning", tabular, 200_000),
 )
 
 

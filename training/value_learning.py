@@ -10,7 +10,7 @@ depends on which action was played in the game itself, and there is no variance 
 copy holds the random numbers of its game, so that all actions of a position are compared under the same rolls.
 
 For games of two sides that move one at a time. Where hidden information makes optimal play mixed, its greedy policy is
-no equilibrium. `ttt train value_learning` is the same method with actors, checkpoints, curves, logs, and a backup for
+no equilibrium. `ttt train value_learning` is the same method with checkpoints, curves, logs, and a backup for
 players who choose at once.
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); the average

@@ -95,7 +95,7 @@ def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch
     game = config.load()
     info = NetworkInfo(game.id, dict(game.options), "policy+value", game.observation_size, game.num_actions, (8,), 0)
     torch.manual_seed(0)
-    network, searcher = TorchNetwork(info), Searcher(game, config, info, np.random.default_rng(0))
+    network, searcher = TorchNetwork(info), Searcher(game, config, np.random.default_rng(0))
     play, values = searcher.games.play, []
 
     def kept(searched: SearchResult) -> Any:
@@ -117,7 +117,7 @@ def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.
     """What is learned from has both, and the network is for both; `closed` is the last feature."""
     closed, add = [], Buffer.add
     monkeypatch.setattr(Buffer, "add", lambda self, rows: closed.extend(rows["observations"][:, -1]) or add(self, rows))
-    other = {"also": ("won_boards=closed", "first_move=anywhere"), "num_envs": 7, "actors": 2, "out": tmp_path}
+    other = {"also": ("won_boards=closed", "first_move=anywhere"), "num_envs": 7, "out": tmp_path}
     assert train(Config(**{**TINY, "game": "super_tic_tac_toe", **other})).finished
     assert 0.3 < np.mean(closed) < 0.7
     network = load_network(tmp_path)
@@ -125,7 +125,7 @@ def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.
 
 
 def test_like_parts_of_the_board_are_learned_by_the_same_weights(tmp_path):
-    begun = Config(**{**TINY, "shared": (6, 4), "actors": 2, "steps": 512, "optimizer": "muon", "out": tmp_path})
+    begun = Config(**{**TINY, "shared": (6, 4), "steps": 512, "optimizer": "muon", "out": tmp_path})
     runs = begun, replace(begun, steps=1024, resume=True)
     before, after = (train(run) and load_network(tmp_path) for run in runs)
     assert (after.info.shared, after.info.parts) == ((6, 4), ttt_envs.load("super_tic_tac_toe").parts)

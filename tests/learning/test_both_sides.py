@@ -1,4 +1,4 @@
-"""PPO's self-play from both sides, and the magnet: advantages against a slow sum, the divergence, a run of each."""
+"""PPO's self-play from both sides: advantages against a slow sum, and a run."""
 
 from pathlib import Path
 
@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
-from small_training import DICE, GAME, tiny
+from small_training import DICE, tiny
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.learning import checkpoint, ppo
+from ttt_envs.learning import ppo
 from ttt_envs.learning.both_sides import BothSidesEnv, MoverGames, ZeroSumBuffer
-from ttt_envs.learning.magnets import MagnetPolicy
 
 
 def test_the_learner_has_the_seat_of_the_mover_and_gets_the_movers_reward():
@@ -96,69 +95,3 @@ def test_a_run_from_both_sides(tmp_path: Path) -> None:
     one_seat = ppo.train(tiny(tmp_path / "seat", **DICE))
     files = [(each.folder / "network.safetensors").read_bytes() for each in (result, one_seat)]
     assert files[0] != files[1]
-
-
-def magnetic(folder: Path, **changes: object) -> tuple[MagnetPolicy, ppo.Config]:
-    config = tiny(folder, magnet=0.5, entropy=0.25, **changes)
-    policy = ppo.make_model(config, ttt_envs.load(GAME)).policy
-    assert isinstance(policy, MagnetPolicy)
-    return policy, config
-
-
-def test_the_bonus_is_entropy_less_the_divergence_from_the_magnet(tmp_path: Path) -> None:
-    policy, _ = magnetic(tmp_path)
-    generator = torch.Generator().manual_seed(0)
-    seen = torch.randint(0, 2, (6, 191), generator=generator).float()
-    masks = torch.rand((6, 81), generator=generator) < 0.4
-    masks[:, 0] = True
-    chosen = torch.zeros(6, dtype=torch.long)
-
-    def logits() -> np.ndarray:
-        with torch.no_grad():
-            found = policy.action_net(policy.mlp_extractor.forward_actor(seen)).numpy()
-        return np.where(masks.numpy(), found, -np.inf)
-
-    def softmax(values: np.ndarray) -> np.ndarray:
-        weights = np.exp(values - values.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def expected(now: np.ndarray, magnet: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            entropy = -np.nansum(now * np.log(now), axis=1)
-            divergence = np.nansum(now * (np.log(now) - np.log(magnet)), axis=1)
-        return 0.25 * entropy - 0.5 * divergence
-
-    start = softmax(logits())
-    bonus = policy.evaluate_actions(seen, chosen, masks)[2]
-    assert np.allclose(bonus.detach().numpy(), expected(start, start), atol=1e-5)
-    with torch.no_grad():
-        policy.action_net.bias += torch.randn(81, generator=generator)
-    moved = softmax(logits())
-    bonus = policy.evaluate_actions(seen, chosen, masks)[2]
-    assert np.allclose(bonus.detach().numpy(), expected(moved, start), atol=1e-5)
-    policy.follow(1.0)
-    bonus = policy.evaluate_actions(seen, chosen, masks)[2]
-    assert np.allclose(bonus.detach().numpy(), expected(moved, moved), atol=1e-5)
-
-
-def test_the_magnet_follows_slowly_and_is_no_parameter_that_is_learned(tmp_path: Path) -> None:
-    policy, _ = magnetic(tmp_path)
-    learned = {id(each) for group in policy.optimizer.param_groups for each in group["params"]}
-    assert not learned & {id(each) for each in policy.magnet_net.parameters()}
-    with torch.no_grad():
-        policy.action_net.bias += 1
-    before = policy.magnet_net[-1].bias.clone()
-    policy.follow(0.25)
-    assert torch.allclose(policy.magnet_net[-1].bias, before + 0.25)
-
-
-def test_a_run_with_a_magnet_goes_on_with_its_magnet(tmp_path: Path) -> None:
-    config = tiny(tmp_path / "x", magnet=0.1, entropy_final=0.0, steps=256)
-    ppo.train(config)
-    model = ppo.make_model(config, ttt_envs.load(GAME))
-    fresh = model.policy.magnet_net[-1].weight.clone()
-    assert checkpoint.restore(config.out, ppo.parts_of(model)) == 256
-    kept = model.policy.magnet_net[-1].weight
-    assert not torch.equal(kept, fresh), "the magnet did not follow"
-    assert not torch.equal(kept, model.policy.action_net.weight), "it is the policy itself"
-    assert ppo.train(tiny(config.out, magnet=0.1, entropy_final=0.0, resume=True)).steps == 512

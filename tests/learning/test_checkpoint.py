@@ -48,7 +48,7 @@ def test_settings_may_be_texts_and_lists() -> None:
 def test_a_command_with_every_kind_of_setting() -> None:
     options = {"rounds": "single", "size": 3}
     config = tiny(Path("a b"), game="tic_tac_dice", options=options, opponents=(), anneal=True, entropy_final=0.5)
-    words = shlex.split(checkpoint.Run(config, "ttt_envs.learning.ppo").command)
+    words = shlex.split(checkpoint.Run(config, "ppo").command)
     assert command_line(Config, "x", None, [*words[3:], "--quiet"]) == config
 
 
@@ -242,15 +242,12 @@ def test_what_a_run_folder_names_is_run_only_if_it_is_named(
 
 
 def test_a_run_folder_names_no_server(tmp_path: Path) -> None:
-    """Where a run is logged to, and the cluster that it plays on, are named by each call."""
-    config = value_learning.Config(
-        game=GAME, out=tmp_path, actors=2, engine="ray", address="192.0.2.1:6379", wandb="mine", quiet=True
-    )
+    """Where a run is logged to is named by each call."""
+    config = value_learning.Config(game=GAME, out=tmp_path, wandb="mine", quiet=True)
     this = checkpoint.Run(config, value_learning.NAME)
     this.write_config()
-    kept = checkpoint.saved(value_learning.Config, tmp_path)
-    assert (kept.engine, kept.address, kept.wandb, kept.actors) == ("threads", None, None, 2)
-    assert this.resume_command.endswith(f"--out {tmp_path} --wandb mine --engine ray --address 192.0.2.1:6379")
+    assert checkpoint.saved(value_learning.Config, tmp_path).wandb is None
+    assert this.resume_command.endswith(f"--out {tmp_path} --wandb mine")
 
 
 def test_a_run_is_written_by_one_process(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -25,7 +25,7 @@ def test_a_run_s_log(run: Path):
 
 
 def make(folder: Path, start: int = 0, **changes) -> Log:
-    return Log(checkpoint.Run(tiny(folder, **changes), "ttt_envs.learning.ppo"), start)
+    return Log(checkpoint.Run(tiny(folder, **changes), "ppo"), start)
 
 
 def test_numbers_of_one_time_are_one_line(tmp_path):

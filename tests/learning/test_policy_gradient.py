@@ -8,12 +8,11 @@ import pytest
 import torch
 import toy_coin
 import toy_kuhn
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import load_network
-from ttt_envs.learning import mmd, policy_gradient, ppg, ppo, rnad
+from ttt_envs.learning import mmd, policy_gradient, ppo, rnad
 from ttt_envs.learning.logs import read_log
 from ttt_envs.learning.whole_games import Rollout, WholeGames
 from ttt_envs.studies.tasks import task_of
@@ -30,16 +29,14 @@ TINY: dict[str, Any] = {
     "save_every": 300,
     "quiet": True,
 }
-METHODS = ("mmd", "ppg", "rnad", "nfsp", "psro", "escher")
+METHODS = ("mmd", "rnad", "nfsp", "escher")
 # In the place of TINY, so that each has done all that it does.
 OWN: dict[str, dict[str, Any]] = {
     "nfsp": {"num_envs": 32, "steps": 1120, "buffer": 2000, "reservoir": 1000},
-    "psro": {"response": 150, "meta_games": 10, "imitations": 20},
     "escher": {"num_envs": 32, "batch": 64, "reservoir": 500},
 }
 LOGGED = {
     "nfsp": {"train/loss", "train/average_loss"},
-    "psro": {"psro/policies", "train/imitation_loss"},
     "escher": {"train/regrets_loss", "train/average_loss"},
 }
 
@@ -97,10 +94,8 @@ class Plain(policy_gradient.PolicyGradient[policy_gradient.Config]):
         return policy_gradient.clipped(log_probs, sample, 0.2) - 0.01 * entropy
 
 
-@pytest.mark.parametrize("policy", [MaskableActorCriticPolicy, ppo.MaskedPolicy])
-def test_an_update_is_that_of_maskable_ppo(tmp_path, monkeypatch, policy):
+def test_an_update_is_that_of_maskable_ppo(tmp_path):
     """From the same weights and decisions both make the same step, with the advantages of a first pass and a second."""
-    monkeypatch.setattr(ppo, "MaskedPolicy", policy)  # the library's own is held to SB3's so
     game = toy_kuhn.make()
     shared = {"game": KUHN, "out": tmp_path, "num_envs": 32, "hidden": (16, 16), "learning_rate": 3e-3, "epochs": 2}
     theirs = ppo.make_model(ppo.Config(**shared, rollout=4, batch=128, entropy=0.01), game)
@@ -193,9 +188,7 @@ def slow(*values):
     [
         ("mmd", {"learning_rate": 1e-3}),
         slow("mmd", {"learning_rate": 1e-3, "magnet_rate": 0.02, "magnet_final": None}),
-        slow("ppg", {"auxiliary_epochs": 2}),
         ("rnad", {"learning_rate": 5e-3, "target_share": 0.1, "iterations": 5}),
-        slow("psro", {"num_envs": 128, "response": 5000, "learning_rate": 1e-2, "imitation_rate": 5e-3}),
         slow("escher", {"num_envs": 64, "batch": 512, "reservoir": 100_000, "updates": 4}),
     ],
 )
@@ -254,29 +247,7 @@ def test_the_magnet_follows(tmp_path):
     assert np.abs(now - before).max() > 0
 
 
-def test_the_auxiliary_phase_teaches_values_and_keeps_the_policy(tmp_path):
-    game = toy_kuhn.make()
-    changes = {"out": tmp_path, "num_envs": 512, "learning_rate": 3e-3, "epochs": 1, "entropy": 0.0, "phase": 1}
-    method = ppg.PPG(ppg.Config(**{**TINY, **changes, "auxiliary_epochs": 0}), game)
-    found = WholeGames(game, 512, seed=0).play(method.act)
-    observations = torch.from_numpy(found.observations.astype(np.float32))
-
-    def state():
-        with torch.no_grad():
-            policy = method.network(observations)["policy"].softmax(dim=1)
-            head = method.head(method.network.through(method.network.bodies["policy"], observations))[:, 0]
-        return policy, float((head - method.sample_of(found).returns).square().mean())
-
-    method.rounds = [method.sample_of(found)]
-    object.__setattr__(method.config, "auxiliary_epochs", 40)
-    before, error = state()
-    method._auxiliary_phase(0.0)
-    after, less = state()
-    assert less < 0.9 * error
-    assert float((after - before).abs().mean()) < 0.02
-
-
-@pytest.mark.parametrize(("method", "name"), [("mmd", KUHN), ("escher", KUHN), ("psro", "match-mini")])
+@pytest.mark.parametrize(("method", "name"), [("mmd", KUHN), ("escher", "match-mini")])
 def test_open_spiel_measures_the_same_exploitability(method, name, tmp_path):
     pytest.importorskip("pyspiel")
     from open_spiel.python.algorithms import exploitability as theirs

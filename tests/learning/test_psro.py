@@ -1,5 +1,9 @@
-"""PSRO on Kuhn poker: what a mixture of policies plays, by enumeration, and the meta game."""
+"""PSRO, a method outside the library, on Kuhn poker: the mixture by enumeration, the meta game, and a run."""
 
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,33 +11,47 @@ import pytest
 import torch
 import toy_kuhn
 
-from ttt_envs.learning.psro import PSRO, Config, Population
+import ttt_envs
+from ttt_envs import agents
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import WholeGames
 from ttt_envs.solvers import sequence, tree
 
 GAME = toy_kuhn.make()
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "methods" / "psro.py"
 
 
-def psro_of(**changes: Any) -> PSRO:
+@pytest.fixture(scope="module")
+def psro():
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("psro_example", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def psro_of(psro: Any) -> Any:
     torch.manual_seed(1)
     settings = {"num_envs": 400, "hidden": (16,), "meta_games": 4000, "response": 500, "imitations": 600}
-    found = PSRO(Config(game=GAME.id, **{**settings, **changes}), GAME)
+    found = psro.PSRO(psro.Config(game=GAME.id, **settings), GAME)
     found.begin(np.random.default_rng(0))
     return found
 
 
-def of_three(method: PSRO) -> Population:
+def of_three(psro: Any) -> Any:
     """Three policies that differ much from each other."""
-    population = Population(method.info)
+    population = psro.Population(psro_of(psro).info)
     for _ in range(3):
-        net = TorchNetwork(method.info)
+        net = TorchNetwork(population.info)
         torch.nn.init.normal_(net.heads["policy"].weight, std=2.0)
         population.add(net)
     return population
 
 
-def plans_of(found: tree.Tree, population: Population) -> list[list[np.ndarray]]:
+def plans_of(found: tree.Tree, population: Any) -> list[list[np.ndarray]]:
     """The plan of each policy, for both players."""
     plans = []
     for player in (0, 1):
@@ -45,7 +63,7 @@ def plans_of(found: tree.Tree, population: Population) -> list[list[np.ndarray]]
     return plans
 
 
-def mixed(found: tree.Tree, population: Population, strategies: np.ndarray) -> list[np.ndarray]:
+def mixed(found: tree.Tree, population: Any, strategies: np.ndarray) -> list[np.ndarray]:
     """The policy of the mixture in all information sets, float64 (sequences,) a player, by its realisation plan."""
     policies = []
     for mine, plans, strategy in zip(found.players, plans_of(found, population), strategies, strict=True):
@@ -55,8 +73,8 @@ def mixed(found: tree.Tree, population: Population, strategies: np.ndarray) -> l
     return policies
 
 
-def test_a_mixture_is_the_policy_that_enumeration_finds():
-    population, found = of_three(psro_of()), tree.walk(GAME)
+def test_a_mixture_is_the_policy_that_enumeration_finds(psro):
+    population, found = of_three(psro), tree.walk(GAME)
     strategies = np.array([[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]])
     policies = mixed(found, population, strategies)
     wanted, evenly = {}, {}
@@ -84,24 +102,8 @@ def test_a_mixture_is_the_policy_that_enumeration_finds():
     assert not weights.numpy()[games.players == 1, 1].any()
 
 
-def test_the_network_learns_the_mixture():
-    method = psro_of(imitated=5, imitation_rate=1e-2)
-    method.population = of_three(method)
-    method.strategies = np.array([[0.2, 0.5, 0.3], [0.6, 0.0, 0.4]])
-    for _ in range(4):
-        method._imitate(0.0)
-    found, tables = tree.walk(GAME), []
-    for player in (0, 1):
-        (view,) = found.views(player)
-        logits = method.average(torch.from_numpy(view.observations.astype(np.float32)))["policy"]
-        tables.append(logits.softmax(dim=1).detach().double().numpy())
-    exact = sequence.exploitability(found, mixed(found, method.population, method.strategies))
-    assert exact.value > 0.1
-    assert sequence.exploitability(found, found.policy(tables)).value == pytest.approx(exact.value, abs=0.03)
-
-
-def test_the_meta_game_is_that_of_the_policies():
-    method = psro_of()
+def test_the_meta_game_is_that_of_the_policies(psro):
+    method = psro_of(psro)
     while len(method.population) < 3:
         method.one_round(0.0)
     found = tree.walk(GAME)
@@ -117,15 +119,17 @@ def test_the_meta_game_is_that_of_the_policies():
     assert int(method.population.learned) < 500, "a new best response has begun"
 
 
-def test_a_population_is_kept_with_as_many_as_it_has():
-    method = psro_of()
-    population, fresh = of_three(method), Population(method.info)
-    population.payoffs[0, 1] = 0.25
-    fresh.load_state_dict(population.state_dict())
-    assert len(fresh) == 3
-    assert float(fresh.payoffs[0, 1]) == 0.25
-    state = population.state_dict()
-    with pytest.raises(ValueError, match="a population of 900 policies"):
-        fresh.load_state_dict({**state, "payoffs": torch.zeros((900, 900))})
-    with pytest.raises(RuntimeError):
-        fresh.load_state_dict({**state, "payoffs": torch.zeros((2, 2))})
+def test_a_run_is_resumed_and_its_network_plays(psro, tmp_path):
+    ttt_envs.register(GAME.id, toy_kuhn.make)
+    try:
+        small = {"num_envs": 64, "hidden": (16,), "response": 150, "meta_games": 10, "imitations": 20}
+        measured = {"exploitability_every": 300, "eval_every": 600, "eval_games": 4, "save_every": 300, "quiet": True}
+        config = psro.Config(game=GAME.id, steps=600, out=tmp_path, **small, **measured)
+        assert psro.train(config).finished
+        again = psro.train(replace(config, steps=1200, resume=True))
+        assert again.steps >= 1200
+        assert again.rows["exploitability"][-1].policy < again.rows["exploitability"][0].policy
+        view = ttt_envs.Batch(GAME, 4, seed=0).view()
+        assert view.masks[np.arange(4), agents.load(f"network:{tmp_path}").act(view)].all()
+    finally:
+        ttt_envs.unregister(GAME.id)

@@ -42,7 +42,7 @@ def test_a_setting_that_may_be_left_out_has_bounds_where_it_is_given() -> None:
         kind(game="tic_tac_dice", entropy_final=-1).check()
 
 
-OF_TWO = ("escher", "mmd", "nfsp", "ppg", "psro", "rnad")
+OF_TWO = ("escher", "mmd", "nfsp", "rnad")
 THREE = {"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}
 
 
@@ -59,10 +59,7 @@ THREE = {"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}
         ("nfsp", {"game": "tic_tac_match", "anticipation": 1.5}, "anticipation must be"),
         ("ntuple", {"game": "tic_tac_dice"}, "needs a game that has patterns"),
         ("ntuple", {"prior": True}, "suggest no weights to begin with"),
-        ("tabular", {"game": "operation_tic_tac_toe"}, "one player moves at a time"),
         *((name, THREE, f"{name} is for games of two players; .* has 3") for name in OF_TWO),
-        ("tabular", THREE, "two sides"),
-        ("tabular", {"game": "tic_tac_dice", "blocks": ("own marks",)}, "did you mean 'own markers'"),
         ("value_learning", THREE, "a game of two sides"),
         ("value_learning", {"precision": "low"}, "precision=.low. must be"),
         ("value_learning", {"optimizer": "sgd"}, "optimizer=.sgd. must be"),

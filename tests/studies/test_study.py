@@ -358,9 +358,9 @@ def test_a_wrong_plan_is_refused(changes, words):
 
 def test_a_plan_in_a_file(tmp_path, capsys):
     path = tmp_path / "plan.toml"
-    path.write_text('tasks = ["match-mini"]\nseeds = 2\nsteps = 10\nmeasurements = 5\n[methods.x]\nmethod = "ppg"\n')
+    path.write_text('tasks = ["match-mini"]\nseeds = 2\nsteps = 10\nmeasurements = 5\n[methods.x]\nmethod = "nfsp"\n')
     plan = read_plan(path)
-    assert [(run.label, run.method, run.seed) for run in plan.runs] == [("x", "ppg", 0), ("x", "ppg", 1)]
+    assert [(run.label, run.method, run.seed) for run in plan.runs] == [("x", "nfsp", 0), ("x", "nfsp", 1)]
     assert plan.runs[0].settings["exploitability_every"] == 2
     path.write_text("tasks = [")
     assert cli.main(["study", str(path)]) == 2

@@ -15,7 +15,7 @@ from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning import METHODS
 
 ID = "toy_kuhn"
-METHODS_HERE = ["mmd", "rnad", "ppg", "nfsp", "psro", "escher", "ppo", "value_learning", "dqn", "tabular"]
+METHODS_HERE = ["mmd", "rnad", "nfsp", "escher", "ppo", "value_learning", "dqn"]
 # Where the defaults are for games of another kind.
 OWN = {"ppo": {"entropy": 0.2, "entropy_final": 0.005, "anneal": True}}
 

@@ -18,7 +18,7 @@ from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs table 1"
 
-#: Name of the table's file in the run folder of `ttt_envs.learning.tabular`.
+#: Name of the table's file in a folder.
 FILE = "table.safetensors"
 
 
@@ -119,7 +119,7 @@ def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
 
 
 class TabularAgent(Around):
-    """Plays a table of action values, as `ttt_envs.learning.tabular` learns it; as another agent where it has none."""
+    """Plays a table of action values, and as another agent where the table has none."""
 
     name = "tabular"
     reaches = {"path": "file", "otherwise": "agent"}

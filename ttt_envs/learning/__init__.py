@@ -2,7 +2,7 @@
 
 A method is a module with its settings, `Config`, and `train(config)`. What the methods share: `settings` has their
 common settings and command line, `seeds` trains with several seeds, `loop` has the outer loop, `policy_gradient` and
-`whole_games` that of mmd, rnad, ppg and psro, `reservoir` an even sample of the past, `opponents` who they play
+`whole_games` that of mmd and rnad, `reservoir` an even sample of the past, `opponents` who they play
 against, `checkpoint` what a run folder keeps, `logs` and `probes` what is logged and measured on the way, `metrics`
 reads that again, `torch_networks` the networks as torch modules; `curves`, `progress` and `interrupts` the rest.
 `exploit` is a measurement: a learned best response. All need the extra `train`.
@@ -21,11 +21,8 @@ __all__ = [
     "mmd",
     "nfsp",
     "ntuple",
-    "ppg",
     "ppo",
-    "psro",
     "rnad",
-    "tabular",
     "value_learning",
 ]
 
@@ -38,12 +35,9 @@ METHODS: dict[str, str] = {
         "ntuple",
         "alphazero",
         "dqn",
-        "tabular",
         "mmd",
         "rnad",
-        "ppg",
         "nfsp",
-        "psro",
         "escher",
     )
 }

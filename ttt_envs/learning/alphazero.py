@@ -7,8 +7,7 @@ latest networks, gives an improved policy, a value for each player, and the acti
 learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward, so
 that games that go on for long are learned from before they end. Some games start with random plies, for variety.
 
-For games of perfect information in which one player moves at a time, with any chance, for two to four players. With
-`--actors` the games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The
+For games of perfect information in which one player moves at a time, with any chance, for two to four players. The
 average of the latest networks is in network.safetensors: agents.load("guided:runs/x"), "network:runs/x".
 
 Sources: Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
@@ -18,7 +17,7 @@ Barto, "Reinforcement learning: an introduction", 2018, section 12.1 (the lambda
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -39,11 +38,10 @@ from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.learning import actors, checkpoint
-from ttt_envs.learning.actors import WithActors
+from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
 from ttt_envs.learning.optimizers import OPTIMIZERS
-from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
+from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.registry import parse_options
 
@@ -54,13 +52,15 @@ _ILLEGAL = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(WithActors):
+class Config(Settings):
     """Settings of a run of AlphaZero; the defaults are tuned for one core."""
 
     UNIT: ClassVar[str] = "positions"
 
     out: Path = Path("runs/alphazero")
     """Run folder."""
+    num_envs: Annotated[int, Within(1, 2**20)] = 512
+    """Games that run side by side; a round takes one position of each."""
     also: tuple[str, ...] = ()
     """Options, such as size=3, with which half of the games are played instead; the network learns both."""
     simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 16
@@ -117,8 +117,8 @@ class Config(WithActors):
             raise ValueError(f"buffer must be at least {least}, not {self.buffer}")
         check_sizes(hidden=self.hidden, **({"shared": self.shared} if self.shared else {}))
         choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
-        if self.also and self.num_envs < 2 * max(self.actors, 1):
-            raise ValueError(f"num_envs must be at least 2 for each actor with also, not {self.num_envs}")
+        if self.also and self.num_envs < 2:
+            raise ValueError("num_envs must be at least 2 with also, not 1")
 
     def games(self) -> list[Game]:
         """The game, and the one with the options `also`; raises as `load`."""
@@ -202,24 +202,19 @@ class SelfPlayGames:
 
 
 class Searcher:
-    """The actor of AlphaZero: games that go on, and the search in the positions they come to."""
+    """Games that go on, and the search in the positions they come to."""
 
-    def __init__(self, game: Game, config: Config, info: NetworkInfo, generator: np.random.Generator) -> None:
-        self.games, self.info, self.generator = SelfPlayGames(game, config, generator), info, generator
-        self._search: GumbelSearch | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_search": None}  # only memory that is used again
+    def __init__(self, game: Game, config: Config, generator: np.random.Generator) -> None:
+        self.games, self.generator = SelfPlayGames(game, config, generator), generator
+        self._final = config.simulations_final or config.simulations
+        most = max(config.simulations, self._final)
+        kind = ProvingSearch if config.proofs else GumbelSearch
+        self._search = kind(game, config.num_envs, most, config.considered, c_scale=config.c_scale)
 
     def play(self, network: TorchNetwork, done: float) -> Rows:
-        """Search in a position of each game, and play on."""
+        """Search in a position of each game, and play on; `done`: share of the training that is over."""
         games, generator = self.games, self.generator
         config, game, n = games.config, games.game, games.batch.n
-        final = config.simulations_final or config.simulations
-        if self._search is None:
-            most = max(config.simulations, final)
-            kind = ProvingSearch if config.proofs else GumbelSearch
-            self._search = kind(game, n, most, config.considered, c_scale=config.c_scale)
 
         def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with torch.inference_mode():
@@ -228,7 +223,7 @@ class Searcher:
 
         draws = generator.integers(0, 2**64, n, np.uint64)
         noise = generator.gumbel(size=(n, game.num_actions)).astype(np.float32)
-        simulations = round(config.simulations + done * (final - config.simulations))
+        simulations = round(config.simulations + done * (self._final - config.simulations))
         return games.play(self._search.search(games.batch.states, draws, evaluate, noise, simulations))
 
 
@@ -293,9 +288,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    players = [
-        Searcher(games[k % len(games)], replace(config, num_envs=many, actors=0, eval_agents=()), info, own)
-        for k, (many, own) in enumerate(actors.shares(config, start, generator, len(games)))
+    shares = np.array_split(np.arange(config.num_envs), len(games))
+    searchers = [
+        Searcher(each, replace(config, num_envs=len(share)), generator)
+        for each, share in zip(games, shares, strict=True)
     ]
     buffer, permutations, owed = Buffer(config.buffer), permutations_of(game), 0.0
     latest: dict[str, float] = {}
@@ -304,7 +300,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
         nonlocal owed
         done = min((steps + config.num_envs) / config.steps, 1.0)
-        for rows in crew.round(average, done):
+        for rows in [searcher.play(average, done) for searcher in searchers]:
             buffer.add(rows)
             owed += config.reuse * len(rows["values"])
         while buffer.added >= config.warm_up and owed >= config.batch:
@@ -332,13 +328,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         network = Network(*kept(steps))
         return Guided(network, config.eval_simulations, considered=config.considered, proofs=config.proofs)
 
-    with actors.crew_of(players, config) as crew:
-        learner = Learner(
-            one_round=one_round,
-            write=lambda path, steps: save_network(path, *kept(steps)),
-            agent=agent,
-            parts=parts,
-            plays_as=f"guided:{config.out}{',proofs=true' if config.proofs else ''}",
-            numbers=latest,
-        )
-        return train_rounds(this, game, start, learner)
+    learner = Learner(
+        one_round=one_round,
+        write=lambda path, steps: save_network(path, *kept(steps)),
+        agent=agent,
+        parts=parts,
+        plays_as=f"guided:{config.out}{',proofs=true' if config.proofs else ''}",
+        numbers=latest,
+    )
+    return train_rounds(this, game, start, learner)

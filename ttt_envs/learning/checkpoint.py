@@ -14,6 +14,7 @@ import torch
 from ttt_envs.agents import as_agent, check_named
 from ttt_envs.core.options import as_text, command_line, within
 from ttt_envs.evaluation.placements.ladder import plain_options
+from ttt_envs.learning import METHODS
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import locked_folder
 from ttt_envs.storage.outside import brief, with_tuples
@@ -36,8 +37,8 @@ _LIBRARIES = {
 # The folder of a run, and its output, belong to a call.
 _OF_A_CALL = ("out", "resume", "quiet", "log")
 
-# A run folder may come from somebody else: it decides neither what it is logged to, nor which servers play.
-_NAMED_AGAIN = ("wandb", "engine", "address")
+# A run folder may come from somebody else: it does not decide what it is logged to.
+_NAMED_AGAIN = ("wandb",)
 
 
 class Checked(Protocol):
@@ -115,14 +116,14 @@ class Run:
         defaults = {each.name: each.default for each in fields(config)}
         given = {name: value for name, value in _settings(config).items() if name not in ("game", "options")}
         options = {name: as_text(value) for name, value in config.options.items()}
-        words = ["ttt", "train", self.method, config.game]
+        words = [*program_of(self.method), config.game]
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
         return command_line(words, {"option": options, **given, "out": config.out}, {**plain, "option": {}})
 
     @property
     def resume_command(self) -> str:
         """The command that continues the run."""
-        words = ["ttt", "train", self.method]
+        words = program_of(self.method)
         again = {name: value for name in _NAMED_AGAIN if (value := getattr(self.config, name, None)) is not None}
         again |= {name: getattr(self.config, name) for name in self.config.strangers()}
         words += [again.pop("game")] if "game" in again else []
@@ -257,6 +258,11 @@ def _check_kept(kept: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Ten
         raise ValueError("the optimiser's state has numbers below 0")
     if not all(torch.isfinite(each).all() for each in kept.values()):
         raise ValueError("the optimiser's state has numbers that are not finite")
+
+
+def program_of(method: str) -> list[str]:
+    """The words that start a method of the library, or one that is a script."""
+    return ["ttt", "train", method] if method in METHODS else ["python", method]
 
 
 def seconds_of(config: Mapping[str, Any], folder: Path) -> float:

@@ -13,8 +13,7 @@ the same games, and no opponents. It is for two sides that move one at a time.
 
 Where optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the one before. With an
 entropy bonus it converges toward a quantal response equilibrium instead, which approaches a Nash equilibrium as the
-bonus gets smaller; --entropy-final lets it decrease during the run. --magnet holds the policy near a slowly moving copy
-of itself as well.
+bonus gets smaller; --entropy-final lets it decrease during the run.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", 2017. Action masking: Huang and Ontanon, "A closer
 look at invalid action masking in policy gradient algorithms", 2022. Entropy in self-play: Sokota et al., "A unified
@@ -44,8 +43,6 @@ from ttt_envs.learning import checkpoint
 from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.interrupts import Interrupts
 from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.magnets import MagnetPolicy
-from ttt_envs.learning.masked_policy import MaskedPolicy
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
 from ttt_envs.learning.torch_networks import ACTIVATIONS, Logits, load_torch_network
@@ -82,10 +79,6 @@ class Config(SelfPlay):
     """Weight of the entropy bonus. Where optimal play is mixed, self-play needs a large one, such as 0.2."""
     entropy_final: Annotated[float | None, Within(0.0, 1e6)] = None
     """Weight of the entropy bonus at the end, approached linearly over --steps; None keeps it constant."""
-    magnet: Annotated[float, Within(0.0, 1e6)] = 0.0
-    """Weight of the divergence from the magnet, a slowly moving copy of the policy; 0 for none."""
-    magnet_rate: Share = 0.05
-    """Share of the way to the policy that the magnet moves after each rollout."""
     gamma: Share = 0.99
     """Discount factor for each decision."""
     gae_lambda: Share = 0.95
@@ -151,9 +144,8 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
     else:
         form: dict[str, Any] = {"encoding": config.encoding, "history": config.history}
         env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), **form)
-    weights = {"entropy": config.entropy, "magnet": config.magnet} if config.magnet else {}
     model = MaskablePPO(
-        MagnetPolicy if config.magnet else MaskedPolicy,
+        "MlpPolicy",
         env,
         seed=config.seed,
         device="cpu",
@@ -161,26 +153,17 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
         batch_size=min(config.batch, config.num_envs * config.rollout),
         n_epochs=config.epochs,
         learning_rate=config.learning_rate,
-        ent_coef=1.0 if config.magnet else config.entropy,
+        ent_coef=config.entropy,
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
         policy_kwargs={
             "net_arch": {"pi": list(config.hidden), "vf": list(config.hidden)},
             "activation_fn": ACTIVATIONS[config.activation],
-            **weights,
         },
         **buffer,
     )
     model.lr_schedule = learning_rate
     return model
-
-
-def set_entropy(model: MaskablePPO, weight: float) -> None:
-    """Change the weight of the entropy bonus."""
-    if isinstance(model.policy, MagnetPolicy):
-        model.policy.entropy = weight
-    else:
-        model.ent_coef = weight
 
 
 class Numbers(KVWriter, dict[str, float]):
@@ -289,10 +272,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """One rollout and the updates from it."""
         if config.entropy_final is not None:
             share = min((steps + rollout) / config.steps, 1.0)
-            set_entropy(model, config.entropy + share * (config.entropy_final - config.entropy))
+            model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)
         model.learn(rollout, callback=go_on, reset_num_timesteps=False)
-        if isinstance(model.policy, MagnetPolicy):
-            model.policy.follow(config.magnet_rate)
         model.logger.dump()  # SB3 keeps the numbers of an update until the next one
         return rollout
 

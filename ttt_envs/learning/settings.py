@@ -283,7 +283,9 @@ def command_line(
     named = [*arguments, *(word.partition("=")[2] for word in arguments)]
     default = checkpoint.saved(kind, known.out, named) if known.resume else tyro.MISSING_NONPROP
     told = f"{inspect.cleandoc(description or '')}\n\n{RUN_FOLDER}"
-    settings = tyro.cli(kind, prog=f"ttt train {method}", args=arguments, description=told, default=default)
+    settings = tyro.cli(
+        kind, prog=" ".join(checkpoint.program_of(method)), args=arguments, description=told, default=default
+    )
     if known.resume and settings.game != default.game:
         raise ValueError(f"the run in {known.out} is of {default.game}, not of {settings.game}")
     texts = settings.options.get("")

@@ -22,7 +22,6 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.tabular import ActionTable, features_of
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.learning.tabular import at_random
 
 #: Values in a table, rows times actions: observations beyond are not learned.
 LIMIT = 32_000_000
@@ -41,6 +40,11 @@ _MORE = 1.05
 
 # Sweeps that work it out to the end, each looking one decision further ahead.
 _SWEEPS = 30
+
+
+def at_random(masks: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Return a random legal action in each position, int64 (n,); `masks`: bool (n, num_actions)."""
+    return np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
 
 
 class TableLearner:

@@ -14,8 +14,7 @@ that of the game:
 - Two players choose at once (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions make a
   matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
 
-For games of two sides, with any chance; with hidden information where players move one at a time. With `--actors` the
-games are played while the network learns, by threads or on a Ray cluster; see `learning.actors`. The average of the
+For games of two sides, with any chance; with hidden information where players move one at a time. The average of the
 latest networks is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x".
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
@@ -40,23 +39,24 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.learning import actors, checkpoint
-from ttt_envs.learning.actors import WithActors
+from ttt_envs.learning import checkpoint
 from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
 from ttt_envs.learning.optimizers import OPTIMIZERS
-from ttt_envs.learning.settings import Result, Share, Steps, Within, check_sizes
+from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "value_learning"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(WithActors):
+class Config(Settings):
     """Settings of a run of value learning; the defaults are tuned for one core."""
 
     UNIT: ClassVar[str] = "positions"
     out: Path = Path("runs/value")
     """Run folder."""
+    num_envs: Annotated[int, Within(1, 2**20)] = 512
+    """Games that run side by side; a round takes one position of each."""
     buffer: Annotated[int, Within(1, 10**9)] = 200_000
     """Latest positions that are learned from; where players choose at once, each player's view counts."""
     warm_up: Annotated[int, Within(1, 10**9)] = 10_000
@@ -200,26 +200,6 @@ class MatrixGames:
         return squared + self.policy_weight * cross_entropy
 
 
-@dataclass
-class Labeller:
-    """The actor of value learning: games that go on, and the backup that labels the positions they come to."""
-
-    backup: ActionValues | MatrixGames
-    batch: Batch
-    generator: np.random.Generator
-
-    @property
-    def info(self) -> NetworkInfo:
-        """As `actors.SelfPlayActor.info`."""
-        return self.backup.info
-
-    def play(self, network: TorchNetwork, done: float) -> Rows:
-        """Label a position of each game, and play on."""
-        rows, actions = self.backup.label(network, self.batch, self.generator)
-        self.batch.step(actions)
-        return rows
-
-
 def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
     sizes = game.observation_size, game.num_actions, config.hidden
     return NetworkInfo(game.id, dict(game.options), kind, *sizes, 0, residual=config.residual)
@@ -262,18 +242,16 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    players = [
-        Labeller(backup, Batch(game, games, seed=int(own.integers(2**63)), auto_reset=True), own)
-        for games, own in actors.shares(config, start, generator)
-    ]
+    batch = Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
     buffer = Buffer(config.buffer)
     permutations, latest = permutations_of(game), dict[str, float]()
 
     def one_round(steps: int) -> int:
         """Label the positions that the games have come to, play on, and learn; returns how many they are."""
         done = (steps + config.num_envs) / config.steps
-        for rows in crew.round(average, done):
-            buffer.add(rows)
+        rows, actions = backup.label(average, batch, generator)
+        batch.step(actions)
+        buffer.add(rows)
         rate = config.learning_rate * max(1 - done, 0.01)
         for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
             permutation = permutations[generator.integers(len(permutations))]
@@ -290,13 +268,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         trained = Network(*kept(steps))
         return Lookahead(trained, worlds=config.worlds) if config.worlds else NetworkAgent(trained)
 
-    with actors.crew_of(players, config, config.precision) as crew:
-        learner = Learner(
-            one_round=one_round,
-            write=lambda path, steps: save_network(path, *kept(steps)),
-            agent=agent,
-            parts=parts,
-            plays_as=f"lookahead:{config.out}",
-            numbers=latest,
-        )
-        return train_rounds(this, game, start, learner)
+    learner = Learner(
+        one_round=one_round,
+        write=lambda path, steps: save_network(path, *kept(steps)),
+        agent=agent,
+        parts=parts,
+        plays_as=f"lookahead:{config.out}",
+        numbers=latest,
+    )
+    return train_rounds(this, game, start, learner)

@@ -1,6 +1,6 @@
 """Learn an equilibrium by policy-space response oracles (PSRO), the double oracle method: best responses by PPO.
 
-    ttt train psro GAME --steps 3000000 --out runs/x
+    python examples/methods/psro.py tic_tac_match --steps 100000 --out runs/x
 
 A population of policies grows. The games between any two of them make a matrix, the meta game; its equilibrium says how
 often each player draws each policy. PPO learns a best response to opponents that are drawn so, once for each game, and
@@ -21,6 +21,7 @@ McMahan, Gordon and Blum, "Planning in the presence of cost functions controlled
 oracle); Kuhn, "Extensive games and the problem of information", Contributions to the Theory of Games II, 1953.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,11 +44,11 @@ from ttt_envs.learning.policy_gradient import (
     masked,
     orthogonal,
 )
-from ttt_envs.learning.settings import Result, Steps, Within
+from ttt_envs.learning.settings import Result, Steps, Within, command_line
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import Act, Rollout, WholeGames
 
-NAME = "psro"
+NAME = "examples/methods/psro.py"
 
 # Iterations of predictive regret matching+ by which the meta game is solved.
 _ITERATIONS = 5000
@@ -300,3 +301,7 @@ class PSRO:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
     return train_self_play(config, NAME, PSRO)
+
+
+if __name__ == "__main__":
+    train(command_line(Config, NAME, __doc__, sys.argv[1:]))
