@@ -6,7 +6,6 @@ python -m tools.page_pictures --serve    writes docs/serve.png, the picture of d
 It needs the extras `web` and `dev`, and Debian's chromium.
 """
 
-import hashlib
 import re
 import shutil
 import tempfile
@@ -22,7 +21,6 @@ from ttt_envs import agents
 from ttt_envs.core.live import LiveGame
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.web.store import Seat, Store, StoredGame
 
 Form = Literal["desktop-light", "desktop-dark", "phone-light", "phone-dark"]
 
@@ -66,45 +64,23 @@ class Config:
 class Photographer:
     """One browser at a server: it draws pages in all forms."""
 
-    def __init__(self, chromium: Any, served: Served, data: Path, config: Config) -> None:
-        self.served, self.data, self.config = served, data, config
+    def __init__(self, chromium: Any, served: Served, config: Config) -> None:
+        self.served, self.config = served, config
         self.context = chromium.new_context()
         self.page = self.context.new_page()
         self.page.set_default_timeout(300_000)
         self.page.goto(served.address)
         self.page.locator(".card-play").first.wait_for()
 
-    @property
-    def browser(self) -> str:
-        """The digest by which the server knows this browser."""
-        (token,) = (each["value"] for each in self.context.cookies() if each["name"].startswith("ttt_envs_"))
-        return hashlib.sha256(token.partition(".")[0].encode()).hexdigest()
-
     def keep(self, game_id: str, plies: int | None, seed: int = 1) -> str:
-        """Put a game into the server's file, played so far by its agents, or to the end; the part of its address."""
+        """Give the server a game, played so far by its agents, or to the end; the part of its address."""
         game = ttt_envs.load(game_id)
         other = _OPPONENT.get(game_id, "greedy")
         live, chosen = LiveGame.begin(game, seed), agents.load("greedy")
         while not live.over and (plies is None or live.ply < plies or 0 not in live.asked()):
             for player in live.asked():
                 live.choose(player, int(chosen.act(live.view(player))[0]))
-        ident = f"{game_id}-{'end' if plies is None else plies}".replace("_", "-")[:22].ljust(22, "0")
-        store = Store(self.data)
-        seats = [Seat(None, self.browser), *(Seat(other) for _ in range(game.num_players - 1))]
-        store.add(
-            StoredGame(
-                id=ident,
-                game=game_id,
-                options={},
-                seed=seed,
-                library=ttt_envs.__version__,
-                creator=self.browser,
-                seats=seats,
-                actions=live.actions,
-            )
-        )
-        store.close()
-        return f"g/{ident}"
+        return f"g/{self.served.hall.keep(live, [None, *[other] * (game.num_players - 1)]).id}"
 
     def go(self, address: str, ready: str) -> None:
         """Load a page, and wait for what shows that it is there."""
@@ -179,10 +155,8 @@ def main() -> None:
         for game in dict.fromkeys((config.over, config.setup)):
             recorded(folder / "records", game)
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        data = folder / "games.sqlite"
-        served = Served(data, "--records", str(folder / "records"))
-        try:
-            photographer = Photographer(chromium, served, data, config)
+        with Served(folder / "records") as served:
+            photographer = Photographer(chromium, served, config)
             if config.serve:
                 photographer.go(photographer.keep(config.pictured, GAMES[config.pictured]), ".board img:visible")
                 photographer.overlay(hint=False)
@@ -191,9 +165,7 @@ def main() -> None:
                 photographer.page.screenshot(path="docs/serve.png")
             else:
                 photographer.draw_all()
-        finally:
-            served.stop()
-            chromium.close()
+        chromium.close()
     print("docs/serve.png" if config.serve else config.out)
 
 

@@ -1,49 +1,43 @@
-"""`ttt serve` in a process of its own, for what measures it, draws it and tests it."""
+"""The server of `ttt serve` in a thread of this process, for what draws its page and tests it."""
 
-import re
-import signal
-import subprocess
-import sys
+import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
-ROOT = Path(__file__).resolve().parents[1]
+from ttt_envs.web.server import listening_at, make_server
 
 
 class Served:
-    """A server, which keeps its games in the file `data`.
+    """A server with the folder of records `records`, for a `with` statement.
 
     Attributes:
         address: of its page, without a slash at the end.
-        port: its port.
-        process: its number as a process.
+        hall: its games, to which some can be added.
     """
 
-    def __init__(self, data: Path, *arguments: str, port: int = 0) -> None:
-        """Start it. `arguments` are further ones of `ttt serve`; port 0 is any that is free."""
-        self._command = [sys.executable, "-m", "ttt_envs", "serve", "--data", str(data), *arguments]
-        self.start(port)
+    def __init__(self, records: Path, agents: Sequence[str] = ()) -> None:
+        """Start no server yet."""
+        self._server, self.hall = make_server(agents, records)
 
-    def start(self, port: int) -> None:
-        """Start it again, after `stop` or `kill`; raises RuntimeError if it does not say where it is."""
-        command = [*self._command, "--port", str(port)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        match = re.match(r"Play at (http://[\w.]+:(\d+))/ ", self._process.stdout.readline())
-        if match is None:
-            raise RuntimeError("the server has not started")
-        self.address, self.port, self.process = match[1], int(match[2]), self._process.pid
+    def __enter__(self) -> "Served":
+        """Start it; raises RuntimeError if it does not answer soon."""
+        self._socket = listening_at(0)
+        self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread.start()
+        until = time.monotonic() + 60
+        while not self._server.started:
+            if time.monotonic() > until:
+                raise RuntimeError("the server has not started")
+            time.sleep(0.01)
+        return self
 
-    def stop(self) -> int:
-        """End it as Ctrl-C does; returns its exit status."""
-        self._process.send_signal(signal.SIGINT)
-        return self._ended()
-
-    def kill(self) -> None:
-        """End it without a chance to write anything."""
-        self._process.kill()
-        self._ended()
-
-    def _ended(self) -> int:
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-        return self._process.wait(20)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End it."""
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._socket.close()

@@ -182,7 +182,7 @@ def test_what_a_file_names_is_shown_and_never_run(tmp_path, capsys):
             Path(name).unlink(missing_ok=True)
         assert cli.main(["dataset", "names.jsonl", "--out", "data.parquet"]) == 0
         served = Records(tmp_path)
-        assert served.games("names.jsonl", 0)["games"][0]["agents"][0] == agent
+        assert served.games("names.jsonl")[0]["agents"][0] == agent
         assert served.open("names.jsonl", 0).played.record.agents[0] == agent
     Path("game.jsonl").write_text("".join(json.dumps({**each, "game": "mine:Mine"}) + "\n" for each in records))
     for words in (["replay"], ["film", "--out", "y.svg", "--game", "0", "--record"], ["dataset", "--out", "y.parquet"]):

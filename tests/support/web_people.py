@@ -1,9 +1,6 @@
 """People at browsers of their own, who play on the page of `ttt serve` by clicks and know only what is lit."""
 
-import hashlib
-import json
 import random
-import secrets
 import shutil
 
 import numpy as np
@@ -15,7 +12,6 @@ from ttt_envs import agents
 from ttt_envs.core import jit
 from ttt_envs.core.live import LiveGame
 from ttt_envs.drawing.theme import COLOURS
-from ttt_envs.web.store import Seat, Store, StoredGame
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
@@ -70,7 +66,7 @@ NEXT = f"button.spot:not(.chosen), {FOLLOWING}, h1[data-state=over]"
 
 
 class Person:
-    """A person at a browser of their own. `received` is all that the server has sent to it."""
+    """A person at a browser of their own."""
 
     def __init__(self, chromium, server: Served, **settings) -> None:
         self.context = chromium.new_context(**settings)
@@ -78,32 +74,10 @@ class Person:
         self.page = self.context.new_page()
         self.page.set_default_timeout(180_000)  # much may have to be compiled, on a busy machine
         self.faults: list[str] = []
-        self.received: list[str] = []
         self.page.on("console", lambda message: self.faults.append(message.text))
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("response", self._keep)
-        # What comes as events is no response that ever ends: it is kept as the page is given it.
-        self.page.expose_function("keepEvent", lambda text: self.received.append(text))
-        self.page.add_init_script(
-            """
-            const Source = window.EventSource;
-            window.EventSource = class extends Source {
-              constructor(...given) {
-                super(...given);
-                this.addEventListener("message", (event) => window.keepEvent(event.data));
-              }
-            };
-            """
-        )
         self.page.goto(server.address)
         self.page.locator(".card-play").first.wait_for()
-
-    def _keep(self, response) -> None:
-        if "/events" not in response.url and "/api/" in response.url:
-            try:
-                self.received.append(response.text())
-            except api.Error:  # the page has gone on
-                self.received.append("")
 
     def begin(self, game: str, *seats: str, **options: str) -> None:
         """Choose a game, its options and its seats on the page."""
@@ -121,9 +95,7 @@ class Person:
                     field.fill(value)
                     field.blur()
         for player, seat in enumerate(seats):
-            kind = {"kind": seat} if seat in ("me", "invited") else {"kind": "agent", "agent": seat}
-            field = self.page.locator("select[name=seat]").nth(player)
-            field.select_option(json.dumps(kind, separators=(",", ":")))
+            self.page.locator("select[name=seat]").nth(player).select_option("" if seat == "me" else seat)
         self.page.get_by_role("button", name="Start the game").click()
         self.page.locator(".board img:visible, .curtain:visible").first.wait_for()
 
@@ -160,13 +132,11 @@ class Person:
                 answered = f"button.spot.chosen[data-spot='{name}'], .log li:nth-child({before + 1}), .board.sent"
                 self.page.locator(answered).first.wait_for(state="attached")
 
-    def gone_on_with(self, file, game: str) -> list[list[str]]:
-        """Open a game against `random` shortly before its end, which was kept in the server's file; the clicks left.
+    def gone_on_with(self, game: str) -> list[list[str]]:
+        """Open a game against `random` shortly before its end; the clicks left.
 
         Seeds make it certain: `random` answers the clicks so that the game ends as it ended before.
         """
-        (token,) = (each["value"] for each in self.context.cookies() if each["name"].startswith("ttt_envs_"))
-        me = hashlib.sha256(token.partition(".")[0].encode()).hexdigest()  # without the proof that the server made it
         other, rng = agents.load("random"), np.random.default_rng(0)
         live = LiveGame.begin(ttt_envs.load(game, **KINDS[game]), LONG[game])
         clicks, mine = [], []
@@ -180,30 +150,13 @@ class Person:
                 action = int(other.act(live.view(player))[0])
             live.choose(player, action)
         live.take_back(mine[-3])
-        ident, seats = secrets.token_urlsafe(16), [Seat(None, me), Seat("random")]
-        store = Store(file)
-        store.add(
-            StoredGame(
-                id=ident,
-                game=game,
-                options=KINDS[game],
-                seed=LONG[game],
-                library=ttt_envs.__version__,
-                creator=me,
-                seats=seats,
-                actions=live.actions,
-            )
-        )
-        store.close()
+        served = self.server.hall.keep(live, [None, "random"])
+        self.page.goto(f"{self.server.address}/#/")
         self.page.reload()
-        self.page.locator(f".own a[href='#/g/{ident}']").click()
+        self.page.locator(f".own a[href='#/g/{served.id}']").click()
         self.page.locator(".board img").wait_for()
         return clicks[-3:]
 
     def close(self) -> None:
         self.context.close()
         assert self.faults == []
-
-
-def invitation(person: Person) -> str:
-    return person.page.locator(".invitation input").input_value()

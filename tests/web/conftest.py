@@ -21,16 +21,17 @@ def toys(monkeypatch):
 
 
 @pytest.fixture
-def server(tmp_path, toys):
-    from web_games import Server
+def page(tmp_path, toys):
+    from web_games import Page
 
-    with Server(tmp_path / "games.sqlite", more=("slow", "broken")) as server:
-        yield server
+    with Page(tmp_path, more=("slow", "broken", "broken:error=SystemExit")) as page:
+        yield page
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    """A folder with the file of the server's games, and with a file of two recorded games."""
+def site(tmp_path_factory):
+    """A server with a file of two recorded games."""
+    from tools.serving import Served
     from ttt_envs.evaluation import records
     from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
@@ -38,19 +39,9 @@ def folder(tmp_path_factory):
     game = registry.load("tic_tac_dice", rounds="single")
     names, seeds = ["random", "greedy"], game_seeds(0, 2)
     games = play_games(game, [agents.load(name) for name in names], seats=(0, 1), seeds=seeds, keep=range(2))
-    (folder / "records").mkdir()
-    records.write(folder / "records" / "games.jsonl", records.of_games(game, games, names, (0, 1), seeds))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def site(folder):
-    """A server in a process of its own."""
-    from tools.serving import Served
-
-    server = Served(folder / "games.sqlite", "--records", str(folder / "records"))
-    yield server
-    assert server.stop() == 0
+    records.write(folder / "games.jsonl", records.of_games(game, games, names, (0, 1), seeds))
+    with Served(folder) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
-"""Games played on the page of `ttt serve` in Debian's chromium, by clicks and keys; and what a browser is sent."""
+"""Games played on the page of `ttt serve` in Debian's chromium, by clicks and keys."""
 
 import random
 import re
 
 import pytest
-from web_people import KINDS, LIKE_OTHERS, LONG, NEEDED, Person, invitation
+from web_people import KINDS, LIKE_OTHERS, LONG, NEEDED, Person
 
 from tools.serving import Served
 
@@ -26,9 +26,9 @@ def test_a_game_of_every_kind_is_played_from_start_to_end_by_clicks(people, game
 @pytest.mark.parametrize(
     "game", [pytest.param(each, marks=pytest.mark.slow if each == "martian_tic_tac_toe" else ()) for each in LONG]
 )
-def test_a_long_game_is_gone_on_with_and_played_to_its_end_by_clicks(people, folder, game):
+def test_a_long_game_is_gone_on_with_and_played_to_its_end_by_clicks(people, game):
     me = people(viewport={"width": 1400, "height": 1000})
-    for spots in me.gone_on_with(folder / "games.sqlite", game):
+    for spots in me.gone_on_with(game):
         before = me.page.locator(".log li").count()
         for spot in spots:  # the first is enough where it leaves one choice
             if not me.page.locator(f".board.sent, .log li:nth-child({before + 1})").count():
@@ -68,102 +68,7 @@ def look_back(me):
     me.page.locator("h1[data-state=turn], h1[data-state=over]").wait_for()
 
 
-def test_two_people_play_each_other_and_hands_stay_hidden(people):
-    me, other, rng = people(), people(), random.Random(0)
-    me.begin("tic_tac_match", "me", "invited", max_turns="8")
-    link = invitation(me)
-    other.page.goto(link)
-    other.page.locator(".board img").wait_for()
-    assert link.rsplit("/", 1)[1] not in other.page.url, "the key does not stay in the address"
-    me.page.locator(".invitation").wait_for(state="detached")
-    hands: list[set[str]] = [set(), set()]
-    while not me.over():
-        for seat, person in enumerate((me, other)):
-            (hand,) = re.findall(rf"^hand {seat}: (.*)$", person.page.locator("pre").text_content(), re.M)
-            hands[seat].add(hand)
-        turns = [person for person in (me, other) if person.page.locator("h1[data-state=turn]").count()]
-        if turns:
-            turns[0].play_a_move(rng)
-        else:
-            me.page.wait_for_timeout(20)
-    # Of all that was sent before the end, nothing tells what the other held.
-    for seat, person in enumerate((me, other)):
-        running = [each for each in person.received if re.search(r'"over": ?false', each)]
-        own = re.findall(rf"hand {seat}: ([^\\]*)", "".join(running))
-        shown = re.findall(rf"hand {1 - seat}: ([^\\]*)", "".join(running))
-        assert running
-        assert set(own) == hands[seat]
-        assert all(re.fullmatch(r"\d hidden", each) for each in shown), shown
-        # A hand that was wiped out begins the list of the discards, and may begin another hand: it ends there, too.
-        secret = "|".join(map(re.escape, hands[1 - seat] - hands[seat]))
-        assert not any(re.search(f": ({secret})(?!,)", each) for each in running)
-
-
-def test_choices_at_once_are_not_told_before_both_have_chosen(people):
-    me, other, rng = people(), people(), random.Random(0)
-    me.begin("operation_tic_tac_toe", "me", "invited", mode="round")
-    other.page.goto(invitation(me))
-    other.page.locator("button.spot").first.wait_for()
-    me.page.locator("button.spot").first.wait_for()
-    before = len(other.received)
-    told, spots = me.page.locator("h1", has_text="You chose"), me.page.locator("button.spot:not(.chosen)")
-    while not told.count():
-        told.or_(spots).first.wait_for()
-        if count := spots.count():
-            spots.nth(rng.randrange(count)).click()
-    chosen = re.match(r"You chose (.*)\. Waiting", me.headline)[1]
-    other.page.locator("li", has_text="has chosen").wait_for()
-    new = "".join(other.received[before:])
-    assert new
-    assert f'"chosen": "{chosen}"' not in new
-    assert '"moves": []' in new
-    other.play_a_move(rng)
-    other.page.locator(".log li", has_text=chosen).wait_for()
-
-
-def test_two_games_are_apart_and_others_cannot_move(people):
-    me, other = people(), people()
-    me.begin("super_tic_tac_toe", "me", "invited")
-    first = me.page.url
-    me.page.get_by_label("cell 4/4").click()
-    me.page.locator(".log li").first.wait_for()
-    other.begin("super_tic_tac_toe", "me", "random")
-    assert other.page.locator(".log li").count() == 0
-    other.page.goto(first)
-    other.page.locator(".log li").first.wait_for()
-    assert other.page.locator("button.spot").count() == 0
-    assert other.page.locator(".invitation").count() == 0
-    answer = other.page.evaluate(
-        """async (id) => (await fetch(`/api/served/${id}/move`, {method: "POST", headers: {"content-type":
-        "application/json"}, body: JSON.stringify({player: 1, ply: 1, action: "4/0"})})).status""",
-        first.rsplit("/", 1)[1],
-    )
-    assert answer == 403
-    other.faults = [each for each in other.faults if "403" not in each]
-
-
-def test_a_reload_and_a_killed_server_lose_nothing(people, chromium, tmp_path):
-    server = Served(tmp_path / "games.sqlite")
-    me, rng = Person(chromium, server), random.Random(2)
-    me.begin("super_tic_tac_toe", "me", "random")
-    for _ in range(2):
-        me.play_a_move(rng)
-    me.page.locator("button.spot").first.wait_for()
-    before = [each.inner_text() for each in me.page.locator(".log li").all()]
-    me.page.reload()
-    me.page.locator("button.spot").first.wait_for()
-    assert [each.inner_text() for each in me.page.locator(".log li").all()] == before
-    server.kill()
-    me.page.get_by_text("The connection is lost").wait_for()
-    server.start(server.port)
-    me.page.get_by_text("The connection is lost").wait_for(state="hidden")
-    me.play_a_move(rng)
-    assert [each.inner_text() for each in me.page.locator(".log li").all()][: len(before)] == before
-    me.context.close()
-    server.stop()
-
-
-def test_a_game_is_played_by_keys_alone(people, folder):
+def test_a_game_is_played_by_keys_alone(people):
     me, rng = people(), random.Random(0)
     me.page.get_by_role("link", name="Options and seats").first.focus()
     me.page.keyboard.press("Enter")
@@ -173,7 +78,7 @@ def test_a_game_is_played_by_keys_alone(people, folder):
         if me.page.evaluate("document.activeElement.textContent") == "Start the game":
             break
         me.page.keyboard.press("Tab")
-    me.page.locator("select[name=seat]").nth(1).select_option('{"kind":"agent","agent":"random"}')
+    me.page.locator("select[name=seat]").nth(1).select_option("random")
     me.page.keyboard.press("Enter")
     me.page.locator("button.spot").first.wait_for()
     for _ in range(20):
@@ -190,7 +95,7 @@ def test_a_game_is_played_by_keys_alone(people, folder):
         me.page.keyboard.press("Enter")
         me.page.locator(f".log li:nth-child({2 * turn})").wait_for()
     me.page.goto(f"{me.server.address}/#/")
-    me.gone_on_with(folder / "games.sqlite", "super_tic_tac_toe")
+    me.gone_on_with("super_tic_tac_toe")
     me.page.locator("button.spot").first.focus()
     for _ in range(40):
         me.page.locator("button.spot:focus, h1[data-state=over]").first.wait_for()
@@ -201,6 +106,60 @@ def test_a_game_is_played_by_keys_alone(people, folder):
         me.page.locator(f".log li:nth-child({before + 2}), h1[data-state=over]").first.wait_for()
     said = me.page.locator("#said").inner_text()
     assert re.search("You (win|lose)|Draw", said)
+
+
+def test_two_people_share_the_screen_and_hands_stay_hidden(people):
+    me, rng = people(), random.Random(0)
+    me.begin("tic_tac_match", "me", "me", max_turns="6")
+    curtain = me.page.locator(".curtain")
+    while not me.over():
+        me.page.locator(".curtain:visible, button.spot:visible, h1[data-state=over]").first.wait_for()
+        if curtain.is_visible():
+            assert me.page.locator(".board").is_hidden()
+            curtain.get_by_role("button").click()
+        if me.over():
+            break
+        mine = me.page.evaluate("document.querySelector('pre').textContent.match(/hand \\d: (?!\\d hidden)/g).length")
+        assert mine == 1, "one hand is shown"
+        me.play_a_move(rng)
+
+
+def test_a_reload_loses_nothing_and_a_stopped_server_is_named(chromium, tmp_path):
+    with Served(tmp_path) as server:
+        me, rng = Person(chromium, server), random.Random(2)
+        me.begin("super_tic_tac_toe", "me", "random")
+        for _ in range(2):
+            me.play_a_move(rng)
+        me.page.locator("button.spot").first.wait_for()
+        before = [each.inner_text() for each in me.page.locator(".log li").all()]
+        me.page.reload()
+        me.page.locator("button.spot").first.wait_for()
+        assert [each.inner_text() for each in me.page.locator(".log li").all()] == before
+    me.page.locator("button.spot").first.click()
+    me.page.get_by_text("The server does not answer").wait_for()
+    with Served(tmp_path) as server:
+        me.page.goto(f"{server.address}/#/records")
+        me.page.locator(".file-card").first.click()
+        me.page.locator(".review .chart").wait_for()
+        me.page.get_by_label("position", exact=True).focus()
+        me.page.keyboard.press("End")
+        me.page.get_by_text(f"ply {len(before)}", exact=True).wait_for()
+    me.context.close()
+
+
+def test_an_agent_that_ends_itself_is_named_and_the_page_goes_on(chromium, tmp_path):
+    (tmp_path / "mine.py").write_text("class Mine:\n    def act(self, view):\n        raise SystemExit('enough')\n")
+    mine = f"{tmp_path}/mine.py:Mine"
+    with Served(tmp_path, agents=[mine]) as server:
+        me = Person(chromium, server)
+        me.begin("super_tic_tac_toe", "me", mine)
+        me.page.locator("button.spot").first.click()
+        me.page.locator("h1", has_text="with SystemExit: enough").wait_for()
+        me.page.get_by_role("button", name="Take back").click()
+        me.page.locator("h1[data-state=turn]").wait_for()
+        me.begin("super_tic_tac_toe", "me", "random")
+        me.play_a_move(random.Random(0))
+        me.close()
 
 
 def test_agents_are_watched_with_pause_and_step(people):

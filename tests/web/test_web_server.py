@@ -1,24 +1,19 @@
-"""The server of `ttt serve`: games played by requests, what others may know of them, records and files."""
+"""The server of `ttt serve`: games played by requests, agents that fail, what the page may know, and saved games."""
 
 import io
+import json
 import os
 import re
 import time
-from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 import pytest
-import toy_coin
 import toy_kuhn
-from option_sets import marked_games
 
 import ttt_envs
 from ttt_envs import agents, registry
+from ttt_envs.cli.saving import SavedGame
 from ttt_envs.core import jit
-from ttt_envs.core.live import LiveGame
-from ttt_envs.core.options import before
-from ttt_envs.core.state import SPECTATOR
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -28,11 +23,12 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("httpx2")
 
-from web_games import COIN, KUHN, TURNS, Server, Slow
+from web_games import COIN, KUHN, TURNS, Page, Slow
 
-from ttt_envs.web import hall, recorded, store
+from ttt_envs.web import recorded
 from ttt_envs.web.catalog import Agents, fields_of, levels_of
 from ttt_envs.web.recorded import Records
+from ttt_envs.web.server import PLAYED
 
 pytestmark = pytest.mark.usefixtures("toys")
 
@@ -41,19 +37,18 @@ pytestmark = pytest.mark.usefixtures("toys")
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="the oracle's solver needs compiled arithmetic")
-def test_a_game_is_played_to_its_end_and_judged(server):
-    me = server.browser()
-    ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
-    first = me.look(ident)
+def test_a_game_is_played_to_its_end_and_judged(page):
+    ident = page.begin("tic_tac_dice", None, "random", rounds="single")
+    first = page.look(ident)
     assert not first["over"]
-    now = me.play_on(ident, np.random.default_rng(0))
+    now = page.play_on(ident, np.random.default_rng(0))
     assert now["over"]
     assert sum(now["result"]["rewards"]) == 0
     assert len(now["moves"]) == now["ply"]
     assert now["svg"].startswith("<svg")
-    past = me.ask(f"/api/served/{ident}/positions/0")
+    past = page.ask(f"/api/served/{ident}/positions/0")
     assert past["text"].splitlines()[1:] == first["text"].splitlines()[1:] or now["moves"][0][0][0] == 1
-    review = me.ask(f"/api/served/{ident}/review")
+    review = page.ask(f"/api/served/{ident}/review")
     mine = [each for each in review["decisions"] if each["player"] == 0]
     assert [each["ply"] for each in mine] == [k for k, moves in enumerate(now["moves"]) if moves[0][0] == 0]
     assert all(each["source"] == "oracle" and each["regret"] >= 0 for each in mine)
@@ -62,314 +57,188 @@ def test_a_game_is_played_to_its_end_and_judged(server):
     assert review["totals"].get("0", 0) == pytest.approx(sum(each["regret"] for each in mine), abs=1e-3)
 
 
-def test_the_same_moves_are_played_after_a_restart_in_the_middle(tmp_path):
-    path, rng = tmp_path / "games.sqlite", np.random.default_rng(1)
-    with Server(path) as server:
-        me = server.browser()
-        ident = me.begin(TURNS, "me", "greedy")
-        me.play_on(ident, rng, plies=4)
-        before, cookies = me.look(ident), dict(me.client.cookies)
-    with Server(path) as server:
-        me = server.browser(cookies)
-        assert [each["id"] for each in me.ask("/api/games")["own"]] == [ident]
-        after = me.look(ident)
-        assert after | {"version": 0} == before | {"version": 0}
-        assert me.play_on(ident, rng)["over"]
-
-
-def test_a_choice_that_waits_survives_a_restart(tmp_path):
-    path = tmp_path / "games.sqlite"
-    with Server(path) as server:
-        me, other = server.browser(), server.browser()
-        ident = me.begin(COIN, "me", "invited")
-        key = me.look(ident)["invitations"]["1"]
-        other.ask(f"/api/served/{ident}/join", {"player": 1, "key": key})
-        action = me.look(ident)["actions"][0]["name"]
-        me.play(ident, action)
-        cookies = [dict(each.client.cookies) for each in (me, other)]
-    with Server(path) as server:
-        me, other = (server.browser(each) for each in cookies)
-        now = me.look(ident)
-        assert (now["chosen"], now["actions"], now["ply"]) == (action, [], 0)
-        assert [seat["chosen"] for seat in other.look(ident)["seats"]] == [True, False]
-        other.play(ident, other.look(ident)["actions"][0]["name"])
-        assert me.look(ident)["ply"] == 1
-
-
-def test_a_game_of_a_version_without_an_option_goes_on_as_it_was(tmp_path, monkeypatch):
-    def newer(*, players: int = 2, tosses: int = 1, loud: bool = True):
-        return replace(made := toy_coin.make(players=players, tosses=tosses), options={**made.options, "loud": loud})
-
-    with Server(tmp_path / "games.sqlite") as server:
-        me = server.browser()
-        ident = me.begin(COIN, "me", "random")
-        cookies = dict(me.client.cookies)
-    monkeypatch.setitem(registry.GAMES, COIN, before(loud=False)(newer))
-    with Server(tmp_path / "games.sqlite") as server:
-        server.browser(cookies).look(ident)
-        assert server.hall._served[ident].game.options["loud"] is False
-        new = server.browser().begin(COIN, "me", "random")
-        assert server.hall._served[new].game.options["loud"] is True
-        assert server.hall.store.find(new).options == {"players": "2", "tosses": "1", "loud": "true"}
-
-
-def test_a_move_is_taken_back_and_the_agent_answers_it_the_same_way(server):
-    me = server.browser()
-    ident = me.begin(TURNS, "me", "random")
-    start = me.look(ident)
-    assert not start["may"]["take_back"]
-    me.ask(f"/api/served/{ident}/take_back", {}, 409)
-    me.play(ident, "4/4")
-    first = me.wait(ident)
+def test_a_move_is_taken_back_and_the_agent_answers_it_the_same_way(page):
+    ident = page.begin(TURNS, None, "random")
+    start = page.look(ident)
+    assert not start["may_take_back"]
+    page.ask(f"/api/served/{ident}/take_back", {}, 409)
+    page.play(ident, "4/4")
+    first = page.wait(ident)
     assert first["ply"] == 2
-    me.ask(f"/api/served/{ident}/take_back", {})
-    again = me.look(ident)
+    again = page.ask(f"/api/served/{ident}/take_back", {})
     assert (again["ply"], again["text"]) == (0, start["text"])
-    me.play(ident, "4/4")
-    assert me.wait(ident)["text"] == first["text"]
+    page.play(ident, "4/4")
+    assert page.wait(ident)["text"] == first["text"]
 
 
-@pytest.mark.parametrize(("game", "seats", "may"), [
-    ("tic_tac_dice", ("me", "random"), True),
-    ("tic_tac_dice", ("me", "me"), False),
-    (TURNS, ("me", "me"), True),
-])  # fmt: skip
-def test_two_people_at_one_browser_do_not_see_the_dice_by_taking_back(server, game, seats, may):
-    me = server.browser()
-    ident = me.begin(game, *seats)
-    me.play_on(ident, np.random.default_rng(0), plies=1)
-    assert me.look(ident)["may"]["take_back"] is may
-    answer = me.ask(f"/api/served/{ident}/take_back", {}, 200 if may else 403)
-    assert may or answer["error"] == "while people play each other, and dice are rolled, no move is taken back"
+@pytest.mark.parametrize(
+    ("game", "seats", "may"),
+    [("tic_tac_dice", (None, "random"), True), ("tic_tac_dice", (None, None), False), (TURNS, (None, None), True)],
+)
+def test_two_people_do_not_see_the_dice_by_taking_back(page, game, seats, may):
+    ident = page.begin(game, *seats)
+    page.play_on(ident, np.random.default_rng(0), plies=1)
+    assert page.look(ident)["may_take_back"] is may
+    page.ask(f"/api/served/{ident}/take_back", {}, 200 if may else 409)
 
 
-def test_a_move_that_is_taken_back_while_the_agent_thinks_is_not_answered(server):
-    me = server.browser()
-    ident = me.begin(TURNS, "me", "slow")
-    me.play(ident, "4/4")
+def test_a_move_that_is_taken_back_while_the_agent_thinks_is_not_answered(page):
+    ident = page.begin(TURNS, None, "slow")
+    assert page.play(ident, "4/4")["thinking"]
     while not Slow.calls:
         time.sleep(0.01)
-    me.ask(f"/api/served/{ident}/take_back", {})
-    me.play(ident, "4/4")
+    page.ask(f"/api/served/{ident}/take_back", {})
+    page.play(ident, "4/4")
     Slow.go.set()
-    now = me.wait(ident)
-    assert [moves[0][1] for moves in now["moves"]] == ["4/4", "4/0"]
+    assert [moves[0][1] for moves in page.wait(ident)["moves"]] == ["4/4", "4/0"]
 
 
-def test_a_search_that_takes_long_does_not_keep_others_waiting(server):
-    me = server.browser()
-    stuck = [me.begin(TURNS, "me", "slow") for _ in range(8)]
+def test_an_agent_that_takes_long_keeps_no_other_game_waiting(page):
+    stuck = [page.begin(TURNS, None, "slow") for _ in range(8)]
     for ident in stuck:
-        me.play(ident, "4/4")
-    # The first move of an agent is not known to be quick: it is asked for before all threads are taken.
-    quick = me.begin(TURNS, "me", "random")
-    Slow.go.set()
-    for ident in stuck:
-        me.wait(ident)
-    me.play_on(quick, np.random.default_rng(0), plies=2)
-    Slow.go.clear()
-    for ident in stuck:
-        me.play(ident, me.look(ident)["actions"][0]["name"])
-    started = time.perf_counter()
-    me.play_on(quick, np.random.default_rng(0), plies=3)
-    assert time.perf_counter() - started < 5
-    assert all(me.look(ident)["actions"] == [] for ident in stuck)
+        page.play(ident, "4/4")
+    page.play_on(page.begin(TURNS, None, "random"), np.random.default_rng(0), plies=3)
+    assert all(page.look(ident)["thinking"] for ident in stuck)
 
 
-def test_agents_among_themselves_play_ply_by_ply(server):
-    me, other = server.browser(), server.browser()
-    ident = me.begin(COIN, "random", "random")
-    now = me.look(ident)
-    assert now["watching"]
-    assert now["may"]["step"]
-    assert not other.look(ident)["may"]["step"]
-    other.ask(f"/api/served/{ident}/step", {}, 403)
+def test_agents_among_themselves_play_ply_by_ply(page):
+    ident = page.begin(COIN, "random", "random")
+    assert page.look(ident)["watching"]
     for ply in range(1, 100):
-        me.ask(f"/api/served/{ident}/step", {})
-        now = other.look(ident)
+        now = page.ask(f"/api/served/{ident}/step", {})
         assert now["ply"] == ply
         if now["over"]:
             break
     assert now["over"]
 
 
-def test_an_agent_that_fails_is_named_and_nothing_more_is_told(server, caplog):
-    me = server.browser()
-    ident = me.begin(TURNS, "me", "broken")
-    me.play(ident, "4/4")
-    now = me.wait(ident)
-    assert now["trouble"] == "the agent broken failed as player 1; the server's log says why"
-    assert "a secret" not in "".join(me.received)
-    assert "a secret of the server" in caplog.text
-    me.ask(f"/api/served/{ident}/take_back", {})
-    assert me.look(ident)["trouble"] == ""
+@pytest.mark.parametrize(
+    "error", ["RuntimeError", "SystemExit", "GeneratorExit", "KeyboardInterrupt", "StopIteration", "CancelledError"]
+)
+def test_whatever_an_agent_raises_is_shown_and_does_not_end_the_server(tmp_path, error):
+    agent = f"broken:error={error}"
+    with Page(tmp_path, more=(agent,)) as page:
+        ident = page.begin(TURNS, None, agent)
+        page.play(ident, "4/4")
+        trouble = page.wait(ident)["trouble"]
+        assert trouble.startswith(f"the agent {agent} failed as O, with ")
+        assert error in trouble
+        assert "no idea" in trouble
+        # The move can be taken back, a game of two of them goes on, and so does everything else.
+        assert page.ask(f"/api/served/{ident}/take_back", {})["trouble"] == ""
+        watched = page.begin(TURNS, agent, agent)
+        assert error in page.ask(f"/api/served/{watched}/step", {})["trouble"]
+        page.play_on(page.begin(TURNS, None, "random"), np.random.default_rng(0), plies=2)
 
 
-def test_a_new_game_keeps_the_seats(server):
-    me, other = server.browser(), server.browser()
-    ident = me.begin(KUHN, "me", "invited")
-    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
-    new = me.ask(f"/api/served/{ident}/again", {}, 201)["id"]
-    assert other.look(ident)["successor"] == new
-    assert other.ask(f"/api/served/{ident}/again", {}, 201)["id"] == new
-    assert [seat["yours"] for seat in other.look(new)["seats"]] == [False, True]
-    server.browser().ask(f"/api/served/{ident}/again", {}, 403)
+def test_a_new_game_keeps_the_seats(page):
+    ident = page.begin(KUHN, None, "random")
+    new = page.ask(f"/api/served/{ident}/again", {}, 201)["id"]
+    assert new != ident
+    assert page.look(new)["seats"] == page.look(page.begin(KUHN, None, "random"))["seats"]
+    assert {each["id"] for each in page.ask("/api/games")["own"]} >= {ident, new}
 
 
-# --- what others may know ---
+# --- what is shown ---
 
 
-def test_a_hidden_card_is_not_sent_to_the_other_player(server):
-    me, other, third = server.browser(), server.browser(), server.browser()
-    ident = me.begin(KUHN, "me", "invited")
-    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
-    served = server.hall._served[ident]
+def test_the_card_of_an_agent_is_not_sent(page):
+    ident = page.begin(KUHN, None, "random")
+    served = page.hall.games[ident]
+    state, game = served.live.state, served.game
+    assert page.look(ident)["text"] == game.format_state(state[0], 0)
+    # The same position with another card of the agent, which the person cannot tell apart.
     card = [toy_kuhn.JACK, toy_kuhn.QUEEN, toy_kuhn.KING]
-    hands = [card.index(int(each)) for each in served.live.state[0]["card"]]
-    game = served.game
-    assert me.look(ident)["text"] == game.format_state(served.live.state[0], 0)
-    assert other.look(ident)["text"] == game.format_state(served.live.state[0], 1)
-    # The same position with another card of the other player, which this player cannot tell apart.
-    for browser, player in ((me, 0), (other, 1)):
-        altered = served.live.state.copy()
-        altered["card"][0, 1 - player] = 3 - hands[0] - hands[1]
-        assert browser.look(ident, 1 - player)["text"] == game.format_state(altered[0], player)
-    for k, browser in ((0, me), (1, other)):
-        browser.ask(f"/api/served/{ident}/thoughts/0", status=403)
-        assert str(served.stored.seed) not in "".join(browser.received)
-        assert browser.look(ident)["you"] == k
-    seen = third.look(ident)
-    assert seen["you"] is None
-    assert seen["text"] == game.format_state(served.live.state[0], SPECTATOR)
-    assert not re.search("jack|queen|king", seen["text"], re.IGNORECASE)
+    altered = state.copy()
+    (altered["card"][0, 1],) = set(card) - set(state["card"][0].tolist())
+    assert page.look(ident)["text"] == game.format_state(altered[0], 0)
+    assert str(served.live.episode_seed) not in json.dumps(page.look(ident))
 
 
-@pytest.mark.parametrize("game", [each for each in marked_games() if each.values[0].hidden_information])
-def test_a_spectator_sees_nothing_that_a_player_does_not_know(game):
-    rng = np.random.default_rng(0)
-    for seed in range(3):
-        live = LiveGame.begin(game, seed)
-        for _ in range(6):
-            if live.over:
-                break
-            hidden = live.state.copy()
-            for player in range(game.num_players):  # all that anybody does not know is drawn anew
-                game.loops.resample_rows(hidden, np.array([player]), np.array([seed], np.uint64))
-            for show in (game.format_state, game.draw):
-                assert show(live.state[0], SPECTATOR) == show(hidden[0], SPECTATOR)
-            player = live.asked()[0]
-            live.choose(player, int(rng.choice(live.legal(player))))
-
-
-def test_a_choice_is_not_told_before_all_have_chosen(server):
-    me, other = server.browser(), server.browser()
-    ident = me.begin(COIN, "me", "invited")
-    other.ask(f"/api/served/{ident}/join", {"player": 1, "key": me.look(ident)["invitations"]["1"]})
-    before = [other.look(ident, player) for player in (None, 0, 1)]
-    me.play(ident, me.look(ident)["actions"][1]["name"])
-    first = [other.look(ident, player) for player in (None, 0, 1)]
-    me.ask(f"/api/served/{ident}/take_back", {}, 403)
-    for old, new in zip(before, first, strict=True):
-        told = [{key: seat[key] for key in ("asked", "chosen")} for seat in new["seats"]]
-        assert told == [{"asked": False, "chosen": True}, {"asked": True, "chosen": False}]
-        assert old | {"version": 0, "seats": 0} == new | {"version": 0, "seats": 0}
-
-
-def test_thoughts_on_an_agents_present_choice_are_not_told(server):
-    me = server.browser()
-    ident = me.begin(COIN, "me", "random")
-    me.wait(ident)
-    found = me.ask(f"/api/served/{ident}/thoughts/0")["thoughts"]
+def test_thoughts_on_an_agents_present_choice_are_not_told(page):
+    ident = page.begin(COIN, None, "random")
+    page.wait(ident)
+    found = page.ask(f"/api/served/{ident}/thoughts/0")["thoughts"]
     assert [each["player"] for each in found] == [0]
-    ident = me.begin(KUHN, "me", "random")
-    me.play(ident, "pass")
-    me.wait(ident)
-    assert me.ask(f"/api/served/{ident}/thoughts/1")["thoughts"] == [] or me.look(ident)["over"]
-
-
-def test_an_invitation_to_a_secret_game_is_for_another_browser(server):
-    me = server.browser()
-    for game in (KUHN, COIN):
-        ident = me.begin(game, "me", "invited")
-        assert not me.look(ident)["shared"]
-        key = me.look(ident)["invitations"]["1"]
-        me.ask(f"/api/served/{ident}/join", {"player": 1, "key": key}, 409)
+    ident = page.begin(KUHN, None, "random")
+    page.play(ident, "pass")
+    page.wait(ident)
+    assert page.ask(f"/api/served/{ident}/thoughts/1")["thoughts"] == [] or page.look(ident)["over"]
 
 
 @pytest.mark.parametrize(("game", "shared"), [(KUHN, True), (COIN, True), (TURNS, False)])
-def test_two_people_at_one_browser_see_with_the_eyes_of_who_is_asked(server, game, shared):
-    me = server.browser()
-    ident = me.begin(game, "me", "me")
+def test_two_people_see_with_the_eyes_of_who_is_asked(page, game, shared):
+    ident = page.begin(game, None, None)
     seen = []
-    while not (now := me.look(ident))["over"]:
+    while not (now := page.look(ident))["over"] and len(seen) < 6:
         assert now["shared"] is shared
         assert [seat["asked"] for seat in now["seats"]][now["you"]]
         if shared:
-            assert not now["may"]["take_back"]
-        me.play(ident, now["actions"][0]["name"])
+            assert not now["may_take_back"]
+        page.play(ident, now["actions"][0]["name"])
         seen.append(now)
-        if len(seen) == 6:
-            break
     assert {now["you"] for now in seen} == {0, 1}
     if game == COIN:
         assert seen[1]["chosen"] is None, "what the first has chosen is not told to the second"
         assert seen[1]["moves"] == []
     if game == KUHN:
-        texts = [below_caption(now) for now in seen[:2]]
+        texts = [now["text"].splitlines()[1:] for now in seen[:2]]
         assert texts[0] != texts[1], "each sees their own card alone"
 
 
-def below_caption(now):
-    return now["text"].splitlines()[1:]
-
-
-def test_a_finished_game_is_kept_as_a_record_and_as_a_film(server, tmp_path):
+def test_a_finished_game_is_kept_as_a_record_and_as_a_film(page, tmp_path):
     pytest.importorskip("resvg_py")
     image = pytest.importorskip("PIL.Image")
-    me, game = server.browser(), ttt_envs.load("tic_tac_dice", rounds="single")
-    ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
-    for what in ("record", "film"):
-        me.ask(f"/api/served/{ident}/{what}", status=409)
-    now = me.play_on(ident, np.random.default_rng(0))
-    answer = me.client.get(f"/api/served/{ident}/record")
-    assert re.fullmatch(r'attachment; filename="tic_tac_dice-[\w-]{8}\.jsonl"', answer.headers["content-disposition"])
+    ident = page.begin("tic_tac_dice", None, "random", rounds="single")
+    for what in ("record", "film", "review"):
+        page.ask(f"/api/served/{ident}/{what}", status=409)
+    now = page.play_on(ident, np.random.default_rng(0))
+    answer = page.client.get(f"/api/served/{ident}/record")
+    assert re.fullmatch(r'attachment; filename="tic_tac_dice-[\w-]+\.jsonl"', answer.headers["content-disposition"])
     (tmp_path / "game.jsonl").write_bytes(answer.content)
     (played,) = replaying.replay(records.read(tmp_path / "game.jsonl"))
-    assert played.game == game
+    assert played.game == ttt_envs.load("tic_tac_dice", rounds="single")
     assert [float(each) for each in played.states[-1]["rewards"]] == now["result"]["rewards"]
-    assert played.record.agents == ("a person", "random")
-    answer = me.client.get(f"/api/served/{ident}/film")
+    assert played.record.agents == ("human", "random")
+    answer = page.client.get(f"/api/served/{ident}/film")
     assert answer.headers["content-type"] == "image/gif"
     with image.open(io.BytesIO(answer.content)) as film:
         assert film.n_frames == now["ply"] + 1
 
 
-def test_a_long_game_has_no_film_but_a_record(server, monkeypatch):
-    me = server.browser()
-    ident = me.begin("tic_tac_dice", "me", "random", options={"rounds": "single"})
-    me.play_on(ident, np.random.default_rng(0))
-    monkeypatch.setattr(hall, "MOST_FILMED", 3)
-    assert "save its record" in me.ask(f"/api/served/{ident}/film", status=409)["error"]
-    assert me.client.get(f"/api/served/{ident}/record").status_code == 200
+def test_a_game_is_saved_after_each_ply_and_shown_by_the_next_server(page, tmp_path):
+    ident, rng = page.begin(TURNS, None, "greedy"), np.random.default_rng(1)
+    path = tmp_path / PLAYED / f"{TURNS}-{ident}.jsonl"
+    assert not path.exists(), "nothing has been played"
+    page.play_on(ident, rng, plies=2)
+    live = page.hall.games[ident].live
+    saved = SavedGame.read(path)  # as `ttt play --load` goes on with it
+    assert (saved.actions, saved.agents) == (live.actions, ("human", "greedy"))
+    assert saved.state == live.state
+    with Page(tmp_path) as later:
+        assert "--load" in later.ask(f"/api/served/{ident}", status=404)["error"]
+        (listed,) = later.ask("/api/records")
+        assert listed["agents"] == ["a person", "greedy, one move ahead"]
+        frame = later.ask(f"/api/records/frame?file={listed['file']}&frame={live.ply}")
+        assert (frame["ply"], frame["result"]) == (live.ply, None)
 
 
 # --- options and agents ---
 
 
-def test_lessons_are_drawn_without_what_reacts(server):
-    me = server.browser()
+def test_lessons_are_drawn_without_what_reacts(page):
     for game_id in set(ttt_envs.GAMES) - {COIN, KUHN}:
-        found = me.ask(f"/api/games/{game_id}/lessons")
+        found = page.ask(f"/api/games/{game_id}/lessons")
         assert len(found) == len(ttt_envs.load(game_id).faces.lessons)
         for each in found:
             assert each["svg"].startswith("<svg")
             assert each["svg"] == unlit(each["svg"])
-    me.ask("/api/games/go/lessons", status=404)
+    page.ask("/api/games/go/lessons", status=404)
 
 
 def test_forms_have_what_games_allow():
     fields = {each["name"]: each for each in fields_of(ttt_envs.load(TURNS))}
-    assert fields["won_boards"]["choices"] == ("open", "closed")
+    assert fields["won_boards"]["choices"] == ["open", "closed"]
     assert (fields["random_opening_plies"]["low"], fields["random_opening_plies"]["high"]) == (0, 16)
     for game_id, low, high in (({"size": 3}, 2, 3), ({"size": 5}, 2, 4)):
         (players,) = (
@@ -405,51 +274,46 @@ def folder(tmp_path):
     lineup = [agents.load("random"), agents.load("greedy")]
     seeds = game_seeds(0, 3)
     games = play_games(game, lineup, seats=(0, 1), seeds=seeds, keep=range(3))
-    found = list(records.of_games(game, games, ["random", "greedy"], (0, 1), seeds))
-    records.write(place / "deep" / "games.jsonl.gz", found)
     (place / "bad.jsonl").write_text("{}\n")
+    os.utime(place / "bad.jsonl", (1, 1))
+    records.write(place / NAME, list(records.of_games(game, games, ["random", "greedy"], (0, 1), seeds)))
     (place / "other.txt").write_text("no")
-    (tmp_path / "outside.jsonl").write_text("secret\n")
-    (place / "link.jsonl").symlink_to(tmp_path / "outside.jsonl")
     return place
 
 
-def test_recorded_games_are_listed_and_stepped_through(tmp_path, folder):
-    with Server(tmp_path / "games.sqlite", folder) as server:
-        me = server.browser()
-        name = "deep/games.jsonl.gz"
-        bad, good = me.ask("/api/records")
-        assert (bad["file"], good["file"]) == ("bad.jsonl", name)
-        assert bad["error"].startswith("bad.jsonl, line 1: this is no record")
+NAME = "deep/games.jsonl.gz"
+
+
+def test_recorded_games_are_listed_and_stepped_through(folder):
+    with Page(folder) as page:
+        good, bad = page.ask("/api/records")
+        assert (bad["file"], good["file"]) == ("bad.jsonl", NAME), "the latest first"
+        assert "bad.jsonl, line 1: this is no record" in bad["error"]
         assert good["games"] == [{"id": "tic_tac_dice", "title": "Tic-Tac-Dice"}]
         assert good["agents"] == ["random", "greedy, one move ahead"]
         assert (good["count"], good["more"]) == (3, False)
-        assert good["touched"] == (folder / name).stat().st_mtime
-        with suppress(OSError):  # a system may not have such names
-            (folder / os.fsdecode(b"\xff.jsonl")).write_text("no Unicode\n")
-        assert me.ask("/api/records") == [bad, good]
-        listed = me.ask(f"/api/records/games?file={name}")
-        assert [each["number"] for each in listed["games"]] == [0, 1, 2]
-        assert listed["games"][0]["agents"] == ["random", "greedy, one move ahead"]
-        first = me.ask(f"/api/records/frame?file={name}&game=1&frame=0")
+        assert good["touched"] == (folder / NAME).stat().st_mtime
+        listed = page.ask(f"/api/records/games?file={NAME}")
+        assert [each["number"] for each in listed] == [0, 1, 2]
+        assert listed[0]["agents"] == ["random", "greedy, one move ahead"]
+        first = page.ask(f"/api/records/frame?file={NAME}&game=1&frame=0")
         assert (first["ply"], first["move"]) == (0, "start")
-        last = me.ask(f"/api/records/frame?file={name}&game=1&frame={first['frames'] - 1}")
-        assert last["ply"] == listed["games"][1]["plies"]
+        last = page.ask(f"/api/records/frame?file={NAME}&game=1&frame={first['frames'] - 1}")
+        assert last["ply"] == listed[1]["plies"]
         assert sum(last["result"]["rewards"]) == 0
-        me.ask(f"/api/records/frame?file={name}&game=1&frame={first['frames']}", status=404)
-        me.ask(f"/api/records/frame?file={name}&game=3&frame=0", status=404)
-        for wrong in ("link.jsonl", "other.txt", "../outside.jsonl", "/etc/passwd", "", str(folder / name), "deep"):
+        page.ask(f"/api/records/frame?file={NAME}&game=1&frame={first['frames']}", status=404)
+        page.ask(f"/api/records/frame?file={NAME}&game=3&frame=0", status=404)
+        for wrong in ("other.txt", "../outside.jsonl", "/etc/passwd", "", str(folder / NAME), "deep"):
             for path in ("games", "frame", "review"):
-                me.ask(f"/api/records/{path}?file={wrong}&game=0&frame=0", status=404)
-        error = me.ask("/api/records/games?file=bad.jsonl", status=400)["error"]
-        assert error.startswith("bad.jsonl, line 1: this is no record")
-        me.ask(f"/api/records/games?file={name}&first=-1", status=400)
+                page.ask(f"/api/records/{path}?file={wrong}&game=0&frame=0", status=404)
+        assert "line 1" in page.ask("/api/records/games?file=bad.jsonl", status=400)["error"]
+        page.ask(f"/api/records/frame?file={NAME}&frame=-1", status=400)
 
 
-def test_a_recorded_game_is_reviewed(tmp_path, folder):
-    record = list(records.read(folder / "deep" / "games.jsonl.gz"))[2]
-    with Server(tmp_path / "games.sqlite", folder) as server:
-        found = server.browser().ask("/api/records/review?file=deep/games.jsonl.gz&game=2")
+def test_a_recorded_game_is_reviewed(folder):
+    record = list(records.read(folder / NAME))[2]
+    with Page(folder) as page:
+        found = page.ask(f"/api/records/review?file={NAME}&game=2")
     assert [each["played"] for each in found["decisions"]] == list(record.actions)
     assert {each["source"] for each in found["decisions"]} == {"oracle"}
     assert found["frames"] == list(range(len(record.actions) + 1))
@@ -458,13 +322,13 @@ def test_a_recorded_game_is_reviewed(tmp_path, folder):
     assert sum(lost) > 0
 
 
-def test_what_a_file_of_records_holds_is_read_anew_when_it_changes(tmp_path, folder, monkeypatch):
+def test_what_a_file_of_records_holds_is_read_anew_when_it_changes(folder, monkeypatch):
     monkeypatch.setattr(recorded, "COUNTED", 2)
-    listed, path = Records(folder), folder / "deep" / "games.jsonl.gz"
-    assert [(each["count"], each["more"]) for each in listed.list()[1:]] == [(2, True)]
+    listed, path = Records(folder), folder / NAME
+    assert [(each["count"], each["more"]) for each in listed.listed()[:1]] == [(2, True)]
     records.write(path, list(records.read(path))[:1])
-    os.utime(path, (1, 1))
-    assert [(each["count"], each["more"], each["touched"]) for each in listed.list()[1:]] == [(1, False, 1)]
+    os.utime(path, (2, 2))
+    assert [(each["count"], each["more"], each["touched"]) for each in listed.listed()[:1]] == [(1, False, 2)]
 
 
 def test_an_option_is_explained_beside_a_field_that_shows_its_range():
@@ -476,71 +340,12 @@ def test_an_option_is_explained_beside_a_field_that_shows_its_range():
     assert not [each for each in said.values() if re.search("True|False|None|_|`", each)]
 
 
-def test_pages_of_recorded_games(tmp_path, folder, monkeypatch):
-    monkeypatch.setattr(recorded, "PAGE", 2)
-    found = Records(folder).games("deep/games.jsonl.gz", 0)
-    assert ([each["index"] for each in found["games"]], found["more"]) == ([0, 1], True)
-    found = Records(folder).games("deep/games.jsonl.gz", 2)
-    assert ([each["index"] for each in found["games"]], found["more"]) == ([2], False)
-
-
 def test_a_folder_of_records_must_be_one(tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder of records"):
         Records(tmp_path / "missing")
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         Records(tmp_path / "file")
-
-
-# --- the file of games ---
-
-
-def test_a_file_that_is_none_is_refused(tmp_path):
-    (tmp_path / "text").write_text("no database " * 100)
-    with pytest.raises(ValueError, match="is no file of games"):
-        store.Store(tmp_path / "text")
-    old = store.Store(tmp_path / "old")
-    old._db.execute("PRAGMA user_version = 99")
-    old.close()
-    with pytest.raises(ValueError, match="no file of games of this version"):
-        store.Store(tmp_path / "old")
-
-
-def test_others_cannot_read_the_file(tmp_path):
-    store.Store(tmp_path / "deep" / "games.sqlite").close()
-    assert (tmp_path / "deep" / "games.sqlite").stat().st_mode & 0o077 == 0
-
-
-def test_a_game_of_other_rules_is_not_gone_on_with(tmp_path):
-    path = tmp_path / "games.sqlite"
-    with Server(path) as server:
-        me = server.browser()
-        ident = me.begin(TURNS, "me", "random")
-        server.hall.store._db.execute("UPDATE games SET actions = '[[80, -1]]', library = '0.0.1'")
-    with Server(path) as server:
-        assert "begun with ttt-envs 0.0.1" in server.browser().ask(f"/api/served/{ident}", status=410)["error"]
-
-
-def test_agents_of_a_file_of_games_are_run_only_if_they_are_named(tmp_path, toys):
-    """Such a file may come from somebody else; nobody sits at the server's terminal either."""
-    path, marker = tmp_path / "games.sqlite", tmp_path / "ran"
-    (tmp_path / "mine.py").write_text(
-        f"open({str(marker)!r}, 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n"
-    )
-    mine = f"{tmp_path}/mine.py:Mine"
-    with Server(path) as server:
-        ident = server.browser().begin(TURNS, "me", "random")
-    for agent in (mine, f"oracle:fallback={mine}", "human", "nobody"):
-        with Server(path) as server:
-            server.hall.store._db.execute("UPDATE seats SET agent = ? WHERE agent IS NOT NULL", (agent,))
-            said = server.browser().ask(f"/api/served/{ident}", status=403)["error"]
-            assert "is none that this server runs: it goes on with the game if it is started with --agents" in said
-    assert not marker.exists()
-    for agent, more in ((mine, (mine,)), ("mixed:greedy,random=0.5", ())):
-        with Server(path, more=more) as server:
-            server.hall.store._db.execute("UPDATE seats SET agent = ? WHERE agent IS NOT NULL", (agent,))
-            assert server.browser().look(ident)["ply"] == 0
-    assert marker.exists()
 
 
 @pytest.mark.parametrize("game_id", registry.GAMES)

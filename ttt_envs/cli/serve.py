@@ -15,17 +15,13 @@ class Serve:
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[GAME ...]", help_behavior_hint="")
     ] = ()
     """Games of your own that are offered beside the library's, as module:function."""
-    host: str = "127.0.0.1"
-    """Address to listen at; with 0.0.0.0 all who can reach this machine can play."""
     port: int = 8000
     """Port to listen at; 0 for any that is free."""
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
     """Agents that can be played against beside the library's own, such as network:runs/x or my_agent.py:Name."""
     records: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """Folder with games of `ttt tournament --record` to be looked at."""
-    data: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """File that keeps the games; by default one in your data folder."""
-
+    """Folder with recorded games to look at, by default one in your data folder. Games played on the page are saved in
+    its folder `played`."""
     open: bool = False
     """Open the page in the browser."""
 
@@ -36,4 +32,4 @@ class Serve:
 
         for each in self.games:
             register_from(each)
-        serve(self.host, self.port, agents=self.agents, records=self.records, data=self.data, opening=self.open)
+        serve(self.port, agents=self.agents, records=self.records, opening=self.open)

@@ -4,13 +4,13 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
 from ttt_envs import agents
+from ttt_envs.agents.human import Human
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.agents.shipped import cards
 from ttt_envs.core.game import Game
@@ -18,7 +18,7 @@ from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, pa
 from ttt_envs.drawing.frame import without_words
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.placements.ladder import find
-from ttt_envs.registry import GAMES, game_of_file, load, options_of, parse_options, shown
+from ttt_envs.registry import GAMES, load, options_of, parse_options, shown
 from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.web.refusals import Refused
 
@@ -34,59 +34,35 @@ _HIGHEST = 1000.0
 #: Simulations of the tree search that is offered in several strengths.
 STRENGTHS = (100, 1000, 10_000)
 
-# Games with different options whose agents are remembered.
-_KNOWN = 500
-
 # A number and a text that no option allows.
 _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
 
 
-@dataclass(frozen=True)
-class Field:
-    """An option of a game as a form shows it.
-
-    Attributes:
-        name: its name.
-        kind: "bool", "choice", "int", or "text" for what only the game itself can check.
-        default: its value if nothing else is chosen, as text.
-        choices: the values that it may have, as texts; for "choice".
-        low, high: the least and the greatest number; for "int".
-        optional: for "int", True if it may be none.
-        meaning: what it does.
-    """
-
-    name: str
-    kind: str
-    default: str
-    meaning: str
-    choices: tuple[str, ...] = ()
-    low: int | None = None
-    high: int | None = None
-    optional: bool = False
-
-
 def fields_of(game: Game) -> list[dict[str, Any]]:
-    """The options of a game beside those that it has, as JSON objects with the attributes of `Field`."""
-    return [asdict(_field(game, each)) for each in options_of(game.id)]
+    """The options of a game as a form shows them, beside those that it has.
+
+    Each has its `name`, its `meaning`, its `default` as text, and a `kind`: "bool"; "choice" with `choices`, texts;
+    "int" with `low` and `high`, and `optional` where it may be none; or "text" for what only the game itself can check.
+    """
+    return [_field(game, each) for each in options_of(game.id)]
 
 
-def _field(game: Game, option: Parameter) -> Field:
+def _field(game: Game, option: Parameter) -> dict[str, Any]:
     kinds = set(get_args(option.annotation) or (option.annotation,))
-    known: dict[str, Any] = {"name": option.name, "default": as_text(option.default), "meaning": _said(option)}
+    known = {"name": option.name, "default": as_text(option.default), "meaning": _said(option)}
     if kinds == {bool}:
-        return Field(kind="bool", **known)
+        return {"kind": "bool", **known}
     # The game itself says what it allows, when it is given what it does not.
     if kinds <= {int, str, type(None)} and kinds & {int, str}:
         try:
             load(game.id, **{**game.options, option.name: _NO_NUMBER if int in kinds else _NO_TEXT})
         except NotAllowed as error:
-            return Field(kind="choice", choices=tuple(map(as_text, error.allowed)), **known)
+            return {"kind": "choice", "choices": list(map(as_text, error.allowed)), **known}
         except OutOfRange as error:
-            none = type(None) in kinds
-            return Field(kind="int", low=error.low, high=error.high, optional=none, **known)
+            return {"kind": "int", "low": error.low, "high": error.high, "optional": type(None) in kinds, **known}
         except (TypeError, ValueError):
             pass
-    return Field(kind="text", **known)
+    return {"kind": "text", **known}
 
 
 def _said(option: Parameter) -> str:
@@ -97,16 +73,15 @@ def _said(option: Parameter) -> str:
     return said.replace("None: ", empty).replace("None", "none").replace("`", "").replace("_", " ")
 
 
-def game_of(game_id: str, options: Mapping[str, str], stored: bool = False) -> Game:
-    """The game with options given as texts, the stored ones if it was `stored`; Refused for what is unknown or wrong.
+def game_of(game_id: str, options: Mapping[str, str]) -> Game:
+    """The game with options given as texts; Refused for what is unknown or wrong.
 
     Only registered games are loaded: another text could name any function of any module.
     """
     if game_id not in GAMES:
         raise Refused(404, f"there is no game {game_id[:60]!r}; known: {', '.join(GAMES)}")
     try:
-        given = parse_options(game_id, [f"{name}={value}" for name, value in options.items()])
-        return game_of_file(game_id, given) if stored else load(game_id, **given)
+        return load(game_id, **parse_options(game_id, [f"{name}={value}" for name, value in options.items()]))
     except (TypeError, ValueError) as error:
         raise Refused(400, str(error)) from None
 
@@ -141,7 +116,7 @@ class Level:
     elo: int | None
 
 
-@lru_cache(_KNOWN)
+@cache
 def levels_of(game: Game) -> list[Level]:
     """The opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
 
@@ -204,7 +179,7 @@ def title_of(agent: str) -> str:
         return f"{title_of(mixed[1])}, {float(mixed[2]):.0%} of the moves at random".replace("%", " %")
     if search := re.fullmatch(r"(?:is|sm)?mcts:simulations=(\d+)", agent):
         return f"tree search, {int(search[1]):,} simulations"
-    return {OracleAgent.name: "best play", "greedy": "greedy, one move ahead"}.get(agent, agent)
+    return {OracleAgent.name: "best play", "greedy": "greedy, one move ahead", Human.name: "a person"}.get(agent, agent)
 
 
 @cache
@@ -213,39 +188,25 @@ def _titles() -> dict[str, str]:
 
 
 class Agents:
-    """The agents that may be asked for. Beside them only games that are kept name agents, see `runs`."""
+    """The agents that may be asked for."""
 
     def __init__(self, more: Sequence[str] = ()) -> None:
         """`more`: texts of further agents; raises as `agents.load` for one that cannot be loaded."""
         for spec in more:
             agents.load(spec).close()
         self._more = tuple(dict.fromkeys(more))
-        self._known: dict[str, list[Offer]] = {}
+        self._known: dict[Game, list[Offer]] = {}
 
     def offers(self, game: Game) -> list[Offer]:
         """The agents that play the game with its options: trained ones, the server owner's, and the library's own."""
-        key = repr(game)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = [each for each in self._candidates(game) if _plays(each.agent, game)]
-            with suppress(KeyError, RuntimeError):  # another thread may do the same
-                if len(self._known) > _KNOWN:
-                    del self._known[next(iter(self._known))]
-        return found
+        if game not in self._known:
+            self._known[game] = [each for each in self._candidates(game) if _plays(each.agent, game)]
+        return self._known[game]
 
     def check(self, game: Game, agent: str) -> None:
         """Raise Refused unless the agent is among the offers."""
-        if agent not in [each.agent for each in self._candidates(game)] or not _plays(agent, game):
+        if agent not in [each.agent for each in self.offers(game)]:
             raise Refused(400, f"there is no agent {agent[:60]!r} here for {game.title} with these options")
-
-    def runs(self, game: Game, agent: str) -> bool:
-        """Tell whether the agent of a game that was kept is run: its file may come from somebody else.
-
-        It must be among the offers, or use the library's own data alone and play the game.
-        """
-        if agent in [each.agent for each in self.offers(game)]:
-            return True
-        return agents.stranger(agent) is None and _plays(agent, game)
 
     def _candidates(self, game: Game) -> Iterator[Offer]:
         for card in cards():

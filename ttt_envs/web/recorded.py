@@ -1,14 +1,10 @@
-"""Recorded games in a folder that the server's owner has named: its files, their games, and each position.
-
-A request names a file by its place in the list, so that no path from the outside reaches the file system.
-"""
+"""Recorded games in a folder: its files, their games, and each position."""
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from ttt_envs.drawing.film import Frame, frames_of, move_text
@@ -22,8 +18,8 @@ from ttt_envs.web.catalog import title_of
 from ttt_envs.web.refusals import Refused
 from ttt_envs.web.shown import result, still
 
-#: Files that are listed, games that are counted in a file, and games of one file in one answer.
-MOST_FILES, COUNTED, PAGE = 500, 1000, 100
+#: Files that are listed, and games of a file.
+MOST_FILES, COUNTED = 500, 1000
 
 # Replayed games that are kept.
 _KEPT = 16
@@ -47,103 +43,76 @@ class OpenedGame:
 
 
 class Records:
-    """The recorded games of a folder. Its methods read files: they are for threads, except `frame`."""
+    """The recorded games of a folder. Its methods read files: they are for threads."""
 
-    def __init__(self, folder: Path | None) -> None:
-        """`folder`: None for none. Raises FileNotFoundError, NotADirectoryError."""
-        self.folder = None if folder is None else existing(folder, "folder of records").resolve()
-        if self.folder is not None and not self.folder.is_dir():
+    def __init__(self, folder: Path) -> None:
+        """Read nothing yet. Raises FileNotFoundError, NotADirectoryError."""
+        self.folder = existing(folder, "folder of records")
+        if not self.folder.is_dir():
             raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
-        self._lock = Lock()
-        self._told: dict[Path, tuple[float, dict[str, Any]]] = {}
-        self._opened: OrderedDict[tuple[Path, float, int], OpenedGame] = OrderedDict()
 
-    def files(self) -> list[Path]:
-        """The files of the folder and the folders in it, in order.
+    def files(self) -> dict[str, Path]:
+        """The last `MOST_FILES` files of the folder and the folders in it by name, the latest first."""
+        found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}") if path.is_file()]
+        latest = sorted(found, key=lambda path: -path.stat().st_mtime)
+        names = {str(path.relative_to(self.folder)): path for path in latest}
+        # No answer can hold a name that is no Unicode.
+        return dict(islice(((name, path) for name, path in names.items() if name.isprintable()), MOST_FILES))
 
-        Links that lead out of it are left out, and names that are no Unicode, which no answer can hold.
-        """
-        if self.folder is None:
-            return []
-        found = sorted(path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}"))
-        inside = [path for path in found if path.is_file() and path.resolve().is_relative_to(self.folder)]
-        names = [str(path.relative_to(self.folder)) for path in inside]
-        named = [
-            path for path, name in zip(inside, names, strict=True) if name == name.encode(errors="ignore").decode()
-        ]
-        return named[:MOST_FILES]
-
-    def list(self) -> list[dict[str, Any]]:
+    def listed(self) -> list[dict[str, Any]]:
         """These files: name, time of writing, and of their first `COUNTED` games the number, the titles and agents."""
-        found = []
-        for path in self.files():
-            time, told = self._told.get(path, (None, {}))
-            if time != (now := path.stat().st_mtime):
-                told = self._about(path)
-                self._told[path] = now, told
-            found.append({"file": str(path.relative_to(self.folder or "")), "touched": now, **told})
-        return found
+        times = {name: (path, path.stat().st_mtime) for name, path in self.files().items()}
+        return [{"file": name, "touched": time, **_about(path, time)} for name, (path, time) in times.items()]
 
-    def _about(self, path: Path) -> dict[str, Any]:
-        """The contents of a file, or its fault."""
+    def games(self, name: str) -> list[dict[str, Any]]:
+        """The first `COUNTED` games of a file; raises Refused."""
         try:
-            games = list(islice(read(path), COUNTED + 1))
+            return [_summary(k, record) for k, record in enumerate(islice(read(self._path(name)), COUNTED))]
         except (OSError, ValueError) as error:
-            return {"error": self._without_folder(error)}
-        ids = dict.fromkeys(each.game for each in games)
-        agents = dict.fromkeys(agent for each in games for agent in each.agents)
-        return {
-            "games": [{"id": each, "title": _title(each)} for each in ids],
-            "agents": [title_of(each) for each in agents],
-            "count": min(len(games), COUNTED),
-            "more": len(games) > COUNTED,
-        }
-
-    def games(self, name: str, first: int) -> dict[str, Any]:
-        """`PAGE` games of a file from number `first` on, and whether there are more; raises Refused."""
-        path = self._path(name)
-        try:
-            found = list(islice(read(path), first, first + PAGE + 1))
-        except (OSError, ValueError) as error:
-            raise Refused(400, self._without_folder(error)) from None
-        return {
-            "file": name,
-            "first": first,
-            "more": len(found) > PAGE,
-            "games": [_summary(first + k, record) for k, record in enumerate(found[:PAGE])],
-        }
+            raise Refused(400, str(error)) from None
 
     def open(self, name: str, k: int) -> OpenedGame:
         """Game `k` of a file, counted from 0, replayed and checked; raises Refused."""
         path = self._path(name)
-        key = path, path.stat().st_mtime, k
-        opened = self._opened.get(key)
-        if opened is None:
-            try:
-                record = next(islice(read(path), k, None), None)
-                if record is None:
-                    raise Refused(404, f"{name} has no game {k}")
-                with without_building():
-                    (played,) = replay([record])
-            except (OSError, ValueError) as error:
-                raise Refused(400, self._without_folder(error)) from None
-            opened = OpenedGame(played, frames_of(played.game, played.states, played.actions))
-            with self._lock:
-                self._opened[key] = opened
-                while len(self._opened) > _KEPT:
-                    self._opened.popitem(last=False)
-        return opened
+        try:
+            return _opened(path, path.stat().st_mtime, k)
+        except (OSError, ValueError) as error:
+            raise Refused(400, str(error)) from None
 
     def _path(self, name: str) -> Path:
         """The file of that name in the list; raises Refused if it is not there."""
-        found = {str(path.relative_to(self.folder or "")): path for path in self.files()}
+        found = self.files()
         if name not in found:
             raise Refused(404, "there is no such file of records")
         return found[name]
 
-    def _without_folder(self, error: Exception) -> str:
-        """An error's text, which does not tell where the folder is."""
-        return str(error).replace(f"{self.folder}/", "")
+
+@lru_cache(MOST_FILES)
+def _about(path: Path, written: float) -> dict[str, Any]:
+    """The contents of a file as it was written then, or its fault."""
+    try:
+        games = list(islice(read(path), COUNTED + 1))
+    except (OSError, ValueError) as error:
+        return {"error": str(error)}
+    ids = dict.fromkeys(each.game for each in games)
+    agents = dict.fromkeys(agent for each in games for agent in each.agents)
+    return {
+        "games": [{"id": each, "title": _title(each)} for each in ids],
+        "agents": [title_of(each) for each in agents],
+        "count": min(len(games), COUNTED),
+        "more": len(games) > COUNTED,
+    }
+
+
+@lru_cache(_KEPT)
+def _opened(path: Path, written: float, k: int) -> OpenedGame:
+    """Game `k` of a file as it was written then; OSError or ValueError for a damaged one, Refused if there is none."""
+    record = next(islice(read(path), k, None), None)
+    if record is None:
+        raise Refused(404, f"{path.name} has no game {k}")
+    with without_building():
+        (played,) = replay([record], unfinished=True)
+    return OpenedGame(played, frames_of(played.game, played.states, played.actions))
 
 
 def _summary(k: int, record: GameRecord) -> dict[str, Any]:
@@ -182,5 +151,5 @@ def frame(opened: OpenedGame, k: int) -> dict[str, Any]:
         if shown.ply
         else "start",
         **still(game, shown.state, None),
-        "result": result(game, played.states[-1]) if k == len(frames) - 1 else None,
+        "result": result(game, played.states[-1]) if k == len(frames) - 1 and played.states[-1]["done"] else None,
     }

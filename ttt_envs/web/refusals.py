@@ -1,6 +1,5 @@
 """Refusals: what a request may ask for, and the errors that say what was wrong with it."""
 
-from asyncio import timeout
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +7,6 @@ from starlette.requests import Request
 
 from ttt_envs.core.options import unknown
 from ttt_envs.storage.outside import brief, read_json
-
-#: Bytes of a request's body.
-MOST_BYTES = 16_384
-
-#: Seconds in which a request must come.
-PATIENCE = 20.0
 
 
 class Refused(Exception):
@@ -31,19 +24,8 @@ class Refused(Exception):
 
 async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
     """The JSON object of a request's body, which has exactly these keys; raises Refused for anything else."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "the body of a request must be application/json")
-    data = bytearray()
     try:
-        async with timeout(PATIENCE):
-            async for part in request.stream():
-                data += part
-                if len(data) > MOST_BYTES:
-                    raise Refused(413, f"the body of a request has {MOST_BYTES} bytes at most")
-    except TimeoutError:
-        raise Refused(408, f"the body of a request did not come within {PATIENCE:g} s") from None
-    try:
-        found = read_json(bytes(data))
+        found = read_json(await request.body())
     except ValueError as error:
         raise Refused(400, f"the body is no JSON: {brief(str(error))}") from None
     if not isinstance(found, dict):
@@ -57,12 +39,19 @@ async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
     return found
 
 
-def text(found: Any, name: str, most: int = 200) -> str:
-    """`found` if it is a text that is not longer; raises Refused, which calls it `name`."""
+def text(found: Any, name: str) -> str:
+    """`found` if it is a text; raises Refused, which calls it `name`."""
     # Half of a pair of surrogates, which JSON allows, is no character.
-    if not isinstance(found, str) or len(found) > most or any("\ud800" <= each <= "\udfff" for each in found):
-        raise Refused(400, f"{name} must be a text of at most {most} characters")
+    if not isinstance(found, str) or any("\ud800" <= each <= "\udfff" for each in found):
+        raise Refused(400, f"{name} must be a text")
     return found
+
+
+def texts(found: Any, name: str) -> dict[str, str]:
+    """`found` if it is a JSON object of texts; raises Refused, which calls it `name`."""
+    if not isinstance(found, dict):
+        raise Refused(400, f"{name} must be a JSON object of texts")
+    return {text(key, f"a name in {name}"): text(value, f"{name}: {brief(key)}") for key, value in found.items()}
 
 
 def whole(found: Any, name: str, high: int) -> int:
@@ -72,21 +61,8 @@ def whole(found: Any, name: str, high: int) -> int:
     return found
 
 
-def query(request: Request, name: str, high: int) -> int | None:
-    """A whole number from 0 to `high` of the address's query, or None if it is not there; raises Refused."""
-    given = request.query_params.get(name)
-    return None if given is None else digits(given, name, high)
-
-
 def digits(given: str, name: str, high: int) -> int:
     """The whole number from 0 to `high` that a part of the address says; raises Refused, which calls it `name`."""
-    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return whole(int(given), name, high)
-
-
-def texts(found: Any, name: str, most: int = 32) -> dict[str, str]:
-    """`found` if it is a JSON object of that many texts at most; raises Refused, which calls it `name`."""
-    if not isinstance(found, dict) or len(found) > most:
-        raise Refused(400, f"{name} must be a JSON object of at most {most} texts")
-    return {text(key, f"a name in {name}"): text(value, f"{name}: {brief(key)}") for key, value in found.items()}

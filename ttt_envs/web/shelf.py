@@ -1,9 +1,8 @@
 """Shelf: the agents that play on a server."""
 
-import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from ttt_envs import agents
 from ttt_envs.agents import Agent
@@ -16,13 +15,13 @@ class Shelf:
     """Agents by their texts. One serves one thread at a time; where several threads want it, it is loaded again."""
 
     def __init__(self) -> None:
-        self._idle: dict[str, deque[tuple[Agent, float]]] = defaultdict(deque)
+        self._idle: dict[str, list[Agent]] = defaultdict(list)
 
     @contextmanager
     def take(self, spec: str) -> Iterator[Agent]:
         """A context with the agent, for this thread alone; errors as from `agents.load`."""
         try:
-            agent, _ = self._idle[spec].pop()
+            agent = self._idle[spec].pop()
         except IndexError:
             agent = agents.load(spec)
         try:
@@ -30,7 +29,7 @@ class Shelf:
         except BaseException:  # it may have stopped anywhere
             agent.close()
             raise
-        self._idle[spec].append((agent, time.monotonic()))
+        self._idle[spec].append(agent)
 
     def decide(self, spec: str, view: View) -> int:
         """The action of an agent in the one position of a view; it raises what the agent raises."""
@@ -38,12 +37,8 @@ class Shelf:
             actions, _ = ask(agent, view)
         return int(actions[0])
 
-    def close(self, unused: float = 0.0) -> None:
-        """Close the agents that nobody has taken for that many seconds."""
-        before, old = time.monotonic() - unused, list[Agent]()
-        for each in list(self._idle.values()):
-            with suppress(IndexError):  # it is empty, be it that a thread has just taken the last one
-                while each[0][1] <= before:
-                    old.append(each.popleft()[0])
-        for agent in old:
-            agent.close()
+    def close(self) -> None:
+        """Close the agents that are idle."""
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()

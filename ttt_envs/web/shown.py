@@ -12,7 +12,7 @@ from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.thoughts import GRADES, Judgement, Thoughts, grade_of
 from ttt_envs.registry import options_of
 from ttt_envs.web.catalog import title_of
-from ttt_envs.web.hall import Hall, ServedGame
+from ttt_envs.web.hall import ServedGame
 
 
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
@@ -83,35 +83,18 @@ def options_text(game: Game) -> str:
     return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
 
 
-def _present(served: ServedGame, viewer: int | None) -> dict[str, Any]:
-    """`position` of the present, drawn once for all who see it with the same eyes."""
-    state, found = served.pictures.get(viewer, (None, {}))
-    if state is not served.live.state:
-        found = position(served.game, served.live.state[0], viewer)
-        served.pictures[viewer] = served.live.state, found
-    return found
-
-
-def _asides(served: ServedGame) -> list[str]:
-    """What the log says beside each ply, worked out once."""
-    served.asides.extend(served.live.aside(ply) for ply in range(len(served.asides) + 1, served.live.ply + 1))
-    return served.asides
-
-
-def game_for(hall: Hall, served: ServedGame, browser: str, player: int | None) -> dict[str, Any]:
-    """A game as seen by a browser, which holds some of its seats or none; `player` is the seat that it asks for."""
-    live, game, stored = served.live, served.game, served.stored
-    viewer, held = served.viewer(browser, player), served.held_by(browser)
+def game_of(served: ServedGame) -> dict[str, Any]:
+    """A game as those at the screen may see it."""
+    live, game, people, viewer = served.live, served.game, served.people, served.viewer
     state = live.state[0]
-    asked, acting, alone = live.asked(), live.acting(), served.alone(browser)
-    you = viewer if viewer in held else (held[0] if held else None)
+    asked, acting = live.asked(), live.acting()
+    you = viewer if people and viewer is not None else (people[0] if people else None)
     legal = live.legal(you) if you is not None else []
-    waiting = live.waiting.get(you) if you is not None else None
-    seen = _present(served, viewer)
-    if held and not legal:
-        seen = {**seen, "svg": unlit(seen["svg"])}
+    seen = position(game, state, viewer)
+    if people and not legal:
+        seen["svg"] = unlit(seen["svg"])
     return {
-        "id": stored.id,
+        "id": served.id,
         "version": served.version,
         "game": {"id": game.id, "title": game.title},
         "ply": live.ply,
@@ -121,61 +104,54 @@ def game_for(hall: Hall, served: ServedGame, browser: str, player: int | None) -
         "seats": [
             {
                 "name": game.player_names[k],
-                "agent": seat.agent,
-                "title": None if seat.agent is None else title_of(seat.agent),
-                "free": seat.agent is None and seat.owner is None,
-                "yours": k in held,
+                "title": None if agent is None else title_of(agent),
+                "yours": agent is None,
                 "asked": k in asked,
                 "chosen": k in acting and k not in asked,
             }
-            for k, seat in enumerate(stored.seats)
+            for k, agent in enumerate(served.seats)
         ],
         "you": you,
-        "chosen": None if waiting is None else game.action_names[waiting],
+        "chosen": game.action_names[live.waiting[you]] if you in live.waiting else None,
         "moves": moves(game, live.actions),
-        "asides": _asides(served),
+        "asides": [live.aside(ply) for ply in range(1, live.ply + 1)],
         "rounds": live.rounds,
         "result": result(game, state) if live.over else None,
         "trouble": served.trouble,
-        "watching": not served.people,
-        "shared": served.secret and len(held) > 1,
-        "may": {
-            "step": not served.people and alone and not live.over,
-            "take_back": served.may_take_back(browser) and live.last_decision(held) is not None,
-            "think": may_think(served, browser),
-            "again": bool(held) or stored.creator == browser,
-        },
-        "invitations": {
-            k: hall.key_of(served, k)
-            for k, seat in enumerate(stored.seats)
-            if stored.creator == browser and seat.agent is None and seat.owner is None
-        },
-        "successor": stored.successor,
+        "thinking": bool(served.agents_asked),
+        "watching": not people,
+        "shared": served.shared,
+        "may_take_back": served.may_take_back and live.last_decision(people) is not None,
     }
 
 
-def may_think(served: ServedGame, browser: str) -> bool:
-    """True if a browser may ask for thoughts: not while people play each other, and not if it only looks on."""
-    return served.live.over or not served.people or served.alone(browser)
+def about(served: ServedGame) -> dict[str, Any]:
+    """What stays the same while a game is played."""
+    faces = served.game.faces
+    return {
+        "rules": faces.rules_text,
+        "options": options_text(served.game),
+        "pitch": faces.pitch,
+        "names": spoken_names(served.game),
+    }
 
 
-def thinkers(served: ServedGame, browser: str, player: int | None, ply: int) -> list[int]:
-    """The players whose decision in the position after `ply` plies a browser may be told the thoughts of.
+def thinkers(served: ServedGame, ply: int) -> list[int]:
+    """The players whose thoughts on the position after `ply` plies may be shown.
 
     In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
     """
     acting = served.live.acting(ply)
     if served.live.over or not served.people:
         return acting
-    viewer = served.viewer(browser, player)
     if served.game.hidden_information or ply == served.live.ply:
-        return [each for each in acting if each == viewer]
+        return [each for each in acting if each == served.viewer]
     return acting
 
 
-def past(served: ServedGame, ply: int, viewer: int | None) -> dict[str, Any]:
+def past(served: ServedGame, ply: int) -> dict[str, Any]:
     """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
-    ended = served.live.ended_round(ply)
+    ended, viewer = served.live.ended_round(ply), served.viewer
     return {
         "ply": ply,
         **still(served.game, served.live.states[ply][0], viewer),

@@ -3,7 +3,7 @@
 import { gamePage } from "./play.js";
 import { recordsPage } from "./replay.js";
 import { homePage, setupPage } from "./setup.js";
-import { ask, el, Refusal } from "./tools.js";
+import { el, Refusal } from "./tools.js";
 
 const main = document.getElementById("main");
 let leave = null;
@@ -27,8 +27,5 @@ async function show() {
   main.focus({ preventScroll: true });
 }
 
-// The first request gives the browser its cookie, so it comes before all others.
-const found = await ask("/api/games").catch(() => ({}));
-document.getElementById("records-link").hidden = !found.records;
 addEventListener("hashchange", show);
 await show();

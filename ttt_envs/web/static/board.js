@@ -155,7 +155,7 @@ export class Board {
     return [...this.layer.querySelectorAll("button")];
   }
 
-  /** As `Chooser.click` in drawing/choosing.py: any order works, and where one choice is left, it is made. */
+  /** Choose a spot. Any order works, and where one choice is left, it is made. */
   click(name) {
     if (this.path.includes(name)) {
       this.path = this.path.filter((spot) => spot !== name); // a click on what was chosen lets it go

@@ -4,67 +4,48 @@ import { Board, marksOf } from "./board.js";
 import { reviewOf } from "./chart.js";
 import { about, ask, complain, el, guarded, keep, patiently, percent, Refusal, rulesOf, say, scale, sentence, signed } from "./tools.js";
 
-// Milliseconds between requests while nobody looks, and for which the board of an ended round stays.
-const POLL = 5000;
+// Milliseconds for which the board of an ended round stays.
 const ROUND_STAYS = 4000;
 
-export async function gamePage(main, id, player, key) {
-  if (key) {
-    await ask(`/api/served/${id}/join`, { player: Number(player), key });
-    location.replace(`#/g/${id}/${player}`);
-    return null;
-  }
-  const game = new GamePage(main, id, player);
+export async function gamePage(main, id) {
+  const game = new GamePage(main, id);
   await game.begin();
   return () => game.end();
 }
 
 class GamePage {
-  constructor(main, id, player) {
+  constructor(main, id) {
     this.main = main;
     this.path = `/api/served/${id}`;
-    this.query = player === undefined ? "" : `?player=${player}`;
     this.now = null;
     this.shownPly = null; // null: the present
     this.thoughts = null;
-    this.eyes = null; // where two people share the browser: the player who may see the board now
+    this.eyes = null; // where two people share the screen: the player who may see the board now
     this.speed = 1000;
-    this.visibility = () => this.follow();
   }
 
   async begin() {
-    const first = await ask(this.path + this.query);
+    const first = await ask(this.path);
     this.names = first.about.names; // action -> as people say it, where that differs
     this.build(first);
     this.take(first);
-    document.addEventListener("visibilitychange", this.visibility);
-    this.follow();
   }
 
   end() {
     this.ended = true;
-    this.source?.close();
-    clearInterval(this.poll);
     clearTimeout(this.timer);
     clearTimeout(this.roundTimer);
-    document.removeEventListener("visibilitychange", this.visibility);
   }
 
-  /** Hear of changes: at once while the page is seen, now and then while it is not, as browsers open few streams. */
-  follow() {
-    this.source?.close();
-    clearInterval(this.poll); // of a timeout too
-    if (document.visibilityState === "hidden") {
-      this.poll = setInterval(() => ask(this.path + this.query).then((now) => this.take(now)).catch(() => {}), POLL);
-      return;
+  /** Show what the agents answer, as soon as they have. */
+  async wait() {
+    if (this.waiting) return;
+    this.waiting = true;
+    try {
+      while (this.now.thinking && !this.ended) this.take(await ask(`${this.path}?after=${this.now.version}`));
+    } finally {
+      this.waiting = false;
     }
-    this.source = new EventSource(`${this.path}/events${this.query}`);
-    this.source.onmessage = (event) => this.take(JSON.parse(event.data));
-    this.source.onerror = () => {
-      this.connection.hidden = false;
-      if (this.source.readyState === EventSource.CLOSED) this.poll = setTimeout(() => this.follow(), POLL); // refused
-    };
-    this.source.onopen = () => { this.connection.hidden = true; };
   }
 
   // --- the parts of the page ---
@@ -73,7 +54,6 @@ class GamePage {
     this.board = new Board(guarded((action) => this.play(action)));
     this.status = el("h1", { class: "status" });
     this.doing = el("p", { class: "doing" }); // what the head of the picture says, in the position shown
-    this.connection = el("p", { class: "note", hidden: true }, "The connection is lost. Trying again …");
     this.banner = el("p", { class: "banner", hidden: true });
     this.slider = el("input", { type: "range", min: 0, "aria-label": "ply", oninput: guarded(() => this.look(Number(this.slider.value))) });
     this.plyText = el("span", { class: "ply" });
@@ -82,7 +62,7 @@ class GamePage {
     this.last = el("p", { class: "last" });
     this.history = el("div", { class: "history" }, this.back, this.slider, this.forth, this.plyText);
 
-    this.takeBack = button("Take back", guarded(() => ask(`${this.path}/take_back`, {})));
+    this.takeBack = button("Take back", guarded(() => this.send("take_back")));
     this.takeBack.title = "For practice: what the agents choose and what is rolled stays the same.";
     this.hint = button("Hint", guarded(() => this.showHint()));
     this.again = button("New game", guarded(() => this.startAgain()));
@@ -94,15 +74,12 @@ class GamePage {
     this.overlayLabel = el("label", { class: "check" }, this.overlay, "Show what the oracle or a search thinks");
     this.curtain = el("div", { class: "curtain", hidden: true });
     this.files = el("div", { class: "buttons files", hidden: true },
-      button("Copy link", () => copy(location.href)),
       button("Save film", guarded(() => patiently(`${this.path}/film`, this.working, "Drawing the film …", keep))),
       button("Save record", guarded(() => keep(`${this.path}/record`))));
     const buttons = el("div", { class: "buttons" }, this.watch, this.one, this.pace, this.takeBack, this.hint, this.again);
 
-    this.next = el("p", { class: "banner", hidden: true });
     this.working = el("p", { class: "banner", role: "status", hidden: true });
     this.seats = el("ul", { class: "seats" });
-    this.invitations = el("div");
     this.choices = el("div", { class: "names" });
     this.namesBox = el("details", {}, el("summary", {}, "Choose by name"), this.choices);
     this.thoughtsBox = el("div", { class: "thoughts", hidden: true });
@@ -111,11 +88,11 @@ class GamePage {
     this.text = el("pre");
     this.main.replaceChildren(el("div", { class: "play" },
       el("section", { class: "left", "aria-label": "Board" },
-        el("div", { class: "head" }, this.status, this.working, this.banner), this.doing, this.connection, this.curtain, this.board.element, this.last, this.history, this.board.told),
+        el("div", { class: "head" }, this.status, this.working, this.banner), this.doing, this.curtain, this.board.element, this.last, this.history, this.board.told),
       el("section", { class: "right", "aria-label": "Game" },
         el("h2", { class: "title" }, [now.game.title, now.about.options].filter(Boolean).join(", ")),
         this.pitch = el("p", { class: "note" }, now.about.pitch),
-        this.next, this.seats, this.invitations, buttons, this.files, this.overlayLabel, this.thoughtsBox, this.namesBox, this.review,
+        this.seats, buttons, this.files, this.overlayLabel, this.thoughtsBox, this.namesBox, this.review,
         this.logBox = el("details", { open: true }, el("summary", {}, "Moves"), this.log),
         this.textBox = el("details", {}, el("summary", {}, "The position as text"), this.text),
         rulesOf(now.game.id, now.about.rules))));
@@ -137,7 +114,8 @@ class GamePage {
     if (rounds.length && this.shownPly === null) guarded(() => this.showRound(rounds.at(-1)))();
     else if (!this.roundShown) this.draw();
     if (now.trouble && !(before && before.trouble)) complain(sentence(now.trouble));
-    if (now.over && !(before && before.over) && now.may.think && !now.watching) guarded(() => this.judge())();
+    if (now.over && !(before && before.over) && !now.watching) guarded(() => this.judge())();
+    if (now.thinking) guarded(() => this.wait())();
   }
 
   /** What was played since `ply`, as a sentence. */
@@ -171,7 +149,6 @@ class GamePage {
     if (asked.some((seat) => seat.player === now.you)) return held > 1 ? `Your turn, ${now.seats[now.you].name}` : "Your turn";
     const names = asked.map((seat) => seat.name).join(" and ");
     if (now.chosen !== null) return `You chose ${this.spoken(now.chosen)}. Waiting for ${names}`;
-    if (asked.some((seat) => seat.free)) return `Waiting for ${names}, who is invited`;
     return now.watching ? `${sentence(names).slice(0, -1)} to move` : `Waiting for ${names}`;
   }
 
@@ -179,7 +156,7 @@ class GamePage {
     return this.shownPly ?? this.now.ply;
   }
 
-  /** True while another person at this browser must not see what the page would show. */
+  /** True while another person at this screen must not see what the page would show. */
   covered() {
     return this.now.shared && !this.now.over && this.eyes !== this.now.you;
   }
@@ -214,7 +191,7 @@ class GamePage {
       this.drawCurtain();
       this.thoughtsBox.hidden = true;
     }
-    this.status.dataset.state = now.over ? "over" : turn ? "turn" : "waiting";
+    this.status.dataset.state = now.over ? "over" : turn ? "turn" : now.trouble ? "trouble" : "waiting";
     document.title = `${turn ? "● Your turn – " : ""}${now.game.title}`;
     if (present && !covered) {
       this.doing.replaceChildren(...inWords(now.head));
@@ -228,37 +205,28 @@ class GamePage {
     this.plyText.textContent = `ply ${this.ply()} of ${now.ply}`;
     this.back.disabled = this.ply() === 0;
     this.forth.disabled = this.ply() >= now.ply;
-    show(this.takeBack, now.may.take_back);
-    show(this.hint, now.may.think && turn);
+    show(this.takeBack, now.may_take_back);
+    show(this.hint, turn);
     show(this.files, now.over);
-    show(this.again, now.may.again && !now.successor && (now.over || now.ply > 0));
-    for (const each of [this.watch, this.one, this.pace]) show(each, now.may.step);
-    this.overlayLabel.hidden = !now.may.think || covered;
-    show(this.next, now.successor);
-    if (now.successor) this.next.replaceChildren("A new game has begun. ", el("a", { href: this.addressOf(now.successor) }, "Go there"));
+    show(this.again, now.over || now.ply > 0);
+    for (const each of [this.watch, this.one, this.pace]) show(each, now.watching && !now.over);
+    this.overlayLabel.hidden = covered;
     this.drawSeats();
     this.drawNames();
     this.drawLog();
     this.markPly?.(this.ply());
-    if (this.overlay.checked && now.may.think && !covered) guarded(() => this.think())();
+    if (this.overlay.checked && !covered) guarded(() => this.think())();
   }
 
   drawSeats() {
     const { now } = this;
     this.seats.replaceChildren(...now.seats.map((seat, player) => {
-      const name = seat.agent === null ? (seat.yours ? "you" : seat.free ? "an invited person, not here yet" : "another person") : seat.title;
+      const name = seat.yours ? "you" : seat.title;
       const doing = now.over ? (now.result.winners.includes(player) ? "won" : "") : seat.chosen ? "has chosen" : seat.asked ? "to move" : "";
       return el("li", { class: seat.asked ? "asked" : "" },
         el("b", {}, seat.name), ` ${name}`, doing && el("em", {}, doing),
         now.over && el("span", { class: "reward" }, signed(now.result.rewards[player], 2)));
     }));
-    const links = Object.entries(now.invitations).map(([player, key]) => {
-      const link = `${location.origin}/#/g/${now.id}/${player}/${key}`;
-      const field = el("input", { readonly: true, value: link, "aria-label": `link of the invitation for ${now.seats[player].name}`, onfocus: (event) => event.target.select() });
-      return el("div", { class: "invitation" }, el("p", {}, `Send this link to the person who is to be ${now.seats[player].name}. It is for one browser only.`),
-        el("div", { class: "row" }, field, button("Copy", async () => { await copy(link); field.select(); })));
-    });
-    if (this.invitations.childElementCount !== links.length) this.invitations.replaceChildren(...links);
   }
 
   /** A button for each action, for those who would rather read, and for games without a picture that can be clicked. */
@@ -299,11 +267,16 @@ class GamePage {
 
   // --- what the person does ---
 
+  /** Do something, and show the game after it. */
+  async send(what, body = {}) {
+    this.take(await ask(`${this.path}/${what}`, body));
+  }
+
   async play(action) {
     const { now } = this;
     this.status.dataset.state = "sent";
     try {
-      await ask(`${this.path}/move`, { player: now.you, ply: now.ply, action });
+      await this.send("move", { player: now.you, ply: now.ply, action });
     } catch (error) {
       this.draw(); // the board is as it was
       throw error;
@@ -320,7 +293,7 @@ class GamePage {
       return;
     }
     this.shownPly = ply;
-    const found = await ask(`${this.path}/positions/${ply}${this.query}`);
+    const found = await ask(`${this.path}/positions/${ply}`);
     if (this.shownPly !== ply) return; // another one was asked for meanwhile
     this.board.show(found, [], {});
     this.doing.replaceChildren(...inWords(found.head));
@@ -332,7 +305,7 @@ class GamePage {
   /** The board of a round that has ended, before the next one. */
   async showRound(ply) {
     this.roundShown = true;
-    const found = await ask(`${this.path}/positions/${ply}${this.query}`);
+    const found = await ask(`${this.path}/positions/${ply}`);
     if (!found.ended_round) {
       this.draw();
       return;
@@ -353,22 +326,14 @@ class GamePage {
 
   async startAgain() {
     const { id } = await ask(`${this.path}/again`, {});
-    this.goTo(id);
-  }
-
-  goTo(id) {
-    location.hash = this.addressOf(id);
-  }
-
-  addressOf(id) {
-    return `#/g/${id}${this.query ? `/${this.query.split("=")[1]}` : ""}`;
+    location.hash = `#/g/${id}`;
   }
 
   // --- agents among themselves ---
 
   async step() {
     this.shownPly = null;
-    await ask(`${this.path}/step`, {});
+    await this.send("step");
   }
 
   async run() {
@@ -376,7 +341,6 @@ class GamePage {
     this.watch.textContent = this.running ? "Pause" : "Play";
     while (this.running && !this.now.over && !this.ended && !this.now.trouble) {
       const began = performance.now();
-      const { ply } = this.now;
       try {
         await this.step();
       } catch (error) {
@@ -386,7 +350,6 @@ class GamePage {
       }
       const left = this.speed - (performance.now() - began);
       await new Promise((done) => { this.timer = setTimeout(done, Math.max(left, 0)); });
-      for (let k = 0; k < 100 && this.now.ply === ply && this.running; k++) await new Promise((done) => { setTimeout(done, 20); });
     }
     this.running = false;
     this.watch.textContent = "Play";
@@ -398,7 +361,7 @@ class GamePage {
     const ply = this.ply();
     if (this.thoughts?.ply !== ply) {
       this.thoughtsBox.hidden = true;
-      const found = await patiently(`${this.path}/thoughts/${ply}${this.query}`, this.working, "Thinking about this position …");
+      const found = await patiently(`${this.path}/thoughts/${ply}`, this.working, "Thinking about this position …");
       if (found === null) this.overlay.checked = false;
       if (found === null || this.ply() !== ply) return null;
       this.thoughts = found;
@@ -478,11 +441,6 @@ class GamePage {
 function inWords(head) {
   const [turn, ...rest] = head.split("; ");
   return head ? [el("b", {}, turn), rest.length ? ` – ${rest.join("; ")}` : ""] : [];
-}
-
-function copy(text) {
-  say("Copied.");
-  return navigator.clipboard?.writeText(text);
 }
 
 function show(element, wanted) {

@@ -20,10 +20,10 @@ function address(...parts) {
 async function filesPage(main) {
   const files = await ask("/api/records");
   main.replaceChildren(el("h1", {}, "Recorded games"),
-    files.length ? el("p", { class: "lead" }, "Each file has the games of a tournament. Choose one to see its games move by move, and what each move has lost.") : "",
+    files.length ? el("p", { class: "lead" }, "Games that you played, and those of tournaments. Choose a file to see its games move by move, and what each move has lost.") : "",
     files.length ? el("ul", { class: "files-list" }, ...files.map(fileCard))
-      : el("p", {}, "There are no recorded games. ", el("code", {}, "ttt tournament --record"), " makes some, and ",
-        el("code", {}, "ttt serve --records FOLDER"), " shows them."));
+      : el("p", {}, "There are no recorded games. Games that you play are saved here. ", el("code", {}, "ttt tournament --record"),
+        " makes some, too, and ", el("code", {}, "ttt serve --records FOLDER"), " shows them."));
 }
 
 /** A file: its game, who played, how many games, and when. */
@@ -31,7 +31,7 @@ function fileCard({ file, games, agents, count, more, touched, error }) {
   if (error) return el("li", {}, el("span", { class: "file-card" }, el("span", {}, el("b", {}, file), el("span", { class: "note" }, sentence(error)))));
   const number = more ? `more than ${count.toLocaleString()} games` : count === 1 ? "1 game" : `${count.toLocaleString()} games`;
   const who = agents.length > MOST_NAMED ? [...agents.slice(0, MOST_NAMED), `${agents.length - MOST_NAMED} more`] : agents;
-  return el("li", {}, el("a", { class: "file-card", href: address(file) },
+  return el("li", {}, el("a", { class: "file-card", href: count === 1 ? address(file, 0) : address(file) },
     games.length ? el("img", { src: `/pictures/${games[0].id}`, alt: "" }) : "",
     el("span", {}, el("b", {}, games.map((each) => each.title).join(", ") || "No games"),
       el("span", {}, who.join(" · ")),
@@ -39,22 +39,14 @@ function fileCard({ file, games, agents, count, more, touched, error }) {
 }
 
 async function gamesPage(main, file) {
-  const body = el("tbody");
-  const more = el("button", { type: "button", onclick: guarded(() => add()) }, "More games");
-  const titles = new Set();
-  async function add() {
-    const found = await ask(`/api/records/games?file=${encodeURIComponent(file)}&first=${body.childElementCount}`);
-    more.hidden = !found.more;
-    for (const each of found.games) titles.add(each.title);
-    body.append(...found.games.map((each) => el("tr", {},
-      el("td", {}, el("a", { href: address(file, each.index) }, `Game ${each.number}`)),
-      el("td", {}, each.agents.join(" – ")),
-      el("td", {}, each.winners.length ? each.winners.join(" and ") : "draw"), el("td", {}, `${each.plies}`))));
-  }
-  await add();
-  main.replaceChildren(el("h1", {}, [...titles].join(", ") || file), el("p", { class: "note" }, `${file} · `, el("a", { href: "#/records" }, "All files")),
-    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...["game", "who played", "won by", "plies"].map((each) => el("th", { scope: "col" }, each)))), body)),
-    el("p", {}, more));
+  const games = await ask(`/api/records/games?file=${encodeURIComponent(file)}`);
+  const rows = games.map((each) => el("tr", {},
+    el("td", {}, el("a", { href: address(file, each.index) }, `Game ${each.number}`)),
+    el("td", {}, each.agents.join(" – ")),
+    el("td", {}, each.winners.length ? each.winners.join(" and ") : "draw"), el("td", {}, `${each.plies}`)));
+  const titles = [...new Set(games.map((each) => each.title))];
+  main.replaceChildren(el("h1", {}, titles.join(", ") || file), el("p", { class: "note" }, `${file} · `, el("a", { href: "#/records" }, "All files")),
+    el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...["game", "who played", "won by", "plies"].map((each) => el("th", { scope: "col" }, each)))), el("tbody", {}, ...rows))));
 }
 
 async function replayPage(main, file, game) {

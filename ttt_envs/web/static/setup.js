@@ -29,7 +29,7 @@ export async function homePage(main) {
     card.classList.add("starting");
     const waiting = setTimeout(() => status.replaceChildren(PATIENCE), 300);
     try {
-      const seats = Array.from({ length: game.players }, (_, player) => (player ? { kind: "agent", agent: against.agent } : { kind: "me" }));
+      const seats = Array.from({ length: game.players }, (_, player) => (player ? against.agent : null));
       const made = await ask("/api/served", { game: game.id, options: {}, seats });
       location.hash = `#/g/${made.id}`;
     } finally {
@@ -144,7 +144,7 @@ async function start(place, setup, button) {
   button.disabled = true;
   const waiting = setTimeout(() => place.querySelector("[role=status]").replaceChildren(PATIENCE), 600);
   try {
-    const made = await ask("/api/served", { game: setup.id, options: optionsOf(place), seats: seatsOf(place) });
+    const made = await ask("/api/served", { game: setup.id, options: optionsOf(place), seats: seatsOf(place).map((each) => each || null) });
     location.hash = `#/g/${made.id}`;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -159,19 +159,16 @@ async function start(place, setup, button) {
 function seatField(setup, player, before) {
   const team = setup.teams.length < setup.players.length ? `, side ${setup.teams.findIndex((each) => each.includes(player))}` : "";
   const kinds = el("select", { name: "seat" },
-    el("option", { value: JSON.stringify({ kind: "me" }) }, player ? "you, or a person beside you" : "you"),
-    el("option", { value: JSON.stringify({ kind: "invited" }) }, "another person, by invitation"),
-    el("optgroup", { label: "agents" }, ...setup.agents.map((each) =>
-      el("option", { value: JSON.stringify({ kind: "agent", agent: each.agent }) }, each.title))));
-  const wanted = before ?? (player === 0 || !setup.agents.length ? { kind: "me" } : { kind: "agent", agent: setup.agents[0].agent });
-  const value = JSON.stringify(wanted);
-  if ([...kinds.options].some((each) => each.value === value)) kinds.value = value;
-  else kinds.selectedIndex = player === 0 ? 0 : Math.min(2, kinds.options.length - 1);
+    el("option", { value: "" }, player ? "you, or a person beside you" : "you"),
+    el("optgroup", { label: "agents" }, ...setup.agents.map((each) => el("option", { value: each.agent }, each.title))));
+  const wanted = before ?? (player ? setup.agents[0]?.agent : "") ?? "";
+  if ([...kinds.options].some((each) => each.value === wanted)) kinds.value = wanted;
+  else kinds.selectedIndex = player === 0 ? 0 : Math.min(1, kinds.options.length - 1);
   return el("label", { class: "field" }, el("span", {}, setup.players[player] + team), kinds);
 }
 
 function seatsOf(place) {
-  return [...place.querySelectorAll("select[name=seat]")].map((each) => JSON.parse(each.value));
+  return [...place.querySelectorAll("select[name=seat]")].map((each) => each.value);
 }
 
 function optionField(field, options, changed) {

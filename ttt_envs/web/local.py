@@ -1,0 +1,59 @@
+"""Local: the check that a request comes from this server's own page, and the headers of every answer.
+
+A page of another site must not use this server by way of the browser of whoever sits here: neither by requests of its
+own (the check of `Origin`), nor by pretending to be this server (DNS rebinding: the check of `Host`).
+"""
+
+import re
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: The names of this machine for itself, with any port.
+_OURS = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.ASCII | re.IGNORECASE)
+
+#: Nothing but what this server sends is loaded, and nothing of it runs elsewhere. Pictures are given as data.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "cross-origin-resource-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+
+
+class LocalOnly:
+    """ASGI middleware: it refuses requests that call this server by another name, or come from pages of other sites."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        app = self.app
+        if not _OURS.fullmatch(host):
+            app = _refusal("this server is not called by that name: open the address that it printed")
+        elif headers.get("origin") not in (None, f"http://{host}"):
+            app = _refusal("requests from pages of other sites are not answered")
+        await app(scope, receive, send_with_headers)
+
+
+def _refusal(reason: str) -> JSONResponse:
+    return JSONResponse({"error": reason}, 403)

@@ -1,0 +1,48 @@
+"""Threads: where the agents of a server think, so that its page answers meanwhile."""
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from ttt_envs.storage.outside import printable
+
+T = TypeVar("T")
+
+
+class Ended(Exception):
+    """Raised in the place of its cause, such as SystemExit, which would end the server."""
+
+
+def said(error: BaseException) -> str:
+    """An error as text, such as "ValueError: no move"; also one whose own text fails."""
+    what = error.__cause__ if isinstance(error, Ended) else error
+    return printable("".join(traceback.format_exception_only(what)))
+
+
+def in_thread(work: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
+    """Do `work` in a thread of its own, which does not keep the process alive; raises what it raises, or Ended."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def tell(give: Callable[[Any], None], found: Any) -> None:
+        with suppress(RuntimeError):  # the server has ended meanwhile
+            loop.call_soon_threadsafe(lambda: None if future.done() else give(found))
+
+    def run() -> None:
+        try:
+            found = work(*arguments)
+        except BaseException as error:
+            # A future takes no StopIteration, and to the loop what is no Exception is an order to end.
+            if not isinstance(error, Exception) or isinstance(error, StopIteration):
+                ended = Ended()
+                ended.__cause__ = error
+                error = ended
+            tell(future.set_exception, error)
+        else:
+            tell(future.set_result, found)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
