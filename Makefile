@@ -4,8 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 EXTRAS := dev
 MINUTES := 10
-SAMPLE := 30
-SEED := 1
 VPYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -26,7 +24,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo shell test test-all code-coverage test-range test-range-oldest test-range-newest mutants mutants-sample fuzz coverage check format docs examples \
+.PHONY: help demo shell test test-all code-coverage test-range test-range-oldest test-range-newest fuzz coverage check format docs examples \
 	test-frameworks bench bench-peers dist clean
 
 help: ## show this list
@@ -50,13 +48,6 @@ test-all: check ## check, then all tests with the long proofs
 
 code-coverage: $(READY) ## the share of the games' code that the rules' tests run, as plain Python
 	$(RULES_WITHOUT_JIT) --cov --cov-report=term
-
-mutants: $(READY) ## break the sources in one place after the other, and see that tests notice each; PARTS="core wrappers --resume"
-	$(VPYTHON) -m tools.mutants $(PARTS)
-
-mutants-sample: $(READY) ## the same with random changes by Cosmic Ray; SAMPLE=30 SEED=1
-	$(VPYTHON) -m pip install -qq -c constraints.txt cosmic-ray
-	$(VPYTHON) -m tools.mutants --sample $(SAMPLE) --seed $(SEED) $(PARTS)
 
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
 	$(VPYTHON) -m tools.fuzz --minutes $(MINUTES)
@@ -91,9 +82,10 @@ coverage: $(READY) ## simulate how often 95 % intervals hold the truth; the tabl
 # What GitHub reads, by the schemas that the tool brings along. Each job has a limit of time.
 SCHEMA = $(VPYTHON) -m check_jsonschema --builtin-schema
 
-check: $(READY) ## formatting, lint, types, and the files that GitHub reads
+check: $(READY) ## formatting, lint, types, lines beside their budget, and the files that GitHub reads
 	$(VPYTHON) -m ruff format --check
 	$(VPYTHON) -m ruff check
+	$(VPYTHON) -m tools.house_size
 	$(VPYTHON) -m mypy || { [ $$? = 2 ] && MYPY_NUM_WORKERS=0 $(VPYTHON) -m mypy; } # on a busy machine its workers may start too late
 	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
 	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml

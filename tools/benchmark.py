@@ -25,7 +25,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import ttt_envs
-from tools.arena import bench_arena
 from tools.environments import (
     CARTPOLE,
     TICTACTOE,
@@ -35,12 +34,9 @@ from tools.environments import (
     open_spiel,
     search_by_open_spiel,
 )
-from tools.playing import Playing, clocked
-from tools.searches import bench_kernels
-from tools.timings import GOALS, Timing, alternate, rate, skipped
+from tools.timings import GOALS, Playing, Timing, alternate, clocked, rate, skipped
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
-from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table, write_json
 from ttt_envs.learning import alphazero, dqn, ntuple, ppo, value_learning
@@ -51,9 +47,6 @@ UNCHECKED = (1024, "")
 
 BATCHES = (1, 8, 64, 1024, 8192)
 
-# Games of a batch with two threads.
-_THREADED = (1024, 8192)
-
 _SIMULATIONS = 1000
 _WARM_UP = 20_000
 PPO = "MaskablePPO self-play"
@@ -63,19 +56,16 @@ LEGEND = "\n".join(
         f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
         f"make_single, make_vec, make_sb3, {CARTPOLE}: random play, the opponents' moves inside each step",
         "Batch: many games, each step with observation, mask and a random action",
-        "two threads / one: `step` of a Batch with look=True alone, by the clock",
         "/ step_unchecked: how much of the speed the check of each action's legality leaves",
         "cursor: random playouts in Python by Game.start, and by OpenSpiel, processor time",
         "tree search: from the opening",
-        "kernels of searches: what a template calls, as shares of the time of a decision",
-        "tournament, loop: every pair of agents, all seats, processor time; beside the agents: without their `act`",
         "learners: one process, own settings, without the time for saving and evaluation",
         "first reset: in a fresh process, `import ttt_envs` included",
         "Other work on this machine makes all of this slower.",
     )
 )
 
-Section = Literal["aec", "wrappers", "batch", "threads", "cursor", "search", "kernels", "arena", "training", "start"]
+Section = Literal["aec", "wrappers", "batch", "cursor", "search", "training", "start"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 
 
@@ -108,7 +98,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
         plays = {}
         for checked in (True, False) if both else (True,):
             batch = ttt_envs.Batch(game, n, seed=0, auto_reset=True)
-            plays[checked] = partial(clocked, Playing(batch, choose_rows, checked=checked), clock=time.perf_counter)
+            plays[checked] = partial(clocked, Playing(batch, checked=checked), clock=time.perf_counter)
         runs = alternate(plays, config)
         name = f"{n}, {option}" if option else str(n)
         what = f"Batch of {name}"
@@ -116,37 +106,6 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
         if both:
             ratios = [a / b for a, b in zip(runs[True], runs[False], strict=True)]
             yield rate(game_id, f"{what} / step_unchecked", ratios, "x", goals.get(f"batch {name} / step_unchecked"))
-
-
-def step_and_look(batch: Any, seconds: float) -> float:
-    """Step a batch with `look=True` for so long at random; steps of a game a second, the choices left out."""
-    masks = batch.look.masks.reshape(-1, batch.game.num_actions)
-    seeds, chosen = np.arange(len(masks), dtype=np.uint64), np.empty(len(masks), np.int64)
-    actions = chosen.reshape(batch.n, -1) if batch.game.simultaneous else chosen
-    steps, spent = 0, 0.0
-    while spent < seconds:
-        seeds += np.uint64(1)
-        choose_rows(masks, seeds, chosen)
-        start = time.perf_counter()
-        batch.step(actions)
-        spent += time.perf_counter() - start
-        steps += batch.n
-    return steps / spent
-
-
-def bench_threads(game_id: str, config: Config) -> Iterator[Timing]:
-    """Two threads of a `Batch` beside one."""
-    game = ttt_envs.load(game_id)
-    for n in _THREADED:
-        plays = {
-            threads: partial(
-                step_and_look, ttt_envs.Batch(game, n, seed=0, auto_reset=True, threads=threads, look=True)
-            )
-            for threads in (1, 2)
-        }
-        runs = alternate(plays, config)
-        ratios = [two / one for one, two in zip(runs[1], runs[2], strict=True)]
-        yield rate(game_id, f"Batch of {n}, two threads / one", ratios, "x")
 
 
 # --- search ---
@@ -282,11 +241,8 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
     "aec": lambda game_id, config: bench_aec(game_id, config, GOALS["games"].get(game_id, {})),
     "wrappers": lambda game_id, config: bench_wrappers(game_id, config, GOALS["games"].get(game_id, {})),
     "batch": bench_batch,
-    "threads": bench_threads,
     "cursor": lambda game_id, config: bench_cursor(game_id, config, GOALS["games"].get(game_id, {})),
     "search": bench_search,
-    "kernels": bench_kernels,
-    "arena": lambda game_id, config: bench_arena(game_id, config, GOALS["games"].get(game_id, {})),
     "training": bench_training,
     "start": bench_start,
 }

@@ -27,10 +27,9 @@ import numpy as np
 import tyro
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.looks import Anew, Episodes, Told, looks_for, play_on, room_to_tell
+from ttt_envs.core.looks import Anew, Episodes, Told, looks_for, room_to_tell
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.rng import choose, choose_rows, fold_all, mix
 
@@ -97,7 +96,7 @@ class Built(NamedTuple):
 
 
 def looking(play_rows: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel for all of a step of `Batch(look=True)`: the library's loop, over arrays of one game each.
+    """A kernel for a step of all games with a look after it: the library's loop, over arrays of one game each.
 
     Arrays come in tuples, as the simulator hands over those as they are.
     """
@@ -124,7 +123,6 @@ def kernels(game: Game) -> Mapping[str, tuple[Callable[..., Any], tuple[Any, ...
     """Kernels with a thread a game, by name, and arguments of the types that they are for."""
     bound, looks = kernels_of(game.kernels), looks_for(game.kernels)
     reset, step, legal_mask, observe = (bound[name] for name in ("reset", "step", "legal_mask", "observe"))
-    playing, rollout_rows = jit.specialise(play_on, **bound), looks.rollout_rows
     states, seeds = game.prototype.copy(), np.zeros(1, np.uint64)
     told = room_to_tell(game, np.zeros((1, game.num_players), np.float32), np.zeros(1, np.bool_))
     masks, seen, key = told.masks[:, 0].copy(), told.observations[:, 0].copy(), np.zeros(2, np.uint64)
@@ -156,11 +154,6 @@ def kernels(game: Game) -> Mapping[str, tuple[Callable[..., Any], tuple[Any, ...
         if i < masks.shape[0]:
             joint[i, 0] = choose(masks[i], mix(seeds[i]))
 
-    def one_rollout(states, seeds, plies, joint, masks):  # type: ignore[no-untyped-def]
-        i = cuda.grid(1)
-        if i < states.shape[0]:
-            playing(states[i], seeds[i], plies, joint[i], masks[i])
-
     return {
         "reset": (one_reset, (states, seeds)),
         "step": (one_step, (states, told.joint)),
@@ -168,13 +161,6 @@ def kernels(game: Game) -> Mapping[str, tuple[Callable[..., Any], tuple[Any, ...
         "observation": (one_observation, (states, seen)),
         "choice": (one_choice, (masks, seeds, told.joint)),
         "look": (looking(looks.play_rows), (anew, True, (states, actions), told, episodes)),
-        "rollout, room handed in": (one_rollout, (states, seeds, 1, told.joint, masks)),
-        "rollout, as it is": (
-            lambda anew, plan, states, rewards, done, episodes: rollout_rows(
-                anew, plan, states, rewards, done, episodes
-            ),
-            (anew, (1, True, game.num_actions, told.done), states, told.rewards, told.done, episodes),
-        ),
     }
 
 
@@ -246,45 +232,68 @@ def builds(game_id: str) -> Iterator[tuple[str, list[Built] | str]]:
 
 @cache
 def look_kernel(of: Kernels) -> Any:
-    """The kernel of a step of `Batch(look=True)`, which is built when it is first launched."""
+    """The kernel of a step with a look after it, which is built when it is first launched."""
     return cuda.jit(looking(looks_for(of).play_rows))
 
 
 class OnDevice(Batch):
-    """A Batch whose steps are launches of a kernel, for which all arrays go to the GPU and back."""
+    """A Batch whose steps are launches of a kernel, for which all arrays go to the GPU and back.
 
-    def _turn(self, joint: np.ndarray) -> None:
+    `told` has what each step tells; ended games start anew.
+    """
+
+    def __init__(self, game: Game, n: int, *, seed: int = 0) -> None:
+        """As a Batch with `auto_reset`."""
+        super().__init__(game, n, seed=seed, auto_reset=True)
+        self.told = room_to_tell(game, self.rewards, self.done)
+        looks_for(game.kernels).see_rows(self.states, self._rows, self.told.observations, self.told.masks)
+
+    def step(self, actions: np.ndarray) -> None:
+        """Play in all games and look at them; int64 (n,) or (n, players)."""
         threads = min(self.n, BLOCK)  # the simulator starts each, also those without a game
         launch = look_kernel(self.game.kernels)[-(-self.n // threads), threads]
-        launch(self.anew(), self.auto_reset, (self.states, joint), self._told, self._running())
+        joint = self._check_actions(self._rows, actions)
+        launch(self.anew(), True, (self.states, joint), self.told, self.running())
 
     def anew(self) -> Anew:
         """The source of new games, in arrays of the same kind as those of a GPU: they can be written to."""
-        return Anew(*(each.copy() for each in self._anew()))
+        return Anew(self._key.copy(), self.game.prototype.copy())
+
+    def running(self) -> Episodes:
+        """The episodes that are played."""
+        return Episodes(self._rows.view(np.uint64), self._episodes, self._episode_seeds)
 
 
-def played(game_id: str, games: int, plies: int, kind: type[Batch] = Batch) -> tuple[str, int]:
+def looks_of(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """Observations and masks of whoever is to move, or of all players, (n, viewers, ...) as in `Told`."""
+    if isinstance(batch, OnDevice):
+        return batch.told.observations, batch.told.masks
+    viewers = range(batch.game.num_players) if batch.game.simultaneous else (None,)
+    return tuple(np.stack([each(viewer) for viewer in viewers], axis=1) for each in (batch.observations, batch.masks))  # type: ignore[return-value]
+
+
+def played(game_id: str, games: int, plies: int, on_device: bool = False) -> tuple[str, int]:
     """Play at random: a digest of all states, observations, masks and rewards, and how many games have ended."""
     game = ttt_envs.load(game_id)
-    batch = kind(game, games, seed=0, auto_reset=True, look=True)
+    batch = OnDevice(game, games) if on_device else Batch(game, games, seed=0, auto_reset=True)
     digest, ended = hashlib.sha256(), 0
     numbers, seeds = np.arange(games, dtype=np.uint64), np.empty(games, np.uint64)
     for ply in range(plies):
-        masks, joint = batch.look.masks.reshape(games, -1, game.num_actions), []
+        masks, joint = looks_of(batch)[1], []
         for viewer in range(masks.shape[1]):
             fold_all(numbers, ply * masks.shape[1] + viewer, seeds)
             joint.append(np.empty(games, np.int64))
             choose_rows(np.ascontiguousarray(masks[:, viewer]), seeds, joint[-1])
         batch.step(joint[0] if len(joint) == 1 else np.stack(joint, axis=1))
-        for array in (batch.states, batch.episode_seeds, *batch.look):
+        for array in (batch.states, batch.episode_seeds, *looks_of(batch), batch.rewards, batch.done):
             digest.update(array.tobytes())
-        ended += int(batch.look.done.sum())
+        ended += int(batch.done.sum())
     return digest.hexdigest(), ended
 
 
 def simulated(game_id: str, games: int, plies: int) -> tuple[str, int]:
     """The same in CUDA's simulator."""
-    digest, ended = in_simulator(f"print(*cuda.played({game_id!r}, {games}, {plies}, cuda.OnDevice))").split()
+    digest, ended = in_simulator(f"print(*cuda.played({game_id!r}, {games}, {plies}, on_device=True))").split()
     return digest, int(ended)
 
 

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -16,10 +16,8 @@ import pettingzoo
 import ttt_envs
 from tools.timings import Effort, Timing, alternate, rate, skipped
 from ttt_envs.agents import load
+from ttt_envs.core.cursor import State
 from ttt_envs.core.rng import choose_rows
-
-if TYPE_CHECKING:  # `tools.beside` measures versions that do not have it
-    from ttt_envs.core.cursor import State
 
 TICTACTOE = "tictactoe-v3"
 CARTPOLE = "CartPole-v1"
@@ -85,7 +83,7 @@ def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
     return moves / (time.process_time() - start)
 
 
-def playouts_by_cursor(root: "State", seconds: float, seed: int = 0) -> float:
+def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
     """Random playouts from a position for so long, as a search in Python makes them; plies a second."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:

@@ -5,7 +5,6 @@
 Asks for numba-cuda and NVIDIA's driver; for networks, torch, and for the peer, Pgx and JAX, all with that GPU.
 """
 
-import os
 import statistics
 import sys
 import time
@@ -21,11 +20,11 @@ import numpy as np
 import tyro
 
 import ttt_envs
-from tools.cuda import BLOCK, OnDevice, cuda, look_kernel, looking, played
-from tools.kernels import GAMES_AT_ONCE
+from tools.cuda import BLOCK, OnDevice, cuda, look_kernel, looking, looks_of, played
 from tools.peers import play_batch, plies_of_pgx
+from tools.timings import GAMES_AT_ONCE
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.looks import Anew, Episodes, Told, bound_for, looks_for
+from ttt_envs.core.looks import Anew, Episodes, Told, looks_for
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.rng import choose, fold, mix
 
@@ -57,13 +56,12 @@ class OnGpu:
 
     def __init__(self, batch: OnDevice, layout: Literal["C", "F"]) -> None:
         """`layout` is that of observations and masks, a key of LAYOUTS."""
-        assert batch._told is not None
-        wide = (cuda.to_device(np.asarray(each, order=layout)) for each in batch._told[:2])
-        self.told = Told(*wide, *map(cuda.to_device, batch._told[2:]))
+        wide = (cuda.to_device(np.asarray(each, order=layout)) for each in batch.told[:2])
+        self.told = Told(*wide, *map(cuda.to_device, batch.told[2:]))
         self.states = cuda.to_device(batch.states)
         self.actions = cuda.to_device(np.zeros((batch.n, self.told.masks.shape[1]), np.int64))
         self.anew = Anew(*map(cuda.to_device, batch.anew()))
-        self.episodes = Episodes(*map(cuda.to_device, batch._running()))
+        self.episodes = Episodes(*map(cuda.to_device, batch.running()))
         self._shape = -(-batch.n // BLOCK), BLOCK
 
     def launch(self, kernel: Any, *given: Any, actions: Any = None) -> None:
@@ -90,23 +88,6 @@ def playing(kernels: Kernels) -> Any:
     return cuda.jit(play)
 
 
-def rolling(kernels: Kernels) -> Any:
-    """A kernel that plays so many plies at random without a look, and begins ended games anew, as `Batch.rollout`."""
-    play_on, begin = (bound_for(kernels)[name] for name in ("play_on", "begin"))
-
-    def roll(anew, plies, games, told, episodes):  # type: ignore[no-untyped-def]
-        i = cuda.grid(1)
-        states, _ = games
-        if i < states.shape[0]:
-            left = plies
-            while left > 0:
-                left = play_on(states[i], episodes.seeds[i], left, told.joint[i], told.masks[i, 0])
-                if states[i]["done"]:
-                    begin(states, i, episodes, anew)
-
-    return cuda.jit(roll)
-
-
 def timed(launch: Callable[[int], object], seconds: float) -> float:
     """Seconds that a launch takes, of many behind each other; it is told its number. The median of five runs."""
     launch(0)  # built
@@ -127,8 +108,8 @@ def timed(launch: Callable[[int], object], seconds: float) -> float:
 
 def speeds(game_id: str, games: int, seconds: float) -> Iterator[tuple[str, float]]:
     """Plies a second of that many games on the GPU, by what is done."""
-    batch = OnDevice(ttt_envs.load(game_id), games, seed=0, auto_reset=True, look=True)
-    play, roll = playing(batch.game.kernels), rolling(batch.game.kernels)
+    batch = OnDevice(ttt_envs.load(game_id), games)
+    play = playing(batch.game.kernels)
 
     def play_on(there: OnGpu, plies: int, number: int) -> None:
         there.launch(play, number * plies, plies)
@@ -137,8 +118,6 @@ def speeds(game_id: str, games: int, seconds: float) -> Iterator[tuple[str, floa
         for plies in (1, MANY):
             taken = timed(partial(play_on, OnGpu(batch, layout), plies), seconds)
             yield f"looks, {name}, {plies} a launch", games * plies / taken
-    there = OnGpu(batch, "C")
-    yield "rollouts", games * MANY / timed(lambda _: there.launch(roll, MANY), seconds)
     if find_spec("torch"):
         for name, decide in deciding(batch):
             yield name, games / timed(decide, seconds)
@@ -172,14 +151,14 @@ def deciding(batch: OnDevice) -> Iterator[tuple[str, Callable[[int], object]]]:
         yield f"the network alone, {name}", partial(lambda seen, legal, _: drawn(seen, legal), seen, legal)
 
     def decide_here(here: Batch, room: list[Any], _: int) -> None:
-        for there, each in zip(room, here.look, strict=False):
+        for there, each in zip(room, looks_of(here), strict=True):
             there.numpy()[:] = each
-        here.step(drawn(*(each.cuda(non_blocking=True) for each in room)).cpu().numpy())
+        actions = drawn(*(each.cuda(non_blocking=True) for each in room)).cpu().numpy()
+        here.step(actions if game.simultaneous else actions[:, 0])
 
-    for threads in dict.fromkeys((1, os.cpu_count() or 1)):
-        here = Batch(game, n, seed=0, auto_reset=True, look=True, threads=threads)
-        room = [torch.from_numpy(np.array(each)).pin_memory() for each in here.look[:2]]
-        yield f"a network, games on the CPU by {threads} of its threads", partial(decide_here, here, room)
+    here = Batch(game, n, seed=0, auto_reset=True)
+    room = [torch.from_numpy(each).pin_memory() for each in looks_of(here)]
+    yield "a network, games on the CPU", partial(decide_here, here, room)
 
 
 def measure(config: Config) -> Iterator[tuple[str, int, str, float]]:
@@ -204,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     same = True
     for game_id in config.games:
-        (ours, ended), theirs = (played(game_id, config.compared, config.plies, kind) for kind in (Batch, OnDevice))
+        (ours, ended), theirs = (played(game_id, config.compared, config.plies, each) for each in (False, True))
         equal = theirs == (ours, ended)
         same &= equal
         said = f"{config.compared} games, {config.plies} plies, {ended} ends: {'equal' if equal else 'NOT equal'}"

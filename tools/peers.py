@@ -38,11 +38,8 @@ from tools.environments import (
     playouts_by_open_spiel,
     search_by_open_spiel,
 )
-from tools.kernels import GAMES_AT_ONCE, by_hand, costs
-from tools.playing import Looking, clocked
-from tools.timings import GOALS, alternate
+from tools.timings import GAMES_AT_ONCE, GOALS, Playing, alternate, clocked
 from ttt_envs import agents
-from ttt_envs.core.rng import choose_rows
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.storage.files import write_whole
@@ -68,7 +65,7 @@ class Config:
     chart: Path | None = None
     """File for a bar chart of the ratios, SVG; none is drawn without."""
     page: Path | None = None
-    """Markdown file whose tables, between two comments, are replaced by those of this run."""
+    """Markdown file whose table, between two comments, is replaced by that of this run."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +86,7 @@ class Pair:
 def play_batch(game_id: str) -> Work:
     """Steps of many games at once, with observation, mask and a random choice."""
     game = ttt_envs.load(game_id)
-    batch = ttt_envs.Batch(game, GAMES_AT_ONCE, seed=0, auto_reset=True, look=True)
-    return partial(clocked, Looking(batch, choose_rows))
+    return partial(clocked, Playing(ttt_envs.Batch(game, GAMES_AT_ONCE, seed=0, auto_reset=True)))
 
 
 def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
@@ -255,16 +251,15 @@ def chart(found: Sequence[Pair]) -> str:
 BEGIN, END = "<!-- written by make bench-peers -->", "<!-- end of what make bench-peers writes -->"
 
 
-def write_page(page: Path, tables: Sequence[Table]) -> None:
+def write_page(page: Path, table: Table) -> None:
     """Replace what stands between BEGIN and END in a page; ValueError if it has no such lines."""
     text = page.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"{page} has no place for the tables: a line {BEGIN!r}, and after it a line {END!r}")
+        raise ValueError(f"{page} has no place for the table: a line {BEGIN!r}, and after it a line {END!r}")
     # A heading of the third level: the place lies in a section.
-    told = "\n".join("#" + table.markdown() for table in tables)
-    write_whole(page, f"{before}{begin}\n\n{told}\n{end}{after}")
+    write_whole(page, f"{before}{begin}\n\n#{table.markdown()}\n{end}{after}")
 
 
 def machine() -> str:
@@ -279,23 +274,6 @@ def machine() -> str:
     return f"One core of {models[0] if models else 'an unknown processor'}{busy}; {', '.join(versions)}."
 
 
-def limits(games: Sequence[str], rounds: int) -> Table:
-    """The time of each kernel, beside a copy of as many bytes as a step writes, and beside the same by hand in C."""
-    rows = []
-    for game_id in games:
-        each, label = costs(game_id, rounds), ttt_envs.load(game_id).title
-        parts = (f"{part:.0f}" for part in (each.observation, each.mask, each.choice, each.step, each.all))
-        rows.append((label, *parts, str(each.written), f"{each.copied:.0f}", f"{each.copied / each.all:.0%}"))
-        if game_id == SUPER:
-            plain, known = by_hand(), each.all
-    header = ("game", "observation", "mask", "choice", "step", "all", "bytes", "their copy", "share")
-    note = "Where several act at once, the looks and choices of all players count. "
-    if SUPER in games and plain is not None:
-        note += f"The same of {ttt_envs.load(SUPER).title} by hand in C (`tools/limit.c`) takes {plain:.0f} ns in all, "
-        note += f"{plain / known:.0%} of the time."
-    return Table("Nanoseconds a step, and the practical limit", header, rows, note.strip())
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.peers", description=Config.__doc__)
@@ -308,15 +286,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.append(each)
         rates = (f"{statistics.median(runs):,.0f}" for runs in (each.ours, each.theirs))
         rows.append((f"{each.what} / {each.peer}", *rates, f"{each.ratio:.2f}"))
-    games = tuple(ttt_envs.GAMES) if config.games == ("all",) else config.games
-    heading = ("ours / theirs", "ours /s", "theirs /s", "ratio")
-    tables = (Table("Ratios", heading, rows, machine()), limits(games, max(int(config.seconds * 30), 5)))
-    for table in tables:
-        console.print(table)
+    table = Table("Ratios", ("ours / theirs", "ours /s", "theirs /s", "ratio"), rows, machine())
+    console.print(table)
     if config.chart is not None and found:
         write_whole(config.chart, chart(found))
     if config.page is not None:
-        write_page(config.page, tables)
+        write_page(config.page, table)
     return 0
 
 

@@ -1,6 +1,7 @@
-"""Timings of the benchmark: lines of its table, and repeated runs that alternate."""
+"""What measurements of speed share: lines of a table, repeated runs that alternate, and random play of many games."""
 
 import statistics
+import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,14 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ttt_envs.core.rng import choose_rows
+
 Key = TypeVar("Key")
+
+#: Games of a batch in comparisons with others.
+GAMES_AT_ONCE = 1024
+
+_PLIES = 10
 
 #: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
@@ -77,3 +85,35 @@ def rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | N
 def skipped(game: str, what: str, unit: str, why: str) -> Timing:
     """The line of what could not be measured."""
     return Timing(game, what, float("nan"), unit, note=f"skipped: {why}")
+
+
+def clocked(once: Callable[[], int], seconds: float, clock: Callable[[], float] = time.process_time) -> float:
+    """The number of operations a second; `once` does some and returns how many."""
+    done, start = 0, clock()
+    while (spent := clock() - start) < seconds:
+        done += once()
+    return done / spent
+
+
+class Playing:
+    """A batch that is observed, masked, chosen in at random and stepped, in four calls."""
+
+    def __init__(self, batch: Any, *, checked: bool = True) -> None:
+        game, n = batch.game, batch.n
+        self._batch, self._step = batch, batch.step if checked else batch.step_unchecked
+        self._players = list(range(game.num_players)) if game.simultaneous else [None]
+        self._observations = np.empty((n, game.observation_size), np.int8)
+        self._masks = np.empty((n, game.num_actions), np.bool_)
+        self._actions, self._chosen = np.empty((n, len(self._players)), np.int64), np.empty(n, np.int64)
+        self._seeds = np.arange(n, dtype=np.uint64)  # one stream a game: `choose_rows` scrambles these counters
+
+    def __call__(self) -> int:
+        for _ in range(_PLIES):
+            for k, player in enumerate(self._players):
+                self._batch.observations(player, out=self._observations)
+                self._batch.masks(player, out=self._masks)
+                self._seeds += np.uint64(1)
+                choose_rows(self._masks, self._seeds, self._chosen)
+                self._actions[:, k] = self._chosen
+            self._step(self._actions if len(self._players) > 1 else self._chosen)
+        return _PLIES * len(self._chosen)

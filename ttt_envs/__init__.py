@@ -255,7 +255,6 @@ def make_vec(
     encoding: "Encoding" = "flat",
     illegal: "Illegal" = "lose",
     mask: "MaskIn" = "both",
-    threads: int = 1,
     autoreset_mode: "AutoresetMode | Autoreset" = "same_step",
     render_mode: Literal["rgb_array", "ansi"] | None = None,
     max_plies: int | None = None,
@@ -275,7 +274,6 @@ def make_vec(
         encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
         mask: as for `make_single`.
-        threads: threads that share the stepping.
         autoreset_mode: when a game that ended starts anew: in the "same_step", in the "next_step", or "disabled"; or
             Gymnasium's AutoresetMode.
         render_mode: "rgb_array", "ansi" or None.
@@ -296,7 +294,6 @@ def make_vec(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        threads=threads,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,
         max_plies=own_argument(game, max_plies=max_plies),
@@ -315,7 +312,6 @@ def make_sb3(
     player: int | Literal["alternate"] = "alternate",
     encoding: "Encoding" = "flat",
     illegal: "Illegal" = "lose",
-    threads: int = 1,
     render_mode: Literal["rgb_array"] | None = None,
     max_plies: int | None = None,
     history: int = 0,
@@ -341,7 +337,6 @@ def make_sb3(
         player=player,
         encoding=encoding,
         illegal=illegal,
-        threads=threads,
         render_mode=render_mode,
         max_plies=own_argument(game, max_plies=max_plies),
         history=own_argument(game, history=history),

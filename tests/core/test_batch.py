@@ -1,7 +1,5 @@
 """Batch checks its arguments before a kernel sees them, and an illegal action changes nothing."""
 
-import copy
-import pickle
 import re
 import threading
 from collections.abc import Callable
@@ -105,9 +103,8 @@ def test_what_kernels_rely_on_cannot_be_replaced(name: str) -> None:
 # --- legality ---
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_an_illegal_action_is_named_and_nothing_is_played(threads: int) -> None:
-    batch = Batch(SUPER, 5, seed=0, threads=threads)
+def test_an_illegal_action_is_named_and_nothing_is_played() -> None:
+    batch = Batch(SUPER, 5, seed=0)
     unchanged(
         batch,
         IllegalAction,
@@ -228,56 +225,12 @@ def test_chance_after_a_text_is_drawn_from_the_seed() -> None:
 
 
 def test_a_batch_has_a_length_and_a_text() -> None:
-    batch = Batch(SUPER, 5, seed=0, threads=2)
+    batch = Batch(SUPER, 5, seed=0)
     assert len(batch) == batch.n == 5
-    assert repr(batch) == f"Batch({SUPER!r}, 5, auto_reset=False, threads=2)"
+    assert repr(batch) == f"Batch({SUPER!r}, 5, auto_reset=False)"
 
 
 # --- threads ---
-
-
-@pytest.mark.parametrize(
-    "make", [copy.copy, copy.deepcopy, lambda batch: pickle.loads(pickle.dumps(batch)), lambda b: b]
-)
-def test_a_batch_serves_one_thread_at_a_time(make: Callable[[Batch], Batch]) -> None:
-    batch = make(Batch(SUPER, 3, seed=0))
-    inside, leave = threading.Event(), threading.Event()
-
-    def stay() -> None:
-        with batch._in_use:
-            inside.set()
-            leave.wait(60)
-
-    other = threading.Thread(target=stay)
-    other.start()
-    try:
-        assert inside.wait(60)
-        calls: list[Callable[[], object]] = [
-            lambda: batch.step([CENTRE] * 3),
-            lambda: batch.step_rows([0], [CENTRE]),
-            lambda: batch.step_unchecked([CENTRE] * 3),
-            lambda: batch.reset(0),
-            lambda: batch.reset_rows([0]),
-            batch.masks,
-            batch.observations,
-            batch.view,
-        ]
-        for call in calls:
-            unchanged(batch, RuntimeError, "this Batch is being used by another thread", call)
-    finally:
-        leave.set()
-        other.join()
-    for call in calls:
-        call()
-        unchanged(batch, ValueError, "shape (3,)", lambda: batch.step([CENTRE]))
-        batch.reset()  # not refused: the Batch is free, after an error too
-
-
-def test_threads_beyond_the_number_of_games_cost_nothing() -> None:
-    one, many = Batch(SUPER, 2, seed=0), Batch(SUPER, 2, seed=0, threads=10**12)
-    for batch in (one, many):
-        batch.step([40, 41])
-    assert one.states.tobytes() == many.states.tobytes()
 
 
 def test_four_threads_on_one_batch_do_no_harm() -> None:
@@ -291,7 +244,7 @@ def test_four_threads_on_one_batch_do_no_harm() -> None:
         for _ in range(60):
             try:
                 batch.step(np.where(batch.done, 0, batch.masks().argmax(axis=1)))
-            except (RuntimeError, IllegalAction):  # refused; or another thread has played since the masks
+            except IllegalAction:  # another thread has played since the masks
                 continue
             except BaseException as error:
                 errors.append(error)
@@ -399,12 +352,11 @@ def test_who_moves_in_a_state_that_was_written_to(game: Game, columns: int) -> N
     unchanged(batch, ValueError, "its field `to_move` is 7, and must be from 0 to", lambda: batch.step(actions))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_rewards_at_each_step(at_once: bool, threads: int) -> None:
+def test_rewards_at_each_step(at_once: bool) -> None:
     """Each step pays what it pays, whichever games are stepped; and a game that starts anew owes nothing."""
     game = wages(players=3, at_once=at_once)
-    batch = Batch(game, 20, seed=0, threads=threads)
+    batch = Batch(game, 20, seed=0)
     assert not batch.rewards.any()
     for ply in range(10):
         before, joint = batch.states.copy(), random_joint(batch)

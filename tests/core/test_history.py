@@ -28,10 +28,9 @@ def by_hand(game, seen, decisions, history):
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_last_decisions_stand_behind_the_observation(game, threads):
+def test_the_last_decisions_stand_behind_the_observation(game):
     history, n = 2, 5
-    batch = Batch(game, n, seed=3, history=history, auto_reset=True, threads=threads)
+    batch = Batch(game, n, seed=3, history=history, auto_reset=True)
     rng, log = np.random.default_rng(0), [[[] for _ in range(game.num_players)] for _ in range(n)]
     for _ in range(40):
         joint = np.full((n, game.num_players), 0)  # entries of those who do not act count for nothing

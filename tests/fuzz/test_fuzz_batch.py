@@ -27,10 +27,10 @@ class BatchCalls(RuleBasedStateMachine):
         super().__init__()
         self.game = game
 
-    @initialize(n=st.integers(1, 4), seed=st.integers(0, 9), auto_reset=st.booleans(), threads=st.integers(1, 2))
-    def make(self, n: int, seed: int, auto_reset: bool, threads: int) -> None:
+    @initialize(n=st.integers(1, 4), seed=st.integers(0, 9), auto_reset=st.booleans())
+    def make(self, n: int, seed: int, auto_reset: bool) -> None:
         self.n = n
-        self.model = BatchModel(self.game, n, seed, auto_reset, threads)
+        self.model = BatchModel(self.game, n, seed, auto_reset)
 
     @rule(generator=choices, times=st.integers(1, 30), unchecked=st.booleans())
     def play(self, generator: np.random.Generator, times: int, unchecked: bool) -> None:

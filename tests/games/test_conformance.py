@@ -31,7 +31,7 @@ def test_every_game_of_the_registry_is_tested():
     assert set(OPTIONS) == set(ttt_envs.GAMES)
 
 
-# --- what the checks say of a broken game; `tests/mutants` has more of them ---
+# --- what the checks say of a broken game ---
 
 SOUND = ttt_envs.load("super_tic_tac_toe", random_opening_plies=6)
 

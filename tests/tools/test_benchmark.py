@@ -3,18 +3,12 @@
 import json
 from dataclasses import replace
 from importlib.util import find_spec
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-import ttt_envs
-from tools import arena, benchmark, searches
+from tools import benchmark
 from tools.timings import GOALS
-from ttt_envs import agents, registry
-from ttt_envs.agents.search import mcts
-from ttt_envs.core import jit
-from ttt_envs.core.view import View
+from ttt_envs import registry
 
 SUPER = "super_tic_tac_toe"
 
@@ -28,7 +22,7 @@ def toy(monkeypatch):
 QUICK = benchmark.Config(seconds=0.02, repeats=2)
 
 
-@pytest.mark.parametrize("part", ["aec", "wrappers", "batch", "threads", "cursor", "search"])
+@pytest.mark.parametrize("part", ["aec", "wrappers", "batch", "cursor", "search"])
 def test_benchmark_measures(part):
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=(SUPER,))))
     assert found
@@ -42,7 +36,7 @@ def test_benchmark_measures(part):
     assert [m.goal for m in found if m.goal is not None] == list(goals.values())
 
 
-@pytest.mark.parametrize("part", ["aec", "batch", "threads", "search"])
+@pytest.mark.parametrize("part", ["aec", "batch", "search"])
 def test_benchmark_measures_any_kind_of_game(toy, part):
     """Three players who choose at once; tree search refuses them."""
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=("toy_coin",))))
@@ -67,58 +61,6 @@ def test_what_was_measured_before_an_error_is_kept(tmp_path, monkeypatch, capsys
     assert "error: no more" in capsys.readouterr().err
     kept = json.loads((tmp_path / "benchmark.json").read_text())
     assert (kept["complete"], [each["value"] for each in kept["measurements"]]) == (False, [5.0])
-
-
-@pytest.mark.slow  # compiles a search three times more, each time anew
-@pytest.mark.skipif(jit.DISABLED, reason="counts the cycles of compiled kernels")
-def test_the_parts_of_a_search_are_those_of_the_same_search(monkeypatch):
-    game, spec = ttt_envs.load(SUPER), "mcts:simulations=50"
-    watch = searches.Watch(("simulate",))
-    view = View(game, game.new_state(0), np.zeros(1, np.int64), np.zeros(1, np.uint64))
-    wanted = agents.load(spec).search(view)
-    monkeypatch.setattr(jit, "specialise", watch.specialise)
-    monkeypatch.setattr(mcts, "kernel_for", mcts.kernel_for.__wrapped__)
-    assert np.array_equal(agents.load(spec).search(view), wanted)
-    calls = {kernel: int(number) for (_, kernel), (number, _) in watch.counts.items()}
-    assert calls["back_up"] == calls["resample"] == 50
-    assert calls["legal_mask"] == calls["best_child"] >= 50 + calls["arrive"]
-    monkeypatch.undo()
-    monkeypatch.setattr(searches, "SPECS", (spec,))
-    assert not list(searches.bench_kernels("tic_tac_match", QUICK)), "MCTS does not play it"
-    whole, *parts = searches.bench_kernels(SUPER, QUICK)
-    assert whole.value > 0
-    (playouts,) = (m.value for m in parts if m.what.startswith(f"{spec}, simulate: playout,"))
-    assert 30 < playouts < 130
-    monkeypatch.setattr(searches, "SPECS", ("alphabeta:depth=2",))
-    assert any(", search: expand," in part.what for part in searches.bench_kernels(SUPER, QUICK))
-
-
-def test_benchmark_of_tournaments(toy, monkeypatch):
-    """The loop plays every pair from all seats, as the tournament does."""
-    game = ttt_envs.load("toy_coin")
-    loop = arena.play_loop(game, ["random", "greedy", "mixed:random"], 0.001)
-    assert loop.games % 6 == 0
-    assert loop.games >= 6
-    assert loop.moves >= 2 * loop.games
-    assert 0 < loop.thinking < loop.seconds
-    asked = []
-    usual = arena.tournament
-
-    def tournament(*given, workers=None, **settings):
-        asked.append((settings["games"], workers))
-        return usual(*given, **settings)
-
-    monkeypatch.setattr(arena, "tournament", tournament)
-    monkeypatch.setattr(arena, "find", lambda game: SimpleNamespace(rungs=("random", "greedy")))
-    found = {m.what: m for m in arena.bench_arena("toy_coin", QUICK, {"arena / ladder": 1e9})}
-    assert all(m.value > 0 for m in found.values())
-    assert [workers for _, workers in asked[-2:]] == [2, None]
-    assert asked[-1][0] == asked[-2][0] == arena.MORE * asked[-3][0]
-    whole, several = found["ladder: tournament"], found["ladder: loop over make_aec"]
-    ratio = found["ladder: tournament / loop"]
-    assert ratio.value == pytest.approx(whole.value / several.value)
-    assert ratio.met is False
-    assert found["random, greedy: tournament / loop"].met is None
 
 
 def test_benchmark_of_training(monkeypatch):

@@ -40,7 +40,6 @@ def test_what_is_missing_is_said(monkeypatch, capsys):
 )
 def test_kernels_are_built():
     found = dict(cuda.builds("tic_tac_dice"))
-    assert "makes an array" in found.pop("rollout, as it is")
     for built in found.values():
         assert all(each.registers > 0 for each in built)
     assert found["mask"][0].bytewise == found["mask"][0].stores

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-import ttt_envs
-from tools import kernels, peers
+from tools import peers
+from ttt_envs.evaluation.reports.report import Table
 
 
 def test_pairs_are_measured_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,7 +28,6 @@ def test_pairs_are_measured_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixt
     assert after.endswith("\nafter\n")
     assert "old figures" not in before + after
     assert "the recipe, tictactoe-v3 |" in table + after
-    assert "| Tic-Tac-Dice |" in after
     texts = [each.text for each in ElementTree.parse(drawn).iter() if each.tag.endswith("text")]
     assert len(texts) % 2 == 0
     assert any("the recipe" in str(text) for text in texts)
@@ -43,14 +42,6 @@ def test_a_ratio_is_the_median_of_neighbouring_runs() -> None:
 def test_a_page_without_a_place_is_left_alone(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
-    with pytest.raises(ValueError, match="no place for the tables"):
-        peers.write_page(page, [])
+    with pytest.raises(ValueError, match="no place for the table"):
+        peers.write_page(page, Table("Ratios", (), [], ""))
     assert page.read_text() == "nothing\n"
-
-
-def test_costs_are_those_of_all_kernels() -> None:
-    for game_id, viewers in (("tic_tac_dice", 1), ("operation_tic_tac_toe", 2)):
-        game, found = ttt_envs.load(game_id), kernels.costs(game_id, rounds=3)
-        assert min(found) > 0
-        assert found.all == pytest.approx(found.observation + found.mask + found.choice + found.step)
-        assert found.written == viewers * (game.observation_size + game.num_actions) + game.state_dtype.itemsize

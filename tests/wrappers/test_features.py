@@ -236,11 +236,6 @@ def autoreset_mode(maker: str) -> None:
         assert (play.env.states["ply"] < 4).all() == (mode == "same_step")
 
 
-def threads(maker: str) -> None:
-    one, two = (Play(maker, threads=each).reset() for each in (1, 2))
-    assert one.trace(5) == two.trace(5)
-
-
 def opponent(maker: str) -> None:
     play = Play(maker, opponent=["random", "greedy"], player=1).reset()
     names = play.env.opponent_names
@@ -382,7 +377,6 @@ FEATURES: dict[str, tuple[Callable[[str], None], dict[str, Any], tuple[str, ...]
     "`opponent=`": (opponent, {"opponent": "random"}, ("opponent_names", "set_opponents")),
     "`partner=`": (partner, {"partner": "random"}, ()),
     "`autoreset_mode=`": (autoreset_mode, {"autoreset_mode": "same_step"}, ()),
-    "`threads=`": (threads, {"threads": 2}, ()),
     "pictures": (render, {"render_mode": "ansi"}, ("render",)),
     "`action_masks`": (action_masks, {}, ("action_masks",)),
     "`get_state`": (saved, {}, ("get_state", "set_state")),

@@ -158,10 +158,10 @@ def test_opponents_change_only_at_resets():
 
 
 @each_game
-def test_learner_games_are_the_same_for_any_number_and_threads(game):
+def test_learner_games_are_the_same_for_any_number(game):
     traces = []
-    for n, threads in ((1, 1), (16, 1), (16, 3)):
-        games = PlayerGames(game, n, threads=threads, opponent=RandomAgent())
+    for n in (1, 16):
+        games = PlayerGames(game, n, opponent=RandomAgent())
         games.reset(9)
         trace = []
         for _ in range(40):
@@ -169,7 +169,7 @@ def test_learner_games_are_the_same_for_any_number_and_threads(game):
             games.step(actions)
             trace.append((games.batch.states[:1].tobytes(), games.rewards[0], games.done[0], games.players[0]))
         traces.append(trace)
-    assert traces[0] == traces[1] == traces[2]
+    assert traces[0] == traces[1]
 
 
 @each_game
@@ -344,7 +344,7 @@ def test_make_sb3_and_make_vec_take_options_and_arguments():
     images = ttt_envs.make_sb3(SUPER, 2, render_mode="rgb_array")
     images.reset()
     assert [each.ndim for each in images.env_method("get_images")] == [3, 3]
-    vector = ttt_envs.make_vec(SUPER, 2, threads=2, won_boards="closed")
+    vector = ttt_envs.make_vec(SUPER, 2, won_boards="closed")
     assert vector.game.options["won_boards"] == "closed"
 
 

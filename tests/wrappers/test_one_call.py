@@ -101,9 +101,8 @@ def steps(env: Any, seed: int, number: int = 40) -> Iterator[list[Any]]:
 def test_replies_in_many_games_are_those_of_the_agent(game_id: str, mode: str) -> None:
     game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
     quick, asked = (ttt_envs.make_vec(game, 7, opponent=each(), autoreset_mode=mode) for each in (RandomAgent, Asked))
-    shared = ttt_envs.make_vec(game, 7, opponent="random", autoreset_mode=mode, threads=2)
-    for told, expected, again in zip(steps(quick, 3), steps(asked, 3), steps(shared, 3), strict=True):
-        assert told == expected == again
+    for told, expected in zip(steps(quick, 3), steps(asked, 3), strict=True):
+        assert told == expected
     assert quick._games.at_random
     assert not asked._games.at_random
 

@@ -1,9 +1,8 @@
 """Batch: many games of one kind, stepped at once."""
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import pairwise
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,10 @@ from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, acting_players, own_actions
-from ttt_envs.core.looks import Anew, Episodes, Look, look_at, looks_for, room_to_tell
 from ttt_envs.core.memory import Memory, among, observers, wants
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.team import Team
-from ttt_envs.core.threads import OneThread, Shares, part_of
 from ttt_envs.core.validity import check_players, check_rows
 from ttt_envs.core.view import Actor, View
 
@@ -50,12 +46,11 @@ class Position:
 class Batch:
     """`n` games of `game`.
 
-    Game i with seed s is the same game whatever `n` and `threads`: its first episode is drawn from the i-th seed
-    folded out of s, and later episodes from that seed and their number.
+    Game i with seed s is the same game whatever `n`: its first episode is drawn from the i-th seed folded out of s, and
+    later episodes from that seed and their number.
 
     Every argument is checked before a kernel sees it; `step_unchecked` leaves out whether actions are legal. A Batch
-    serves one thread at a time: another one that calls it meanwhile gets a RuntimeError. Ctrl-C leaves no call half
-    done: all games have been stepped or none, and with `auto_reset` no finished one stays.
+    serves one thread at a time: others wait. After Ctrl-C inside a call it needs `reset()`.
 
     Attributes:
         rewards: float32 (n, players), what the last step paid each player; 0 in games that were over before.
@@ -69,10 +64,8 @@ class Batch:
         *,
         seed: int | None = None,
         auto_reset: bool = False,
-        threads: int = 1,
         history: int = 0,
         recall: bool = False,
-        look: bool = False,
     ) -> None:
         """Make and reset the games.
 
@@ -81,38 +74,27 @@ class Batch:
             n: number of games, at least 1.
             seed: whole number, or None for one from the system.
             auto_reset: a game that ends starts anew within the same step.
-            threads: threads that share the work, worth it if as many cores are idle: from about 1,000 games on with
-                `look`, whose threads keep a core busy for about a millisecond after each step, as they wait for the
-                next; from some thousand on without.
             history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
             recall: keep account of what the players know, for `info_state_keys`. All players then look at each
                 position, which takes longer than a step.
-            look: `step` gives observations and masks, too, in one call, see `Look`; not with `history` or `recall`.
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
-        for name, value in (("n", n), ("threads", threads)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-        for name, value in (("auto_reset", auto_reset), ("recall", recall), ("look", look)):
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        for name, value in (("auto_reset", auto_reset), ("recall", recall)):
             choice(name, value, (False, True))
         self._game = game
         self.auto_reset = auto_reset
-        self.threads = int(threads)
-        self._in_use = OneThread()
+        self._in_use = threading.RLock()
         self._rows = np.arange(int(n))
         self._states = np.repeat(game.prototype, int(n))
         self.rewards: NDArray[np.float32] = np.zeros((self.n, game.num_players), np.float32)
         self.done: NDArray[np.bool_] = np.zeros(self.n, np.bool_)
-        self._key = new_key(seed)  # this array and those of the games stay: a Team knows them
+        self._key = new_key(seed)
         self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
         keeps = check_history(history) or recall
         self._known = Known(game, self.n, digests=recall, history=history) if keeps else None
-        if look and keeps:
-            raise ValueError("look=True gives observations without history: leave history and recall out")
-        self._told = room_to_tell(game, self.rewards, self.done) if look else None
-        self._look: Look | None = None
-        self._team: Team | None = None  # made when it is needed
         self._placed = 0  # how often `set_states` was called
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
@@ -121,7 +103,7 @@ class Batch:
         return self.n
 
     def __repr__(self) -> str:
-        return f"Batch({self.game!r}, {self.n}, auto_reset={self.auto_reset}, threads={self.threads})"
+        return f"Batch({self.game!r}, {self.n}, auto_reset={self.auto_reset})"
 
     @property
     def game(self) -> Game:
@@ -157,7 +139,6 @@ class Batch:
     def reset(self, seed: int | None = None) -> None:
         """Start all games anew, from `seed`; None continues with each game's next episode."""
         key = self._key if seed is None else new_key(seed)
-        self._in_use.begin_anew()
         with self._in_use:
             numbers = self._episodes if seed is None else np.zeros(self.n, np.uint64)
             self._placed = self._placed if seed is None else 0
@@ -168,8 +149,8 @@ class Batch:
         with self._in_use:
             self._begin(check_rows(rows, self._rows, once=True))
 
-    def step(self, actions: Any) -> Any:
-        """Play in all games; with `look=True` gives `look`, else None.
+    def step(self, actions: Any) -> None:
+        """Play in all games.
 
         Args:
             actions: int (n,), for the player to move; or int (n, players). Entries of players who do not act and of
@@ -183,48 +164,8 @@ class Batch:
         """
         with self._in_use:
             joint = self._check_actions(self._rows, actions)
-            if self._told is None:
-                self._check_legal(self._rows, joint)
-                self._play(self._rows, joint)
-                return None
-            self._turn(joint)
-            return self.look
-
-    @property
-    def look(self) -> Look:
-        """The games as they stand, see `Look`; ValueError without `look=True`.
-
-        Who writes into `states` in place calls `set_states` for it to follow.
-        """
-        if self._told is None:
-            raise ValueError("a Batch looks at its games by itself with Batch(..., look=True)")
-        if self._look is None:
-            self._look = look_at(self._told, self.game.simultaneous)
-        return self._look
-
-    def rollout(self, plies: int) -> None:
-        """Play so many plies in each game in one compiled loop, all players at random, as the agent `random` does.
-
-        `rewards` are what all of these plies have paid, and `done` the games that have ended. With `auto_reset` these
-        start anew and go on, else they stay at their ends.
-
-        Raises ValueError for less than 0 plies, and with `history` or `recall`, which need a look at each ply.
-        """
-        if isinstance(plies, bool) or not isinstance(plies, (int, np.integer)) or plies < 0:
-            raise ValueError(f"plies must be a whole number of at least 0, not {plies!r}")
-        if self._known is not None:
-            raise ValueError("what players know is not kept in rollouts: leave history and recall out")
-        plan = (int(plies), bool(self.auto_reset), self.game.num_actions)
-        with self._in_use:
-            kernel, anew = looks_for(self.game.kernels).rollout_rows, self._anew()
-
-            def play(states: Any, rewards: Any, done: Any, running: Episodes, played: np.ndarray) -> None:
-                if not played[0]:
-                    kernel(anew, (*plan, played), states, rewards, done, running)
-
-            then = (self._number_ended, partial(self._see, self._rows))
-            played = np.zeros(self.n, np.bool_)
-            self._in_threads(play, then, self._states, self.rewards, self.done, self._running(), played)
+            self._check_legal(self._rows, joint)
+            self._play(self._rows, joint)
 
     def step_rows(self, rows: Any, actions: Any) -> None:
         """Play in some games, and set their entries of `rewards` and `done`.
@@ -283,15 +224,11 @@ class Batch:
             derive_rows(seeds[without], int(Purpose.GAME), placed, drawn)
             checked["rng"][without] = drawn
 
-        def replace() -> None:
+        with self._in_use:
             self._placed = placed
             self._states[:], self._episode_seeds[:] = checked, seeds
             self.rewards[:], self.done[:] = checked["rewards"] * checked["done"][:, None], checked["done"]
             self._forget(self._rows)
-            self._see(self._rows)
-
-        with self._in_use:
-            self._in_use.do(replace)
 
     def acting(self, player: int) -> NDArray[np.bool_]:
         """bool (n,): the games in which `player` has a choice to make now."""
@@ -311,7 +248,7 @@ class Batch:
         """
         with self._in_use:
             out = self._room(out, self.game.num_actions, np.bool_)
-            self._share(self.game.loops.mask_rows, self.states, self._players(player), out)
+            self.game.loops.mask_rows(self.states, self._players(player), out)
         return out
 
     def observations(
@@ -325,11 +262,11 @@ class Batch:
             players, known = self._players(player), self._known
             if known is None or not known.history:
                 out = self._room(out, self.game.observation_size, np.int8)
-                self._share(self.game.loops.observe_rows, self.states, players, out)
+                self.game.loops.observe_rows(self.states, players, out)
                 return out
             out = self._room(out, self.game.encoded_size(known.history), np.int8)
             seen = np.empty((self.n, self.game.observation_size), np.int8)
-            self._share(self.game.loops.observe_rows, self.states, players, seen)
+            self.game.loops.observe_rows(self.states, players, seen)
             out[:] = known.encoded(self._rows, players, seen)
         return out
 
@@ -469,86 +406,20 @@ class Batch:
         key = self._key if key is None else key
         numbers = self._episodes[rows] if numbers is None else numbers
         seeds = episode_seeds(key, rows.astype(np.uint64), numbers)
-        following = numbers + np.uint64(1)
-
-        def begin() -> None:
-            if key.shape != self._key.shape:
-                self._key, self._team = key.copy(), None
-            self._key[:] = key
-            self._episodes[rows], self._episode_seeds[rows], self.done[rows] = following, seeds, done
-            if reward is not None:
-                self.rewards[rows] = reward
-            self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
-            self._number(rows)
-            self._forget(rows)
-            self._see(rows)
-
-        self._in_use.do(begin)
-
-    def _see(self, rows: np.ndarray) -> None:
-        """Look at the games `rows`, with `look=True`."""
-        if self._told is not None:
-            looks_for(self.game.kernels).see_rows(self._states, rows, self._told.observations, self._told.masks)
-
-    def _anew(self) -> Anew:
-        return Anew(self._key, self.game.prototype)
-
-    def _running(self) -> Episodes:
-        return Episodes(self._rows.view(np.uint64), self._episodes, self._episode_seeds)
-
-    def _number_ended(self) -> None:
-        """Games that have ended in a compiled loop have begun new episodes there, with `auto_reset`."""
-        if self._numbers is not None and self.auto_reset:
-            self._number(np.flatnonzero(self.done))
-
-    def _turn(self, joint: np.ndarray) -> None:
-        """Play in all games, start the ended ones anew, and look at all, in one call."""
-        if self._team is None or self._team.forked:
-            assert self._told is not None
-            parts = self._anew(), self._states, self._told, self._running()
-            self._team = Team(self.game.kernels, self.threads, *parts)
-        team = self._team
-
-        def play() -> None:
-            if team.step():
-                self._number_ended()
-
-        for known in (False, True):
-            team.plan(joint, self.auto_reset, known)
-            self._in_use.do(play)
-            if team.played:
-                break
-            self._check_legal(self._rows, joint)
-        if team.errors:
-            self._team = None
-            raise team.errors[0]
+        self._key = key.copy()
+        self._episodes[rows], self._episode_seeds[rows], self.done[rows] = numbers + np.uint64(1), seeds, done
+        if reward is not None:
+            self.rewards[rows] = reward
+        self.game.loops.reset_rows(self.states, rows, self.game.prototype, seeds)
+        self._number(rows)
+        self._forget(rows)
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Play in the games `rows`, all of them if it is `self._rows`."""
-        kernel, whole = self.game.loops.play_rows, (self._states, self.rewards, self.done)
-
-        def play(rows: np.ndarray, joint: np.ndarray, played: np.ndarray) -> None:
-            if not played[0]:
-                kernel(*whole, rows, joint, played)
-
-        settle = partial(self._settle, rows, self._noted(rows, joint))
-        self._in_threads(play, (settle,), rows, joint, np.zeros(len(rows) or 1, np.bool_))
-
-    def _in_threads(self, play: Callable[..., None], then: tuple[Callable[[], object], ...], *parts: Any) -> None:
-        """Call `play` with slices of `parts`, and then `then`; `play` does nothing in slices that it has done."""
-        if min(self.threads, len(parts[0])) < 2:
-            self._in_use.do(partial(play, *parts), *then)
-            return
-        shares = self._shares(play, parts)
-        self._in_use.do(shares.finish, *then)
-        shares.results()
-
-    def _settle(self, rows: np.ndarray, noted: _Noted | None) -> None:
-        """Do what follows when the games `rows` have been stepped."""
+        noted = self._noted(rows, joint)
+        self.game.loops.play_rows(self._states, self.rewards, self.done, rows, joint)
         if noted is not None:
             self._learn(noted)
-        if self._told is not None:
-            self._see(rows)
         if self.auto_reset and rows is self._rows:
             ended = self.done.nonzero()[0]  # `flatnonzero` takes several times as long for one game
             if len(ended):
@@ -579,28 +450,6 @@ class Batch:
         rows = rows[~self._states["done"][rows]]
         self._known.show(rows, self._states[rows])
 
-    def share(self, kernel: Callable[..., Any], *parts: np.ndarray) -> list[Any]:
-        """Run a compiled loop over these arrays, each with an entry a game, in slices if there are threads.
-
-        For wrappers: nothing is checked. Returns what each call gives.
-        """
-        with self._in_use:
-            return self._share(kernel, *parts)
-
-    def _share(self, kernel: Callable[..., Any], *parts: np.ndarray) -> list[Any]:
-        if min(self.threads, len(parts[0])) < 2:
-            return [kernel(*parts)]
-        shares = self._shares(kernel, parts)
-        self._in_use.do(shares.finish)
-        return shares.results()
-
-    def _shares(self, function: Callable[..., Any], parts: Sequence[Any]) -> Shares:
-        """Calls with slices of `parts`, arrays and named tuples of arrays, one for each thread."""
-        n = len(parts[0])
-        many = min(self.threads, n)
-        cuts = pairwise(n * k // many for k in range(many + 1))
-        return Shares(partial(function, *(part_of(part, low, high) for part in parts)) for low, high in cuts)
-
     # --- checks ---
 
     def _check_actions(self, rows: np.ndarray, actions: Any) -> np.ndarray:
@@ -615,15 +464,11 @@ class Batch:
 
     def _check_legal(self, rows: np.ndarray, joint: np.ndarray) -> None:
         """Raise the error of the first game in which these actions, as from `_check_actions`, cannot be played."""
-        found = self._share(self._find_illegal, rows, joint)
-        wrong = [game for game in found if game >= 0]
-        if wrong:
-            check_actions(joint, joint.shape, self.game.num_actions)
-            raise refusal(self.game, self.states, wrong[0], joint[np.flatnonzero(rows == wrong[0])[0]], len(rows))
-
-    def _find_illegal(self, rows: np.ndarray, joint: np.ndarray) -> int:
         mask = np.empty(self.game.num_actions, np.bool_)
-        return int(self.game.loops.find_illegal(self.states, rows, joint, mask))
+        wrong = int(self.game.loops.find_illegal(self.states, rows, joint, mask))
+        if wrong >= 0:
+            check_actions(joint, joint.shape, self.game.num_actions)
+            raise refusal(self.game, self.states, wrong, joint[np.flatnonzero(rows == wrong)[0]], len(rows))
 
     def _room(self, out: np.ndarray | None, columns: int, dtype: Any) -> np.ndarray:
         """`out` if it can take (n, columns) of this dtype, or a new array; TypeError or ValueError if it cannot."""
@@ -655,4 +500,7 @@ class Batch:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._in_use:  # a copy of games that are half stepped would be none
-            return {**self.__dict__, "_look": None, "_team": None}
+            return {name: value for name, value in self.__dict__.items() if name != "_in_use"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _in_use=threading.RLock())

@@ -1,4 +1,4 @@
-"""Compiled loops that play many games and look at them in one call, for `Batch(look=True)` and `Batch.rollout`.
+"""A compiled loop that plays many games and looks at them in one call, for GPUs: a thread a game.
 
 All room is handed in, and what is called once a game is compiled without counting references: with arrays of its own,
 such a loop would take longer than the calls that it saves. Games that end start anew after the loop, as `reset` may
@@ -17,10 +17,9 @@ import numpy as np
 
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Kernels, kernels_of, of_choice
+from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.core.siphash import siphash
-from ttt_envs.core.state import SIMULTANEOUS
 
 _GAME = int(Purpose.GAME)
 
@@ -47,24 +46,6 @@ class Told(NamedTuple):
     ended: np.ndarray
 
 
-class Look(NamedTuple):
-    """The result of a step of `Batch(look=True)`: always the same arrays, filled anew, which only the Batch writes.
-
-    Attributes:
-        observations: int8 (n, observation size), as whoever is to move sees it; in a game in which several may act at
-            once int8 (n, players, observation size), as all of them do.
-        masks: bool (n, num_actions), or (n, players, num_actions), likewise.
-        rewards: float32 (n, players), as `Batch.rewards`.
-        done: bool (n,), as `Batch.done`: with `auto_reset` the games that have just ended, whose observations and masks
-            are those of the next ones.
-    """
-
-    observations: np.ndarray
-    masks: np.ndarray
-    rewards: np.ndarray
-    done: np.ndarray
-
-
 class Episodes(NamedTuple):
     """The episodes that are played, uint64 (n,): numbers of games and of next episodes, and seeds of this one."""
 
@@ -85,7 +66,6 @@ class Looks(NamedTuple):
 
     see_rows: Callable[..., Any]
     play_rows: Callable[..., Any]
-    rollout_rows: Callable[..., Any]
 
 
 def room_to_tell(game: Game, rewards: np.ndarray, done: np.ndarray) -> Told:
@@ -100,37 +80,6 @@ def room_to_tell(game: Game, rewards: np.ndarray, done: np.ndarray) -> Told:
         np.zeros((n, players), np.int64),
         np.zeros(n, np.int64),
     )
-
-
-def look_at(told: Told, several: bool) -> Look:
-    """A read-only `Look` at these arrays; `several`: more than one player may act at once."""
-    arrays = (each if several or each.ndim < 3 else each[:, 0] for each in told[:4])
-    # Of read-only memory no flag makes a writeable array.
-    return Look(*(np.asarray(each.data.toreadonly()) for each in arrays))
-
-
-@jit.allocates_nothing
-def all_allowed(states, actions, masks):
-    """Whether all actions int64 (n, players), or (n, 1) for those to move, can be played, by the masks of `Told`.
-
-    False may be wrong, of players who are asked at once with others and have nothing to choose.
-    """
-    columns, viewers = actions.shape[1], masks.shape[1]
-    for i in range(states.shape[0]):
-        for column in range(columns):
-            if not -1 <= actions[i, column] < masks.shape[2]:
-                return False
-        if states[i]["done"]:
-            continue
-        mover = np.int64(states[i]["to_move"])
-        first, last = (np.int64(0), np.int64(viewers - 1)) if mover == SIMULTANEOUS else (mover, mover)
-        if not SIMULTANEOUS <= mover < states[i]["rewards"].shape[0] or (mover == SIMULTANEOUS and columns < viewers):
-            return False
-        for player in range(first, last + 1):
-            action = actions[i, player if columns > 1 else 0]
-            if not (action >= 0 and masks[i, player if viewers > 1 else 0, action]):
-                return False
-    return True
 
 
 @jit.allocates_nothing
@@ -193,55 +142,11 @@ def play_rows(anew, again, states, actions, told, episodes):
         see(states[i], told.observations[i], told.masks[i])
 
 
-@jit.allocates_nothing
-def play_on(state, seed, plies, joint, legal):
-    """Play at most so many plies at random, as `agents.random` draws with the episode's seed; gives the plies left."""
-    while plies > 0 and not state["done"]:
-        mover = np.int64(state["to_move"])
-        if mover == SIMULTANEOUS:
-            for player in range(joint.shape[0]):
-                joint[player] = drawn(state, player, of_choice(state, player, seed), legal)
-        else:
-            joint[mover] = drawn(state, mover, of_choice(state, mover, seed), legal)
-        step(state, joint)
-        plies -= 1
-    return plies
-
-
-def rollout_rows(anew, plan, states, rewards, done, episodes):
-    """`play_on` in all games; `plan` is the number of plies, whether games start anew, and the number of actions.
-
-    Its last part is bool (1,) or more: the first is set at the end, see `loops.play_rows`.
-    rewards float32 (n, players): what all plies have paid; done bool (n,): games that are over, or were in between.
-    """
-    plies, again, size, played = plan
-    joint, legal = np.zeros(rewards.shape[1], np.int64), np.empty(size, np.bool_)
-    for i in range(states.shape[0]):
-        left = plies
-        rewards[i, :] = 0
-        done[i] = False
-        while True:
-            for player in range(joint.shape[0]):
-                rewards[i, player] -= states[i]["rewards"][player]
-            left = play_on(states[i], episodes.seeds[i], left, joint, legal)
-            for player in range(joint.shape[0]):
-                rewards[i, player] += states[i]["rewards"][player]
-            if not states[i]["done"]:
-                break
-            done[i] = True
-            if not again:
-                break
-            begin(states, i, episodes, anew)
-            if left == 0:
-                break
-    played[0] = True
-
-
 @cache
 def bound_for(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
     """What templates about looks may name: those of one game, and the loops here."""
     bound = dict(kernels_of(kernels))
-    for template in (see, turn, begin, play_on, all_allowed, see_rows, play_rows, rollout_rows):
+    for template in (see, turn, begin, see_rows, play_rows):
         bound[template.__name__] = jit.specialise(template, **bound)
     return MappingProxyType(bound)
 

@@ -312,11 +312,8 @@ def step_rows(states, rows, actions):
             step(state, joint)
 
 
-def play_rows(states, rewards, done, rows, actions, played):
-    """`step_rows`, with what it pays in rewards float32 (n, players), and whether games are over in done bool (n,).
-
-    played[0] is set at the end: an interrupt of Python comes before the whole call or after it.
-    """
+def play_rows(states, rewards, done, rows, actions):
+    """`step_rows`, with what it pays in rewards float32 (n, players), and whether games are over in done bool (n,)."""
     players = states[0]["rewards"].shape[0]
     joint = np.zeros(players, np.int64)
     for k in range(rows.shape[0]):
@@ -333,7 +330,6 @@ def play_rows(states, rewards, done, rows, actions, played):
         for player in range(players):
             rewards[i, player] = state["rewards"][player] - rewards[i, player]
         done[i] = state["done"]
-    played[0] = True
 
 
 def resample_rows(states, players, seeds):

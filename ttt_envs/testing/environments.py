@@ -18,14 +18,14 @@ from ttt_envs.wrappers.common import pack_state, unpack_state
 from ttt_envs.wrappers.parallel import ParallelGame
 
 
-def check_batch_sizes_and_threads(game: Game) -> None:
-    """Game i of a seed is the same game whatever the batch's size and threads, resets included."""
+def check_batch_sizes(game: Game) -> None:
+    """Game i of a seed is the same game whatever the batch's size, resets included."""
     steps = len(random_play(game).actions) + 10
-    sizes = ((1, 1), (3, 2)) if jit.DISABLED else ((1, 1), (5, 1), (64, 1), (64, 3))
-    plays = [play_batch(Batch(game, n, seed=11, auto_reset=True, threads=threads), steps) for n, threads in sizes]
-    for (n, threads), play in zip(sizes, plays, strict=True):
+    sizes = (1, 3) if jit.DISABLED else (1, 5, 64)
+    plays = [play_batch(Batch(game, n, seed=11, auto_reset=True), steps) for n in sizes]
+    for n, play in zip(sizes, plays, strict=True):
         same = play.states.tobytes() == np.ascontiguousarray(plays[-1].states[:, :n]).tobytes()
-        assert same, f"other games in a batch of {n} with threads={threads} than in one of {sizes[-1][0]}"
+        assert same, f"other games in a batch of {n} than in one of {sizes[-1]}"
     states = plays[-1].states
     assert (states[1:]["ply"] < states[:-1]["ply"]).any(), "no game started anew"
 
@@ -137,8 +137,8 @@ def check_copies_parallel(game: Game) -> None:
 
 
 def check_copies_batch(game: Game) -> None:
-    """Copies of a Batch go on alike, threads and resets included."""
-    batch = Batch(game, 5, seed=3, auto_reset=True, threads=2)
+    """Copies of a Batch go on alike, resets included."""
+    batch = Batch(game, 5, seed=3, auto_reset=True)
     play_batch(batch, 3)
     here = batch.states.tobytes()
     copies = {"deepcopy": copy.deepcopy(batch), "pickle": pickle.loads(pickle.dumps(batch))}

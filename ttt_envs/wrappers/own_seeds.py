@@ -21,8 +21,6 @@ class OwnSeedsBatch(Batch):
         for row in rows.tolist():
             chosen[row] = seeds[row]
         keys, goes_on = keys_of(self._key, chosen), np.array([seed is None for seed in chosen])
-        if len(rows) == self.n:
-            self._in_use.begin_anew()
         with self._in_use:
             self._placed = self._placed if goes_on.any() else 0
             self._begin(rows, keys, np.where(goes_on, self._episodes, np.uint64(0))[rows], reward=0)

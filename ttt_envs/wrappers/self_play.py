@@ -69,7 +69,6 @@ class PlayerGames:
         player: int | str = "alternate",
         illegal: str = "lose",
         seed: int | None = None,
-        threads: int = 1,
         autoreset: str = "same_step",
         max_plies: int | None = None,
         history: int = 0,
@@ -84,7 +83,6 @@ class PlayerGames:
             player: the learner's number, or "alternate".
             illegal: the learner's illegal action makes them "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
-            threads: threads that share the stepping; opponents have their own.
             autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
                 then, or when it is "disabled" by `reset` alone.
             max_plies: plies after which a game is cut off: truncated. None plays each to its end.
@@ -97,7 +95,7 @@ class PlayerGames:
         self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
         self.max_plies = check_max_plies(max_plies)
         within(1, MOST, num_envs=n)
-        self.batch = OwnSeedsBatch(game, n, seed=seed, threads=threads, history=history)
+        self.batch = OwnSeedsBatch(game, n, seed=seed, history=history)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
         self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
@@ -390,14 +388,14 @@ class PlayerGames:
         if self.history:
             return self.batch.observations(self.players)
         _, seen = self._looks(self.n)
-        self.batch.share(self.game.loops.observe_rows, self.batch.states, self.players, seen)
+        self.game.loops.observe_rows(self.batch.states, self.players, seen)
         return seen
 
     def masks(self) -> np.ndarray:
         """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
         if self._masks is None:
             self._masks, _ = self._looks(self.n)
-            self.batch.share(self.game.loops.mask_rows, self.batch.states, self.players, self._masks)
+            self.game.loops.mask_rows(self.batch.states, self.players, self._masks)
             if self.max_plies is not None:
                 self._masks[self._over()] = False
         shown = self._masks.view()
@@ -437,7 +435,7 @@ class PlayerGames:
         if self.at_random:
             self._masks, self._seen = self._looks(self.n)
             batch, reply = self.batch, self.game.loops.reply_rows
-            batch.share(reply, batch.states, self.players, batch.episode_seeds, joint, self._masks, self._seen)
+            reply(batch.states, self.players, batch.episode_seeds, joint, self._masks, self._seen)
             if some_over:
                 self._start(np.flatnonzero(over))
         else:

@@ -38,7 +38,6 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
         encoding: str = "flat",
         illegal: str = "lose",
         mask: str = "both",
-        threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         max_plies: int | None = None,
         history: int = 0,
@@ -48,7 +47,7 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
     ) -> None:
         """Environments for `game`; call `reset` first.
 
-        Arguments as for the single one, but for `render_mode`: "rgb_array", "ansi" or None; `threads` share the work;
+        Arguments as for the single one, but for `render_mode`: "rgb_array", "ansi" or None;
         `autoreset_mode`: an AutoresetMode, or "same_step", "next_step" or "disabled".
         """
         self.game = game
@@ -63,7 +62,6 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
             opponent=opponent,
             player=player,
             illegal=illegal,
-            threads=threads,
             autoreset=mode,
             max_plies=max_plies,
             history=history,

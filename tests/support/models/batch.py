@@ -15,10 +15,10 @@ from ttt_envs.core.state import SIMULTANEOUS
 class BatchModel:
     """A Batch and its model."""
 
-    def __init__(self, game: Game, n: int, seed: int, auto_reset: bool, threads: int = 1) -> None:
+    def __init__(self, game: Game, n: int, seed: int, auto_reset: bool) -> None:
         """Arguments of the Batch."""
         self.game, self.auto_reset = game, auto_reset
-        self.batch = Batch(game, n, seed=seed, auto_reset=auto_reset, threads=threads)
+        self.batch = Batch(game, n, seed=seed, auto_reset=auto_reset)
         self._remember()
         self.check()
 
