@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -143,27 +142,6 @@ def test_a_release_is_refused_that_does_not_agree_with_its_tag(tag, changelog, o
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", check]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "GITHUB_REF_NAME": tag}, capture_output=True)
     assert (done.returncode == 0) == passes
-
-
-def test_a_release_has_the_data_set_as_one_file(tmp_path):
-    """Its step runs here, with a stand-in for the command that builds the data."""
-    jobs = workflow("release")["jobs"]
-    steps = jobs["build"]["steps"]
-    (build,) = (step["run"] for step in steps if "dataset" in step.get("run", ""))
-    program = tmp_path / ".venv" / "bin" / "ttt"
-    program.parent.mkdir(parents=True)
-    program.write_text(
-        '#!/bin/sh\ntest "$*" = "dataset --sets all --out solved"\nmkdir solved\necho card > solved/card\n'
-    )
-    program.chmod(0o755)
-    subprocess.run(["bash", "-eo", "pipefail", "-c", build], cwd=tmp_path, check=True)
-    (path,) = (tmp_path / "data").iterdir()
-    with tarfile.open(path) as archive:
-        assert archive.extractfile("solved/card").read() == b"card\n"
-    assert {step["with"]["path"] for step in steps if "upload-artifact" in step.get("uses", "")} == {"dist", "data"}
-    download, create = jobs["release"]["steps"]
-    assert "download-artifact" in download["uses"]
-    assert create["run"].rstrip().endswith(f"{download['with']['path']}/*/*")
 
 
 # --- sites of versions ---

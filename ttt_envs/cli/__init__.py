@@ -46,7 +46,6 @@ VERBS: dict[str, str] = {
     "check-game": "ttt_envs.cli.new_game:CheckGame",
     "replay": "ttt_envs.cli.replay:Replay",
     "film": "ttt_envs.cli.film:Film",
-    "dataset": "ttt_envs.cli.dataset:Dataset",
     "leaderboard": "ttt_envs.cli.leaderboard:Leaderboard",
 }
 
