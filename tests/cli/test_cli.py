@@ -56,6 +56,7 @@ def test_the_help_lists_every_verb_and_imports_none_and_a_verb_what_it_needs():
     for verb in VERBS:
         summary = " ".join(inspect.getdoc(verb_class(verb)).partition("\n\n")[0].split())
         assert f"{verb} {summary}" in shown
+    assert " warm " not in shown, "it is hidden"
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

@@ -1,4 +1,4 @@
-"""`ttt replay`, `ttt film` and `ttt leaderboard`."""
+"""`ttt replay` and `ttt leaderboard`."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.web.recorded import Records
 
 DICE = ["tic_tac_dice", "--option", "rounds=single"]
-FILM = ["film", "--record", "bad.jsonl", "--game", "0", "--out", "bad.svg"]
+FILM = ["replay", "bad.jsonl", "--game", "0", "--film", "bad.svg"]
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ def test_replay_refuses_what_it_cannot_show(capsys):
 
 
 def test_a_recorded_game_is_drawn_as_a_strip(recorded, capsys):
-    assert cli.main(["film", "games.jsonl", "--game", "2", "--out", "strip.svg"]) == 0
+    assert cli.main(["replay", "games.jsonl", "--game", "2", "--film", "strip.svg"]) == 0
     found = split(Path("strip.svg").read_text())
     inner = [each for each in found.elements if each.startswith("<svg")]
     texts = [each for each in found.elements if each.startswith("<path aria-label=")]
@@ -94,7 +94,7 @@ def test_a_recorded_game_is_drawn_as_a_strip(recorded, capsys):
     assert 'aria-label="start"' in texts[0]
     for k, (text, action) in enumerate(zip(texts[1:], recorded[2].actions, strict=True), 1):
         assert re.search(rf'aria-label="{k}\. (random|greedy): {re.escape(action)}"', text)
-    assert cli.main(["film", "--record", "games.jsonl", "--out", "strip.svg"]) == 2
+    assert cli.main(["replay", "games.jsonl", "--game", "2", "--film", "strip.svg"]) == 2
     assert "strip.svg exists" in capsys.readouterr().err
 
 
@@ -120,36 +120,31 @@ def test_a_strip_draws_every_position_with_common_parts_once():
     assert len(frames_of(game, kept.states, kept.actions)) == len(kept.states)
 
 
-def test_a_new_game_is_filmed(capsys):
+def test_a_recorded_game_is_filmed(recorded):
     from PIL import Image
 
-    assert (
-        cli.main(["film", *DICE, "--agents", "random", "greedy", "--seed", "1", "--out", "f.gif", "--width", "90"]) == 0
-    )
-    plies = int(re.findall(r"(\d+) plies of random – greedy", capsys.readouterr().out)[0])
-    with Image.open("f.gif") as film:
-        assert film.n_frames == plies + 1
-        assert film.size[0] == 90
-        light = film.convert("RGB").getpixel((45, 20))
-    assert cli.main(["film", *DICE, "--agents", "random", "--out", "dark.gif", "--width", "90", "--theme", "dark"]) == 0
-    with Image.open("dark.gif") as film:
-        assert sum(film.convert("RGB").getpixel((45, 20))) < sum(light) / 3
+    film = ["replay", "games.jsonl", "--game", "1", "--width", "90", "--film"]
+    assert cli.main([*film, "f.gif"]) == 0
+    with Image.open("f.gif") as shown:
+        assert shown.n_frames == len(recorded[1].actions) + 1
+        assert shown.size[0] == 90
+        light = shown.convert("RGB").getpixel((45, 20))
+    assert cli.main([*film, "dark.gif", "--theme", "dark"]) == 0
+    with Image.open("dark.gif") as shown:
+        assert sum(shown.convert("RGB").getpixel((45, 20))) < sum(light) / 3
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--out", "f.gif"], "name the game to be played"),
-        ([*DICE, "--game", "3", "--out", "f.svg"], "--game is the number of a recorded game"),
-        ([*DICE, "--out", "f.avi"], "a film is a .gif or an .svg, not f.avi"),
-        ([*DICE, "--record", "games.jsonl", "--out", "f.svg"], "a recorded game has its own agents"),
-        ([*DICE, "--agents", "random", "random", "random", "--out", "f.svg"], "needs as many agents, not 3"),
-        ([*DICE, "--out", "f.gif", "--width", "5"], "width must be"),
-        (["--record", "games.jsonl", "--game", "8", "--out", "f.svg"], "has no game 8"),
+        (["--film", "f.gif"], "--film needs the game"),
+        (["--game", "3", "--film", "f.avi"], "a film is a .gif or an .svg, not f.avi"),
+        (["--game", "3", "--film", "f.gif", "--width", "5"], "width must be"),
+        (["--game", "8", "--film", "f.svg"], "has no game 8"),
     ],
 )
 def test_a_wrong_film_is_refused(words, reason, capsys, tmp_path):
-    assert cli.main(["film", *words]) == 2
+    assert cli.main(["replay", "games.jsonl", *words]) == 2
     assert reason in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in tmp_path.iterdir()] == ["games.jsonl"]
 
@@ -177,15 +172,12 @@ def test_what_a_file_names_is_shown_and_never_run(tmp_path, capsys):
         Path("film.svg").unlink(missing_ok=True)
         assert cli.main(["replay", "names.jsonl"]) == 0
         assert cli.main(["replay", "names.jsonl", "--game", "1"]) == 0
-        assert cli.main(["film", "--record", "names.jsonl", "--game", "1", "--out", "film.svg"]) == 0
-        for name in ("data.parquet", "data.md"):
-            Path(name).unlink(missing_ok=True)
-        assert cli.main(["dataset", "names.jsonl", "--out", "data.parquet"]) == 0
+        assert cli.main(["replay", "names.jsonl", "--game", "1", "--film", "film.svg"]) == 0
         served = Records(tmp_path)
         assert served.games("names.jsonl")[0]["agents"][0] == agent
         assert served.open("names.jsonl", 0).played.record.agents[0] == agent
     Path("game.jsonl").write_text("".join(json.dumps({**each, "game": "mine:Mine"}) + "\n" for each in records))
-    for words in (["replay"], ["film", "--out", "y.svg", "--game", "0", "--record"], ["dataset", "--out", "y.parquet"]):
+    for words in (["replay"], ["replay", "--game", "0", "--film", "y.svg"]):
         assert cli.main([*words, "game.jsonl"]) == 2
         assert "unknown game 'mine:Mine'" in capsys.readouterr().err
     assert cli.main(["regret", *DICE, "--agents", "random", "--games", "4", "--out", "all/r"]) == 0

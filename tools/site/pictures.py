@@ -1,15 +1,13 @@
 """Pictures of games: positions that are given as text, and recorded games."""
 
 import hashlib
-import io
-from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import ttt_envs
-from ttt_envs import cli
 from ttt_envs.core.lessons import Lesson
+from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay
 from ttt_envs.registry import shown
@@ -45,10 +43,7 @@ def film(folder: Path, record: Path) -> Picture:
     (game,) = replay([next(records.read(record))])
     path = folder / f"{hashlib.sha256(record.read_bytes() + _sources()).hexdigest()[:16]}.gif"
     if not path.exists():
-        words = ["film", "--record", str(record), "--game", str(game.record.number), "--out", str(path)]
-        with redirect_stdout(io.StringIO()):
-            if cli.main(words):
-                raise ValueError(f"this command failed: ttt {' '.join(words)}")
+        save_film(path, game.game, game.states, game.actions)
     return Picture(path, f"{game.game.title}: {' against '.join(game.record.agents)}, a recorded game")
 
 

@@ -6,7 +6,7 @@ verb first, and may give another object to run.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -41,13 +41,14 @@ VERBS: dict[str, str] = {
     "exploitability": "ttt_envs.cli.exploitability:Exploitability",
     "exploit": "ttt_envs.cli.exploit:Exploit",
     "solve": "ttt_envs.cli.solve:Solve",
-    "warm": "ttt_envs.cli.warm:Warm",
     "new-game": "ttt_envs.cli.new_game:NewGame",
     "check-game": "ttt_envs.cli.new_game:CheckGame",
     "replay": "ttt_envs.cli.replay:Replay",
-    "film": "ttt_envs.cli.film:Film",
     "leaderboard": "ttt_envs.cli.leaderboard:Leaderboard",
 }
+
+#: The same for verbs that the help does not list.
+HIDDEN: dict[str, str] = {"warm": "ttt_envs.cli.warm:Warm"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,22 +74,23 @@ def _run(arguments: list[str]) -> int | None:
     if repeated is not None:
         raise ValueError(f"{repeated} is given twice: give it once, and several values behind each other")
     verb = arguments[0] if arguments else ""
-    narrowed = getattr(_class_of(VERBS[verb]), "narrowed", None) if verb in VERBS else None
+    verbs = {**VERBS, verb: HIDDEN[verb]} if verb in HIDDEN else VERBS
+    narrowed = getattr(_class_of(verbs[verb]), "narrowed", None) if verb in verbs else None
     given: Any = narrowed(arguments[1:]) if narrowed else None
     if given is None:
-        given = _parsed(arguments)
+        given = _parsed(verbs, arguments)
     status: int | None = given.run()
     return status
 
 
-def _parsed(arguments: list[str]) -> Any:
+def _parsed(verbs: Mapping[str, str], arguments: list[str]) -> Any:
     """The verb's object, whose fields are the command line."""
     completion = bool(arguments) and arguments[0].replace("_", "-").startswith("--tyro-")
-    verbs = {
+    known = {
         verb: _class_of(place) if completion or arguments[:1] == [verb] else summary_of(place)
-        for verb, place in VERBS.items()
+        for verb, place in verbs.items()
     }
-    return parse(verbs, arguments, "ttt", DESCRIPTION)
+    return parse(known, arguments, "ttt", DESCRIPTION)
 
 
 def _class_of(place: str) -> Any:

@@ -1,8 +1,8 @@
-"""`ttt replay`: recorded games in the terminal, as a list or one of them move by move."""
+"""`ttt replay`: recorded games in the terminal, as a list or one of them move by move; or one as a film."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay(RecordFilters, Printing):
-    """Show recorded games: a list of them, or with --game one of them move by move."""
+    """Show recorded games: a list of them, or with --game one of them move by move, or as a film."""
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File of records, or the folder that `ttt tournament --record` has made."""
@@ -23,6 +23,14 @@ class Replay(RecordFilters, Printing):
     """Number of the game to show move by move."""
     step: bool = False
     """Wait for Enter before each move."""
+    film: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """File to draw the game to, which must not exist yet: an animated .gif, or an .svg of all positions."""
+    width: int = 360
+    """Width of a GIF in pixels."""
+    seconds: float = 0.6
+    """Time in seconds for which a GIF shows each position."""
+    theme: Literal["light", "dark"] = "light"
+    """Colours of a GIF; an SVG follows the browser."""
 
     def run(self) -> None:
         """Print the list, or the game; every game that is shown is replayed and checked."""
@@ -31,9 +39,11 @@ class Replay(RecordFilters, Printing):
         from ttt_envs.storage.rows import Listed
 
         self.check_form()
+        if self.film is not None:
+            self._check(self.film)
         if self.game is None:
-            if self.step:
-                raise ValueError("--step needs the game to step through: --game NUMBER")
+            if self.step or self.film is not None:
+                raise ValueError(f"--{'step' if self.step else 'film'} needs the game: --game NUMBER")
             games = (played.record for played in replay(self.read(self.file)))
             if self.json or self.csv:
                 self.printed(Listed([row_of(each) for each in games]))
@@ -47,7 +57,38 @@ class Replay(RecordFilters, Printing):
         if self.json or self.csv:
             raise ValueError("--json and --csv are for the list of the games: leave out --game")
         (played,) = replay([self.the_one(self.file, self.game)])
-        show(played, wait=self.step)
+        if self.film is None:
+            show(played, wait=self.step)
+        else:
+            self._draw(played, self.film)
+
+    def _check(self, film: Path) -> None:
+        """Raise an error, before the game is replayed, for a film that could not be made."""
+        from ttt_envs.core.options import within
+        from ttt_envs.storage.extras import require
+        from ttt_envs.storage.files import check_writable
+
+        if film.suffix.lower() not in (".gif", ".svg"):
+            raise ValueError(f"a film is a .gif or an .svg, not {film.name}")
+        if film.exists():
+            raise FileExistsError(f"{film} exists: choose another file, or delete this one first")
+        within(16, 4096, width=self.width)
+        within(0.02, 60.0, seconds=self.seconds)
+        if film.suffix.lower() == ".gif":
+            require("render", "PIL", "resvg_py")
+        check_writable(film)
+
+    def _draw(self, played: "ReplayedGame", film: Path) -> None:
+        from ttt_envs.drawing.film import save_film, strip
+        from ttt_envs.storage.files import write_whole
+        from ttt_envs.storage.outside import printable
+
+        given, agents = (played.game, played.states, played.actions), list(map(printable, played.record.agents))
+        if film.suffix.lower() == ".gif":
+            save_film(film, *given, width=self.width, seconds=self.seconds, theme=self.theme)
+        else:
+            write_whole(film, strip(*given, agents=agents))
+        print(f"{len(played.actions)} plies of {' – '.join(agents)} are drawn in {film}")
 
 
 def row_of(record: "GameRecord") -> dict[str, Any]:
