@@ -75,6 +75,6 @@ for key in keys[3:]:
         history = []
 
 agent = CompiledAgent(lambda *given: search(net, jax.random.key(0), *given)[0], GAMES, name="gumbel")
-report = evaluation.tournament(GAME, [agent, "random", "greedy"], games=200, chunk=200)
+report = evaluation.tournament(GAME, [agent, "random", "greedy"], games=200)
 report.show()
 print(report.comparison("gumbel", "random"))

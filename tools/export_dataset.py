@@ -328,7 +328,7 @@ class Games:
     """The decisions of recorded games."""
 
     file: Annotated[Path, tyro.conf.Positional]
-    """File of records, as `ttt tournament --record` writes it."""
+    """File of records, as `ttt tournament` writes it."""
     out: Path | None = None
     """Parquet file to be written."""
     minari: str | None = None

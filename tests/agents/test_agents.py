@@ -157,7 +157,7 @@ def on_the_first_game(specs: Sequence[str]) -> list[Any]:
             "mtcs",
             "unknown agent 'mtcs'; did you mean 'mcts'.*known: random, greedy, mcts, ismcts, smmcts, alphabeta, "
             "expectimax, oracle, mixed, rounds, trained, network, lookahead, guided, tabular, solved, program, "
-            "isolated, llm, open_spiel, human",
+            "llm, open_spiel, human",
         ),
         (
             "mcts:simulation=5",

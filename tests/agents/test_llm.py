@@ -292,7 +292,6 @@ def test_a_model_is_checked_before_any_game(game: Game, monkeypatch: pytest.Monk
         ("llm:model=x,url=localhost:8000", "url must be like http://"),
         ("llm:model=x,url=http://me:secret@here/v1", "put the key into the environment"),
         ("llm:model=x,illegal=forfeit", "must be one of 'lose', 'random'"),
-        ("isolated:llm:model=x", "leave out 'isolated:'"),
     ],
 )
 def test_wrong_parameters(spec: str, words: str) -> None:

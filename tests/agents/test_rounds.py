@@ -107,7 +107,7 @@ def test_it_plays_the_round_as_its_agent_does():
 
 # Agents that know the whole match, and those that are nobody without a file, a program or a person.
 NO_BASELINES = {"oracle", "rounds", "mixed", "trained", "network", "lookahead", "guided", "tabular", "solved"}
-NO_BASELINES |= {"program", "isolated", "llm", "human", "open_spiel"}
+NO_BASELINES |= {"program", "llm", "human", "open_spiel"}
 FAST = {"mcts": 30, "ismcts": 30, "smmcts": 60}
 
 

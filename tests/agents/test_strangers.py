@@ -20,8 +20,6 @@ from ttt_envs.core import jit
 HOSTILE = (
     "program:/bin/sh -c 'echo > {folder}/ran'",
     "program:seconds=1,/bin/sh -c 'echo > {folder}/ran'",
-    "isolated:random",
-    "isolated:seconds=1,{folder}/hostile.py:Name",
     "llm:model=x,url=http://127.0.0.1:9/v1",
     "{folder}/hostile.py:Name",
     "hostile.py:Name:depth=2",
@@ -158,7 +156,7 @@ def test_every_agent_states_what_it_reaches():
         found, _ = agents._find(name)
         reaches = vars(found).get("reaches")
         if reaches is None:
-            assert name in agents.APART
+            assert name in {"program", "llm"}
             continue
         texts = {
             each.name
@@ -167,7 +165,7 @@ def test_every_agent_states_what_it_reaches():
         }
         assert texts - set(CHECKED.get(name, ())) == set(reaches), name
         stated.add(name)
-    played = {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[11:17])}
+    played = {text.partition(":")[0] for text in (*HARMLESS, *AROUND, *HOSTILE[9:15])}
     assert stated == played | {"open_spiel"}  # that needs an extra, which may not be there to be played
 
 

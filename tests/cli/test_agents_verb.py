@@ -129,7 +129,6 @@ def test_agents_of_a_game_are_those_that_play_it(lines_of):
         "tabular",
         "solved",
         "program",
-        "isolated",
         "llm",
         "human",
     ]

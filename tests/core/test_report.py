@@ -19,7 +19,7 @@ from ttt_envs.evaluation.placements.calibration import CalibrationReport
 from ttt_envs.evaluation.reports.equilibrium import SolveReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, NotSaved, Report, Table
-from ttt_envs.evaluation.tournaments.report import TournamentReport
+from ttt_envs.evaluation.reports.tournament import TournamentReport
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import unused
 

@@ -15,7 +15,6 @@ from ttt_envs import evaluation
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.parts import Parts, split
 from ttt_envs.evaluation.reports.charts import ShareBars, Whisker, Whiskers, ticks
-from ttt_envs.evaluation.reports.leaderboard import leaderboard
 from ttt_envs.evaluation.reports.page import html_table
 from ttt_envs.evaluation.reports.report import Table
 
@@ -34,7 +33,7 @@ def folder(game: Game, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a tournament with an agent of an evil name, and one that fails."""
     folder = tmp_path_factory.mktemp("t") / "t"
     lineup = ["random", Stubborn(name=EVIL), Wrong(np.array([0]))]
-    evaluation.tournament(game, lineup, games=20, quiet=True, record=True, out=folder)
+    evaluation.tournament(game, lineup, games=20, quiet=True, out=folder)
     return folder
 
 
@@ -196,170 +195,3 @@ def test_a_page_works_in_a_browser(browser, folder: Path, width: int, scheme: st
     assert board.inner_html() == end
     assert said == []
     page.close()
-
-
-# --- the leaderboard ---
-
-
-@pytest.fixture
-def results(folder: Path, tmp_path: Path) -> Path:
-    """A folder with results of all kinds, and files that are none."""
-    shared = {"game": "toy_coin", "options": {"players": 2, "tosses": 1}, "version": "0.1.0"}
-    (tmp_path / "all" / "deep").mkdir(parents=True)
-    shutil.copy(folder / "results.json", tmp_path / "all" / "deep" / "t.json")
-    ladder = {"agent": EVIL, "rating": 120, "interval": [100, 141], "games_played": 900, "ladder": {"version": 3}}
-    regret = {
-        "agent": "random",
-        "opponent": None,
-        "per_game": 0.5,
-        "per_game_half_width": None,
-        "measured": 1,
-        "games": 9,
-    }
-    little = regret | {"agent": "a", "per_game": 0.0, "per_game_interval": [0.0, 0.2], "measured": 0.018}
-    partly = little | {"agent": "b", "per_game": 0.1, "measured": 0.5}
-    for each in (little, partly):
-        del each["per_game_half_width"]
-    # The first one is as earlier versions wrote it.
-    exploited = {"agent": "random", "exploitability": 0.25, "half_width": 0.0, "samples": 0}
-    learned = {"agent": "a", "reward": 0.5, "interval": [0.4, 0.6], "minutes": 2.5, "steps": None, "games": 40}
-    share = {"agent": "a", "share": 0.25, "interval": [0.2, 0.3], "mean_loss": 0.01, "positions": 50}
-    asked = [{"set": "coins", "version": version, "agent": "a", "questions": share} for version in (1, 2)]
-    files = {
-        "m": {
-            "verb": "mistakes",
-            **shared,
-            "least": 0.05,
-            "measurements": [share, share | {"agent": "b", "share": 0.2}],
-        },
-        "q": {"verb": "llm-eval", "version": "0.1.0", "rows": asked},
-        "l": {"verb": "ladder", **shared, **ladder},
-        "l2": {"verb": "ladder", **shared, **ladder, "agent": "better", "rating": 200, "interval": [180, 220]},
-        "r": {"verb": "regret", **shared, "measurements": [little, partly, regret]},
-        "e": {"verb": "exploitability", **shared, "measurements": [exploited]},
-        "x": {"verb": "exploit", **shared, **learned},
-        "x2": {
-            "verb": "exploit",
-            **shared,
-            **learned,
-            "agent": "b",
-            "reward": -0.1,
-            "interval": [-0.2, 0],
-            "steps": 9000,
-        },
-        "other": {"verb": "ladder", **shared, **ladder, "options": {"tosses": 1, "players": 3}},
-        "bad": {"verb": "regret", **shared, "measurements": [{"agent": "x"}]},
-        "huge": {"verb": "ladder", **shared, **ladder, "rating": 10**400},
-        "unknown": {"verb": "dance"},
-        "config": [1, 2],  # the settings of a run, as a folder of results has them
-    }
-    for name, data in files.items():
-        (tmp_path / "all" / f"{name}.json").write_text(json.dumps(data))
-    (tmp_path / "all" / "cut.json").write_text("{")
-    return tmp_path / "all"
-
-
-def test_a_leaderboard_has_all_results_and_names_what_it_left_out(results: Path, tmp_path: Path) -> None:
-    board = leaderboard(results, out=tmp_path / "board")
-    assert [heading for heading, _ in board.tables()] == [
-        "coins",
-        "toy_coin (players=2 tosses=1)",
-        "toy_coin (players=3 tosses=1)",
-    ]
-    left_out = dict(board.left_out)
-    assert set(left_out) == {"bad.json", "unknown.json", "cut.json", "huge.json"}
-    assert "damaged: int too large" in left_out["huge.json"]
-    assert left_out["bad.json"] == "the results of `ttt regret` are damaged: the key 'per_game' is missing"
-    assert "its key 'verb' must be one of ladder, tournament" in left_out["unknown.json"]
-    assert left_out["cut.json"].startswith("it is no JSON")
-    (_, asked), (_, tables), _ = board.tables()
-    assert [(table.title, table.rows) for table, _ in asked] == [
-        (
-            "Questions",
-            [
-                ["a", "0.250 (0.200 to 0.300)", "0.0100", "50", "2", "q.json"],
-                ["a", "0.250 (0.200 to 0.300)", "0.0100", "50", "1 (older)", "q.json"],
-            ],
-        )
-    ]
-    shown = {table.title: table.rows for table, _ in tables}
-    known = "Rating on the ladder", "Tournaments", "Regret", "Exploitability", "Learned best response", "Mistakes"
-    assert tuple(shown) == known
-    assert shown["Rating on the ladder"][0][:2] == ["better", "200 (180 to 220)"]
-    assert shown["Regret"] == [
-        ["b", "≥ 0.1000 (0.0000 to 0.2000)", "itself", "50.0 %", "9", "r.json"],
-        ["random", "0.5000", "itself", "100.0 %", "9", "r.json"],
-        ["a", "1.8 % measured: ≥ 0.0000 (0.0000 to 0.2000)", "itself", "1.8 %", "9", "r.json"],
-    ], "what was hardly measured stands last"
-    assert shown["Exploitability"] == [["random", "0.2500", "exact policy", "e.json"]]
-    assert shown["Learned best response"] == [
-        ["b", "≥ -0.1000 (-0.2000 to 0.0000)", "9,000 decisions", "40", "x2.json"],
-        ["a", "≥ 0.5000 (0.4000 to 0.6000)", "2.5 minutes", "40", "x.json"],
-    ]
-    assert shown["Mistakes"] == [
-        ["b", "0.200 (0.200 to 0.300)", "0.0100", "50", "0.05", "m.json"],
-        ["a", "0.250 (0.200 to 0.300)", "0.0100", "50", "0.05", "m.json"],
-    ]
-    assert len(shown["Tournaments"]) == 3
-    text = (tmp_path / "board" / "leaderboard.html").read_text()
-    assert Outline(text).open == []
-    assert "<script>alert" not in text
-    assert "<script>alert" not in (tmp_path / "board" / "leaderboard.md").read_text()
-
-
-def test_a_tournament_shows_what_was_measured_elsewhere(results: Path, game: Game, tmp_path: Path) -> None:
-    given = {"games": 4, "quiet": True}
-    lineup = ["random", Stubborn()]
-    report = evaluation.tournament(game, lineup, measured=[results / "r.json", results / "e.json"], **given)
-    titles = [table.title for table in report.tables()]
-    assert titles[titles.index("Regret") :][:2] == ["Regret", "Exploitability"]
-    assert ">0.2500<" in report.html()
-    assert "| random | 0.5000 | itself |" in report.markdown()
-    assert f"--measured {results / 'r.json'} {results / 'e.json'}" in report.command
-    for name, words in (
-        ("other.json", r"other.json is of toy_coin players=3 tosses=1, not of toy_coin players=2 tosses=1"),
-        ("q.json", r"q.json is of coins, not of toy_coin players=2 tosses=1"),
-        ("bad.json", "bad.json: the results of `ttt regret` are damaged"),
-        ("missing", "no file of results at .*missing"),
-    ):
-        with pytest.raises((ValueError, FileNotFoundError), match=words):
-            evaluation.tournament(game, lineup, measured=str(results / name), out=tmp_path / "t", **given)
-    assert not (tmp_path / "t").exists()
-
-
-@pytest.mark.parametrize(
-    ("rating", "interval", "words"),
-    [(1500.0, [1600, 1400], "an interval begins at 1600 and ends at 1400"), (1e300, [0, 1e301], "not 1e+301")],
-)
-def test_a_leaderboard_leaves_out_numbers_that_nothing_measures(
-    results: Path, rating: float, interval: list[float], words: str
-) -> None:
-    facts = {"verb": "ladder", "game": "super_tic_tac_toe", "options": {}, "agent": "me", "games_played": 9}
-    found = {**facts, "rating": rating, "interval": interval, "ladder": {"version": 1}}
-    (results / "forged.json").write_text(json.dumps(found))
-    board = evaluation.leaderboard(results)
-    assert words in dict(board.left_out)["forged.json"]
-    assert board.html()
-
-
-def test_ratings_on_an_older_ladder_stand_below_and_are_said_to_be_older(results: Path) -> None:
-    old = json.loads((results / "l2.json").read_text())
-    (results / "l0.json").write_text(json.dumps({**old, "agent": "before", "ladder": {"version": 2}, "rating": 210}))
-    _, (_, tables), _ = leaderboard(results).tables()
-    table, chart = tables[0]
-    assert [row[0] for row in table.rows] == ["better", table.rows[1][0], "before"]
-    assert [row[3] for row in table.rows] == ["3", "3", "2 (older)"]
-    assert [bar.name.endswith("(older)") for bar in chart.rows] == [False, False, True]
-
-
-def test_a_leaderboard_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"there are no results in .*leaderboard_of_nothing\w+$"):
-        leaderboard(tmp_path)
-    (tmp_path / "x.json").write_text("1")
-    with pytest.raises(ValueError, match=r"no results in .*: of 1 files none could be read"):
-        leaderboard(tmp_path, out=tmp_path / "board")
-    with pytest.raises(FileNotFoundError, match="no folder of results at"):
-        leaderboard(tmp_path / "missing")
-    with pytest.raises(NotADirectoryError, match="is a file: name the folder"):
-        leaderboard(tmp_path / "x.json")
-    assert not (tmp_path / "board").exists()

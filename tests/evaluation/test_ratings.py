@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ttt_envs.evaluation.reports.ratings import ELO, information, rate, rate_pairs, strengths
+from ttt_envs.evaluation.reports.ratings import ELO, connected, information, rate, rate_pairs, strengths
 
 
 def simulated(theta, units, rng):
@@ -159,3 +159,19 @@ def test_information_of_nothing_or_of_no_numbers(theta, games, words):
 
 def test_information_without_games_is_shared_evenly():
     assert information([0, 1], np.zeros((2, 2))).tolist() == [0.5, 0.5]
+
+
+def test_a_prior_that_weighs_little_leaves_clean_records_finite():
+    """Most of its draws are so small that a matrix of curvatures with them would be singular."""
+    won, lost = np.array([[1.0, 1.0]] * 10), np.array([[0.0, 1.0]] * 10)
+    found = rate_pairs(3, [(0, 1), (1, 2)], won, lost, resamples=100, prior=0.02)
+    assert np.isfinite([found.elo_low, found.elo_high]).all()
+    assert found.elo_low[0] > found.elo_high[2]
+
+
+def test_groups_that_never_meet_cannot_be_rated():
+    with pytest.raises(ValueError, match="fall apart into 2 groups"):
+        rate_pairs(4, [(0, 1), (2, 3)], np.ones((3, 2)), np.ones((3, 2)))
+    with pytest.raises(ValueError, match="won and lost must have shape"):
+        rate_pairs(2, [(0, 1)], np.ones((3, 2)), np.ones((3, 2)))
+    assert connected(4, [(3, 1)]) == [[0], [1, 3], [2]]

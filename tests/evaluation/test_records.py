@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import toy_coin
 from option_sets import OPTIONS
-from safetensors.numpy import load_file
 from stubborn import Stubborn, Wrong
 
 import ttt_envs
@@ -97,21 +96,19 @@ def test_kept_actions_are_those_of_the_records():
 
 
 def test_a_tournament_records_its_games(tmp_path):
-    given = {**DICE[1], "games": 10, "quiet": True, "seed": None}
-    report = evaluation.tournament(DICE[0], ["random", "greedy", "oracle"], record=True, out=tmp_path, **given)
-    assert "--record" in report.command
-    found = list(records.read(tmp_path / "games.jsonl"))
+    report = evaluation.tournament(
+        DICE[0], ["random", "greedy", "oracle"], **DICE[1], games=10, out=tmp_path / "x", quiet=True
+    )
+    found = list(records.read(tmp_path / "x" / "games.jsonl"))
     assert [each.number for each in found] == list(range(30))
-    rows = load_file(tmp_path / "games.safetensors")
-    assert [each.seed for each in found] == rows["seed"].tolist()
-    np.testing.assert_array_equal([each.rewards for each in found], rows["rewards"])
-    names = np.array(report.agents)
-    assert [each.agents for each in found] == [tuple(row) for row in names[rows["seats"]].tolist()]
+    np.testing.assert_array_equal(
+        [each.rewards for each in found], np.concatenate([each.games.rewards for each in report.pairings])
+    )
+    seats = np.array(report.agents)[np.concatenate([each.seats for each in report.pairings])]
+    assert [each.agents for each in found] == [tuple(row) for row in seats.tolist()]
     assert len(list(replay(found))) == 30
-    again = evaluation.tournament(DICE[0], ["random", "greedy"], out=tmp_path / "without", **given)
-    assert again.written() == ("report.md", "report.html", "results.json", "games.safetensors")
-    kept = {"config.json", "parts"}  # to go on with
-    assert {path.name for path in (tmp_path / "without").iterdir()} - kept == set(again.written())
+    assert report.files == ("report.md", "report.html", "results.json", "games.jsonl")
+    assert {path.name for path in (tmp_path / "x").iterdir()} == {*report.files, "config.json"}
 
 
 @pytest.fixture(scope="module")

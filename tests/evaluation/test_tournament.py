@@ -1,16 +1,17 @@
 """Tournaments: their figures add up, their files hold what they should, failures and interrupts are reported."""
 
+import asyncio
 import json
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+import toy_coin
 from stubborn import Interrupts, Stubborn, Wrong
 
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
+from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.storage.tensors import read_tensors
 
 SUPER = "super_tic_tac_toe"
 
@@ -46,12 +47,9 @@ def test_report_and_files(tmp_path):
     assert data["score"][0][0] is None
     assert data["failures"] == []
     assert (data["games"], data["seed"], data["resamples"]) == (40, 3, 1000)
-    games = load_file(tmp_path / "t" / "games.safetensors")
-    assert games["rewards"].shape == (120, 2)
-    facts, rows = read_tensors(tmp_path / "t" / "games.safetensors", "ttt-envs games 1")
-    assert (facts["game"], facts["agents"]) == (report.game.id, list(report.agents))
-    assert sorted(rows) == ["length", "moves", "pairing", "rewards", "seats", "seed"]
-    np.testing.assert_array_equal(games["seed"][:40:2], game_seeds(3, 20))
+    played = list(records.read(tmp_path / "t"))
+    assert [each.number for each in played] == list(range(120))
+    np.testing.assert_array_equal([each.seed for each in played[:40:2]], game_seeds(3, 20))
 
 
 def test_crosstable_adds_up():
@@ -72,7 +70,7 @@ def test_seats_and_seeds_are_paired(tmp_path):
     report = small(agents=lineup, games=9, random_opening_plies=4, seed=2, out=tmp_path)
     (pairing,) = report.pairings
     assert pairing.seats.tolist() == [[0, 1], [1, 0]] * 5
-    seeds = load_file(tmp_path / "games.safetensors")["seed"]
+    seeds = np.array([each.seed for each in records.read(tmp_path)], np.uint64)
     np.testing.assert_array_equal(seeds[::2], game_seeds(2, 5))
     np.testing.assert_array_equal(seeds[::2], seeds[1::2])
     again = play_games(report.game, lineup, seats=pairing.seats, seeds=seeds)
@@ -115,16 +113,16 @@ def test_three_players(toy):
 
 def test_interrupt_keeps_what_is_finished(tmp_path):
     whole = small(agents=["random", "greedy"], games=20)
-    # Enough for one chunk of five games against `random`: two pairs of games, and half of a third.
-    report = small(agents=["random", "greedy", Interrupts(60)], games=20, chunk=5, out=tmp_path / "t")
+    # Enough for a job of sixteen games against `random`, and not for the next one.
+    report = small(agents=["random", "greedy", Interrupts(70)], games=20, out=tmp_path / "t")
     assert not report.complete
-    assert [len(p.games) for p in report.pairings] == [20, 4]
+    assert [len(p.games) for p in report.pairings] == [20, 16]
     np.testing.assert_array_equal(report.pairings[0].games.moves, whole.pairings[0].games.moves)
     text = (tmp_path / "t" / "report.md").read_text()
     assert "**Partial: it was interrupted." in text
-    assert "| 4 of 20 |" in text
+    assert "| 16 of 20 |" in text
     assert json.loads((tmp_path / "t" / "results.json").read_text())["complete"] is False
-    assert load_file(tmp_path / "t" / "games.safetensors")["length"].shape == (24,)
+    assert len(list(records.read(tmp_path / "t"))) == 36
 
 
 class Person(Stubborn):
@@ -193,10 +191,15 @@ def test_failures_lose_and_are_reported(tmp_path):
         small(agents=[lineup[0], lineup[2]], games=20, strict=True)
 
 
-def test_failures_of_an_unfinished_pair_of_games_do_not_count():
-    report = small(agents=["random", Wrong(np.array([0])), Interrupts(60)], games=20, chunk=5)
-    for pairing in report.pairings:
-        assert all(each.game < len(pairing.games) for each in pairing.games.failures)
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError])
+def test_what_would_end_the_process_loses_the_game(error):
+    def ends(observation, mask):
+        raise error("now")
+
+    report = small(agents=["random", ends], games=4)
+    assert report.complete
+    assert {each.reason for each in report.failures} == {f"{error.__name__}: now"}
+    assert report.ratings.score[0, 1] == 1
 
 
 class Refuses(Agent):
@@ -213,7 +216,6 @@ class Refuses(Agent):
         ({"agents": ["random", Refuses()]}, "agent refuses cannot play Game.*needs dice"),
         ({"agents": ["random", "oracle"], "won_boards": "closed"}, "no oracle for won_boards='closed'"),
         ({"games": 0}, "games must be a whole number from 1 to 1,000,000,000, not 0"),
-        ({"chunk": 0}, "chunk must be a whole number from 1 to 1,000,000,000"),
     ],
 )
 def test_wrong_settings_are_refused(changes, words, tmp_path):
@@ -232,3 +234,27 @@ def test_a_comparison_is_a_sentence():
     assert report.comparison("greedy", "random").endswith("it cannot be told from it.")
     with pytest.raises(ValueError, match="agent='gredy' must be one of 'greedy', 'random'"):
         report.comparison("gredy", "random")
+
+
+def test_agents_have_the_names_that_they_are_given():
+    mine = agents.load("random")
+    lineup = {"fast": "greedy", "mine": mine, "self": lambda observation, mask: int(mask.argmax())}
+    report = evaluation.tournament("toy_coin:make", lineup, games=8, quiet=True)
+    assert report.agents == ("fast", "mine", "self")
+    assert report.made == ("mine", "self")
+    assert mine.name == "random", "an object keeps its own name"
+    assert "--agents fast=greedy mine self" in report.command
+    assert agents.load("fast=mixed:greedy,random=0.5").name == "fast"
+    assert agents.load({"fast": "greedy"}).name == "fast"
+    assert agents.stranger("fast=greedy") is None
+    assert agents.stranger("fast=x.py:Name") == "x.py:Name"
+    with pytest.raises(ValueError, match=r"an agent with a name is given as \{name: agent\}"):
+        agents.load({"a": "random", "b": "greedy"})
+    with pytest.raises(ValueError, match=r"two agents are called 'greedy'.*\{name: agent\} names one"):
+        evaluation.tournament("toy_coin:make", ["greedy", agents.load("greedy")], games=8, quiet=True)
+    games = evaluation.play_games(toy_coin.make(), {"a": "random", "b": "greedy"}, games=4)
+    assert len(games) == 4
+    assert (
+        evaluation.regret("tic_tac_dice", {"x": "greedy"}, games=2, quiet=True, rounds="single").rows()[0]["agent"]
+        == "x"
+    )

@@ -389,7 +389,7 @@ def opponents() -> list[str]:
     names = [
         name
         for name in agents.AGENTS
-        if name not in ("network", "lookahead", "tabular", "solved", "program", "isolated", "human", "oracle")
+        if name not in ("network", "lookahead", "tabular", "solved", "program", "human", "oracle")
     ]
     return [fewer.get(name, name) for name in names]
 

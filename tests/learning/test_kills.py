@@ -9,15 +9,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 from small_training import GAME
 
 import ttt_envs
-from ttt_envs.agents import load
 from ttt_envs.agents.networks import load_network
-from ttt_envs.evaluation.tournaments.jobs import Contest, uncovered
-from ttt_envs.evaluation.tournaments.parts import read_parts
+from ttt_envs.evaluation.records.log import Job
+from ttt_envs.evaluation.tournament import Contest
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.curves import read_rows
@@ -104,22 +102,24 @@ def test_training(tmp_path: Path) -> None:
 
 def test_a_tournament(tmp_path: Path) -> None:
     out, draw, kept = tmp_path / "x", random.Random(SEED), 0
-    game = ttt_envs.load(GAME)
     begin = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "1000000"]
     for kill in range(KILLS):
         words = ["-m", "ttt_envs", "tournament", "--resume"] if (out / "config.json").exists() else begin
         assert killed([*words, "--workers", str(1 + kill % 2), "--out", str(out)], draw.uniform(0, 4), out)
-        parts = [
-            part for path in out.glob("parts/*") for part in read_parts(path, ["random", "greedy"], game, 10**6)[1]
-        ]
-        left = sum(map(len, uncovered([part.job for part in parts], 500_000)))
-        assert kept <= 500_000 - left < 500_000
-        kept = 500_000 - left
+        path = out / "games.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        assert kept <= len(whole)
+        kept = max((k for k, game in enumerate(whole, 1) if "job" in game), default=0)
     assert kept
-    assert sum(part.job.stop - part.job.start for part in parts) == kept, "no game twice"
-    contest = Contest(ttt_envs.load(GAME), [load("random"), load("greedy")].__getitem__, 0)
-    for part in parts[:: max(len(parts) // 4, 1)]:
-        np.testing.assert_array_equal(part.games.moves, contest.play(part.job).moves)
+    seeds = [(*game["agents"], game["seed"]) for game in whole[:kept]]
+    assert len(seeds) == len(set(seeds)), "no game twice"
+    contest = Contest(ttt_envs.load(GAME), ["random", "greedy"], 0)
+    for k, game in enumerate(whole[:kept]):
+        if "job" in game and k % 3 == 0:
+            job = Job(0, 1, *game["job"]["seeds"])
+            digests = [f"{each:016x}" for each in contest(job).moves.tolist()]
+            assert digests == [each["digest"] for each in whole[k + 1 - len(digests) : k + 1]]
 
 
 def test_a_table(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def _is_long(page: Path, block: str) -> bool:
     """True if a block solves a large game, trains against an agent, makes a video, or starts processes."""
     return (
         page.name in SOLVING
-        or re.search(r"solve tic_tac_super_dice|ttt exploit |flips=1|--steps \d{6}|--workers|workers=|--isolate", block)
+        or re.search(r"solve tic_tac_super_dice|ttt exploit |flips=1|--steps \d{6}|--workers|workers=", block)
         is not None
     )
 

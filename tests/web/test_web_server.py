@@ -257,7 +257,7 @@ def test_trained_agents_come_first_and_those_of_the_owner_next():
     assert trained
     assert offers[: len(trained) + 1] == [*trained, "mcts:simulations=7"]
     assert {"random", "greedy", "oracle"} <= set(offers)
-    assert not {"human", "program", "isolated", "network", "smm"} & set(offers)
+    assert not {"human", "program", "network", "smm"} & set(offers)
     with pytest.raises(ValueError, match="unknown agent 'nobody'"):
         Agents(["nobody"])
 

@@ -66,14 +66,10 @@ AGENTS: dict[str, str] = {
     "tabular": "ttt_envs.agents.tabular:TabularAgent",
     "solved": "ttt_envs.agents.solved:Solved",
     "program": "ttt_envs.agents.external.program:Program",
-    "isolated": "ttt_envs.agents.external.isolated:Isolated",
     "llm": "ttt_envs.agents.external.llm:LanguageModel",
     "open_spiel": "ttt_envs.agents.external.open_spiel:OpenSpiel",
     "human": "ttt_envs.agents.human:Human",
 }
-
-#: Agents that are in processes of their own in any case, or behind a server.
-APART = ("program", "isolated", "llm")
 
 #: Installed packages register their agents in this group of entry points: name = "module:class".
 ENTRY_POINTS = "ttt_envs.agents"
@@ -204,25 +200,6 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
                 f"{where} names the agent {brief(text)!r}{inside}, which may run programs or open files: if you want "
                 f"it to be run, {how}"
             )
-
-
-def load_isolated(spec: str) -> Agent:
-    """The agent of a text in a process of its own, as isolated:SPEC gives it, under the name of the text.
-
-    A person stays at the terminal, and a program is in a process of its own anyway. Nothing of somebody else's is
-    imported here.
-
-    Raises as `load`; but what is found out when the agent is loaded, its `check` raises.
-    """
-    label, spec = labelled(spec)
-    name = spec.partition(":")[0]
-    if label:
-        return load({label: load_isolated(spec)})
-    if name in APART or (name in AGENTS and _find(name)[0].interactive):
-        return load(spec)
-    agent = load(f"isolated:{spec}")
-    agent.name = spec
-    return agent
 
 
 def as_agent(given: Any) -> Agent:

@@ -31,7 +31,6 @@ VERBS: dict[str, str] = {
     "study": "ttt_envs.cli.study:Study",
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "ladder": "ttt_envs.cli.ladder:Ladder",
-    "ladders": "ttt_envs.cli.ladders:Ladders",
     "rungs": "ttt_envs.cli.rungs:Rungs",
     "calibrate": "ttt_envs.cli.calibrate:Calibrate",
     "regret": "ttt_envs.cli.regret:Regret",
@@ -44,7 +43,6 @@ VERBS: dict[str, str] = {
     "new-game": "ttt_envs.cli.new_game:NewGame",
     "check-game": "ttt_envs.cli.new_game:CheckGame",
     "replay": "ttt_envs.cli.replay:Replay",
-    "leaderboard": "ttt_envs.cli.leaderboard:Leaderboard",
 }
 
 #: The same for verbs that the help does not list.

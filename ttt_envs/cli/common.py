@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
@@ -153,8 +153,6 @@ class Measuring(GameArguments, Printing):
             arguments["game"] = self.load()
         else:
             arguments |= options
-        if arguments.get("seed") == "secret":
-            arguments["seed"] = None
         arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
         try:
             report = getattr(import_module(module), name)(**arguments)
@@ -176,5 +174,5 @@ class MeasuringAgents(Measuring):
 
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")]
     """Agents, such as random, mcts:simulations=200, network:runs/x or my_agent.py:Name; `ttt agents` lists them."""
-    seed: int | Literal["secret"] = 0
-    """Seed of everything that is random; `secret` draws one of 128 bits, which the report names at the end."""
+    seed: int = 0
+    """Seed of everything that is random."""

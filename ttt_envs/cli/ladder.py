@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
@@ -29,15 +29,15 @@ class Placing:
     """Stop at the agent's first error or illegal action instead of forfeiting that game."""
     chunk: Annotated[int | None, _OPTIONAL] = None
     """Games played side by side; by default a few seconds' worth. Changes no result."""
-    seed: int | Literal["secret"] = 0
-    """Seed of the games; `secret` draws one of 128 bits, which the report names at the end."""
+    seed: int = 0
+    """Seed of the games."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder(Placing, Measuring):
     """Rate an agent on a game's ladder of fixed opponents. It stops when the rating is known well enough.
 
-    `ttt rungs` shows the ladders, `ttt ladders` rates an agent on all of them, `ttt calibrate` makes one.
+    `ttt rungs` shows a ladder, `ttt calibrate` makes one.
     """
 
     table: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None

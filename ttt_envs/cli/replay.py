@@ -18,7 +18,7 @@ class Replay(RecordFilters, Printing):
     """Show recorded games: a list of them, or with --game one of them move by move, or as a film."""
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
-    """File of records, or the folder that `ttt tournament --record` has made."""
+    """File of records, or the folder that `ttt tournament` has made."""
     game: Annotated[int | None, tyro.conf.arg(metavar="NUMBER", help_behavior_hint="")] = None
     """Number of the game to show move by move."""
     step: bool = False

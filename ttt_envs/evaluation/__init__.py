@@ -8,14 +8,12 @@ from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import regret
 from ttt_envs.evaluation.best_response import exploitability
 from ttt_envs.evaluation.placements.calibration import calibrate
-from ttt_envs.evaluation.placements.ladders import ladders
 from ttt_envs.evaluation.placements.placement import ladder
 from ttt_envs.evaluation.reports.equilibrium import solve
-from ttt_envs.evaluation.reports.leaderboard import leaderboard
+from ttt_envs.evaluation.reports.intransitivity import alpha_rank, nash_average
 from ttt_envs.evaluation.solved.exam import llm_eval
 from ttt_envs.evaluation.solved.positions import mistakes
-from ttt_envs.evaluation.tournaments.cycles import alpha_rank, nash_average
-from ttt_envs.evaluation.tournaments.tournament import tournament
+from ttt_envs.evaluation.tournament import tournament
 
 __all__ = [
     "alpha_rank",
@@ -23,8 +21,6 @@ __all__ = [
     "exploitability",
     "game_seeds",
     "ladder",
-    "ladders",
-    "leaderboard",
     "llm_eval",
     "mistakes",
     "nash_average",

@@ -39,7 +39,6 @@ import numpy as np
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
-from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.bout import Bout
 from ttt_envs.evaluation.arena.play import Games, GamesProgress
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
@@ -320,7 +319,7 @@ def regret(
     *,
     opponent: Any = None,
     games: int = 1000,
-    seed: int | None = 0,
+    seed: int = 0,
     chunk: int | None = None,
     out: str | Path | None = None,
     quiet: bool = False,
@@ -333,8 +332,7 @@ def regret(
         agents: one or more of what `agents.load` takes: texts, objects, functions.
         opponent: the agent in the other seats; None lets each agent hold all seats.
         games: games of each agent; with an opponent rounded up, so that each seed is played from every side.
-        seed: fixes all games; they are the same for each agent. None draws one of 128 bits, unknown to the
-            agents until the report names it.
+        seed: fixes all games; they are the same for each agent.
         chunk: games played side by side; by default a few seconds' worth. Changes no result.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
@@ -350,7 +348,6 @@ def regret(
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Arguments(regret, locals())
-    seed = settings["seed"] = settled(seed)
     within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
     game = game_for(regret, game, options)
     oracle_of(game)

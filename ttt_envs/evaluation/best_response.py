@@ -27,7 +27,6 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import BestResponder, Progress, StartResponder
-from ttt_envs.core.rng import settled
 from ttt_envs.evaluation.arena.asking import Asked, SeedsMatter
 from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.reports.equilibrium import walk_shown
@@ -249,7 +248,7 @@ def exploitability(
     *,
     samples: int = 100,
     starts: int = STARTS,
-    seed: int | None = 0,
+    seed: int = 0,
     limit: int = tree.LIMIT,
     out: str | Path | None = None,
     quiet: bool = False,
@@ -263,8 +262,7 @@ def exploitability(
         agents: one or more of what `agents.load` takes: texts, objects, functions.
         samples: seeds over which an agent's policy is averaged in each position, if it depends on them.
         starts: how many starts of the game are drawn, if its oracle answers from given ones.
-        seed: for drawing the starts and the agents' seeds. None draws one of 128 bits, unknown to the agents until
-            the report names it.
+        seed: for drawing the starts and the agents' seeds.
         limit: positions of the game's tree at most.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
@@ -280,7 +278,6 @@ def exploitability(
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Arguments(exploitability, locals())
-    seed = settings["seed"] = settled(seed)
     _check(samples, starts)
     game = game_for(exploitability, game, options)
     lineup = line_up(game, agents)

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ttt_envs.agents.base import Agent, AgentFailed, Fault
-from ttt_envs.agents.external.processes import LONGEST, Broken, Process, TooSlow
+from ttt_envs.agents.external.processes import Broken, Process, TooSlow
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.options import within
@@ -38,19 +38,14 @@ class ProcessAgent(Agent):
     The process is started when a game is checked or first asked about. Where it breaks a limit or the protocol it is
     killed, the position that it was asked about is a fault, and another process answers the next question.
 
-    A subclass says how it is started and asked: `_command`, `_hello`, `_question`, `_actions`.
+    A subclass says how it is started and asked: `_command`, `_hello`, `_question`, `_action`.
     """
 
-    #: The most positions of one question, and the longest line of an answer in bytes.
-    at_once = 1
-    longest = LONGEST
-
-    def __init__(self, seconds: float, game_seconds: float | None, start_seconds: float, memory: float | None) -> None:
+    def __init__(self, seconds: float, game_seconds: float | None, start_seconds: float) -> None:
         """Limits: see the subclasses."""
         within(1e-3, 1e6, seconds=seconds, start_seconds=start_seconds)
         within(1e-3, 1e9, game_seconds=1.0 if game_seconds is None else game_seconds)
-        within(1, 1e9, memory=1.0 if memory is None else memory)
-        self.seconds, self.game_seconds, self.start_seconds, self.memory = seconds, game_seconds, start_seconds, memory
+        self.seconds, self.game_seconds, self.start_seconds = seconds, game_seconds, start_seconds
         self._begin()
 
     def check(self, game: Game) -> None:
@@ -68,10 +63,12 @@ class ProcessAgent(Agent):
         Raises AgentFailed if the process failed in some positions, and ValueError if it does not play the game.
         """
         actions, faults = np.full(len(view), -1), dict[int, Fault]()
-        rows = np.flatnonzero(view.masks.any(axis=1))
-        for first in range(0, len(rows), self.at_once):
+        for row in np.flatnonzero(view.masks.any(axis=1)).tolist():
             with self._lock:
-                self._decide(view, rows[first : first + self.at_once], actions, faults)
+                try:
+                    actions[row] = self._asked(view, row)
+                except Broken as broken:
+                    faults[row] = Fault(broken.reason, broken.stderr)
         if faults:
             raise AgentFailed(self.name, actions, faults)
         return actions
@@ -105,15 +102,12 @@ class ProcessAgent(Agent):
         """The first message."""
         raise NotImplementedError
 
-    def _question(self, view: View, rows: np.ndarray, seconds: float) -> dict[str, Any]:
-        """A question on some positions, int64 (k,); `seconds`: how long it may take."""
+    def _question(self, view: View, row: int, seconds: float) -> dict[str, Any]:
+        """A question on a position; `seconds`: how long it may take."""
         raise NotImplementedError
 
-    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> Sequence[int | Fault]:
-        """The action that the agent answers in each row, legal or not; or a fault that its process has survived.
-
-        Raises Broken for a wrong answer.
-        """
+    def _action(self, view: View, answer: dict[str, Any]) -> int:
+        """The action of an answer, legal or not; raises Broken for a wrong answer."""
         raise NotImplementedError
 
     # --- questions ---
@@ -128,66 +122,45 @@ class ProcessAgent(Agent):
         self._questions = itertools.count(1)
         self._failed_starts = 0
 
-    def _decide(self, view: View, rows: np.ndarray, actions: np.ndarray, faults: dict[int, Fault]) -> None:
-        """Fill the actions of some positions. If these fail together, each is asked about alone."""
-        answers: Sequence[int | Fault]
-        try:
-            answers = self._asked(view, rows)
-        except Broken as broken:
-            if len(rows) > 1:
-                for row in rows:
-                    self._decide(view, np.array([row]), actions, faults)
-                return
-            answers = [Fault(broken.reason, broken.stderr)]
-        for row, each in zip(rows.tolist(), answers, strict=True):
-            if isinstance(each, Fault):
-                faults[row] = each
-            else:
-                actions[row] = each
-
-    def _asked(self, view: View, rows: np.ndarray) -> Sequence[int | Fault]:
+    def _asked(self, view: View, row: int) -> int:
         process = self._ready(view.game)
-        games = [] if view.episodes is None else view.episodes[rows].tolist()
-        limits = [self._limit(game) for game in games] or [self.seconds] * len(rows)
+        game = None if view.episodes is None else int(view.episodes[row])
+        limit = self._limit(game)
         number = next(self._questions)
-        question = {"type": "question", "id": number, **self._question(view, rows, sum(limits))}
+        question = {"type": "question", "id": number, **self._question(view, row, limit)}
         lines = b"".join(map(_line, [*self._notes, question]))
         started = time.monotonic()
         try:
-            answer = process.ask(lines, sum(limits), self.longest)
+            answer = process.ask(lines, limit)
             taken = time.monotonic() - started
-            actions = self._checked_answer(view, rows, number, _message(answer))
+            action = self._checked_answer(view, row, number, _message(answer))
         except BaseException as error:
             process.kill()
             self._process = None
             if isinstance(error, Broken):
-                spent = isinstance(error, TooSlow) and len(rows) == 1 and limits[0] < self.seconds
+                spent = isinstance(error, TooSlow) and limit < self.seconds
                 reason = f"has used up its {self.game_seconds:g} s for the game" if spent else error.reason
                 raise Broken(reason, process.stderr) from None
             raise
         self._notes = []
-        if self.game_seconds is not None:
-            for game in games:
-                self._spent[game] = self._spent.get(game, 0.0) + taken / len(rows)
-        return actions
+        if self.game_seconds is not None and game is not None:
+            self._spent[game] = self._spent.get(game, 0.0) + taken
+        return action
 
-    def _checked_answer(
-        self, view: View, rows: np.ndarray, number: int, answer: dict[str, Any]
-    ) -> Sequence[int | Fault]:
-        """The actions as `_actions` reads them, after a check that they are legal; raises Broken."""
+    def _checked_answer(self, view: View, row: int, number: int, answer: dict[str, Any]) -> int:
+        """The legal action of an answer; raises Broken."""
         if answer.get("type") != "answer":
             raise Broken(f"answered a question with {brief(repr(answer))}, whose type is not 'answer'")
         if not is_whole(answer.get("id")) or answer["id"] != number:
             raise Broken(f"answered question {brief(repr(answer.get('id')))} when it was asked question {number}")
-        actions = self._actions(view, rows, answer)
-        for action, row in zip(actions, rows.tolist(), strict=True):
-            if not isinstance(action, Fault) and not view.masks[row, action]:
-                raise Broken(explain(view.game, f"as player {view.players[row]}", action, view.masks[row]))
-        return actions
+        action = self._action(view, answer)
+        if not view.masks[row, action]:
+            raise Broken(explain(view.game, f"as player {view.players[row]}", action, view.masks[row]))
+        return action
 
-    def _limit(self, game: int) -> float:
+    def _limit(self, game: int | None) -> float:
         """The seconds that a decision of a game may take."""
-        if self.game_seconds is None:
+        if self.game_seconds is None or game is None:
             return self.seconds
         return max(min(self.seconds, self.game_seconds - self._spent.get(game, 0.0)), 1e-3)
 
@@ -201,7 +174,7 @@ class ProcessAgent(Agent):
         if self._failed_starts >= _STARTS:
             raise Broken(f"was not started again: its last {_STARTS} starts have failed")
         self._failed_starts += 1
-        process = Process(*self._command(), self.memory)
+        process = Process(*self._command())
         try:
             answer = process.ask(_line({"type": "hello", **self._hello(game)}), self.start_seconds)
             self._welcome(game, _message(answer))

@@ -1,23 +1,19 @@
-"""Processes that answer lines with lines, under limits of time and memory, and that leave nothing behind.
+"""Processes that answer lines with lines, under limits of time, and that leave nothing behind.
 
 A process has its own session and process group, no open files but its standard streams, and an environment of a few
 variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when the library's
-process ends; on Linux it is killed even if that one is. What it writes on its standard error is read all the time, and
-the end of it is kept.
+process ends; if that one is killed, the process meets the end of its input. What it writes on its standard error is
+read all the time, and the end of it is kept.
 """
 
 import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
 
 from ttt_envs.storage.outside import printable
 
@@ -32,8 +28,6 @@ _TAIL, _MOMENT = 2000, 0.5
 
 # Bytes read at once, and the most that a pipe holds on any system in its usual size.
 _CHUNK, _PIPE = 1 << 14, 1 << 16
-
-_MIB = 1 << 20
 
 
 class Broken(RuntimeError):
@@ -66,13 +60,12 @@ class Process:
         owner: number of the process that started it. A fork of that one has no part in it.
     """
 
-    def __init__(self, command: Sequence[str], variables: Mapping[str, str], memory: float | None = None) -> None:
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
         """Start the program.
 
         Args:
             command: the program and its arguments.
             variables: all of its environment.
-            memory: MiB that each of its processes may use; None for no limit.
 
         Raises:
             NotImplementedError: the system is Windows.
@@ -80,10 +73,16 @@ class Process:
         """
         if os.name != "posix":
             raise NotImplementedError("agents in processes of their own need Linux or macOS")
-        self.owner, self._memory = os.getpid(), memory
-        launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
-        limits = [str(os.getpid()), str(int((memory or 0) * _MIB))]
-        self._process = _start([*launcher, *limits, *command], variables)
+        self.owner = os.getpid()
+        self._process = subprocess.Popen(
+            command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(variables),
+            start_new_session=True,
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -196,7 +195,7 @@ class Process:
     def _reap(self, seconds: float) -> bool:
         """Wait for the process to end; return whether it did within that time."""
         deadline = time.monotonic() + seconds
-        while not _reaped(self._process):
+        while self._process.poll() is None:
             if time.monotonic() >= deadline:
                 return False
             self._read_error()
@@ -206,11 +205,7 @@ class Process:
     def _death(self) -> str:
         """The way the process ended, as text."""
         code = self._process.returncode
-        how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
-        peak = _PEAKS.get(self._process, 0.0)
-        if self._memory is not None and peak > 0.7 * self._memory:
-            how += f", having used {peak:.0f} of the {self._memory:g} MiB of memory that it may use"
-        return how
+        return f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
 
 
 def _signal_name(number: int) -> str:
@@ -219,32 +214,12 @@ def _signal_name(number: int) -> str:
     return f"signal {number}"
 
 
-# The most memory that each ended process used, in MiB.
-_PEAKS: "weakref.WeakKeyDictionary[subprocess.Popen[bytes], float]" = weakref.WeakKeyDictionary()
-
-
-def _reaped(process: "subprocess.Popen[bytes]") -> bool:
-    """Tell whether the process has ended, and note how, and the memory that it used."""
-    if process.returncode is not None:
-        return True
-    try:
-        number, status, usage = os.wait4(process.pid, os.WNOHANG)
-    except ChildProcessError:  # something else in this process waits for all children
-        process.returncode = 0
-        return True
-    if number:
-        process.returncode = os.waitstatus_to_exitcode(status)
-        _PEAKS[process] = usage.ru_maxrss / (1 << 10 if sys.platform == "linux" else _MIB)
-    return bool(number)
-
-
 def _kill(process: "subprocess.Popen[bytes]") -> None:
     """Kill the whole group and wait for its leader."""
     # The number of a group is not given to another one while a process is in it, nor before its leader is waited for.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    while not _reaped(process):
-        time.sleep(0.001)
+    process.wait()
 
 
 def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
@@ -255,39 +230,3 @@ def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
-
-
-def _start(command: Sequence[str], variables: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """Start a process in a session of its own.
-
-    It is started by a thread that lives as long as Python: on Linux it is killed when the thread that started it ends.
-    """
-
-    def start() -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            command,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(variables),
-            start_new_session=True,
-        )
-
-    started = _starter(os.getpid()).submit(start)
-    try:
-        return started.result()
-    except BaseException:
-        started.add_done_callback(_abandoned)  # of an interrupt: nobody else will end it
-        raise
-
-
-@cache
-def _starter(owner: int) -> ThreadPoolExecutor:
-    """The thread that starts processes: a fork of the process needs another one."""
-    return ThreadPoolExecutor(1, thread_name_prefix="ttt-envs-processes")
-
-
-def _abandoned(started: "Future[subprocess.Popen[bytes]]") -> None:
-    if started.exception() is None:
-        _end(started.result(), os.getpid())

@@ -31,7 +31,6 @@ class Program(ProcessAgent):
         seconds: float = 10.0,
         game_seconds: float | None = None,
         start_seconds: float = 10.0,
-        memory: float | None = 4096.0,
     ) -> None:
         """The program is started when a game is checked or first asked about.
 
@@ -41,14 +40,13 @@ class Program(ProcessAgent):
             seconds: time for a move, by the clock. A program that takes longer loses the game.
             game_seconds: time for all moves of a player in one game.
             start_seconds: time to start and to say that it is ready.
-            memory: MiB that each process of the program may use.
 
         Raises:
             ValueError: no command, quotes that do not match, or a limit out of range.
             FileNotFoundError: no program of that name.
             PermissionError: the file cannot be executed.
         """
-        super().__init__(seconds, game_seconds, start_seconds, memory)
+        super().__init__(seconds, game_seconds, start_seconds)
         self.command = command
         self._words = _words(command)
         self._open: set[int] = set()
@@ -77,11 +75,9 @@ class Program(ProcessAgent):
             "observation": [{"name": b.name, "shape": b.shape, "meaning": b.meaning} for b in game.observation_layout],
             "seconds": self.seconds,
             "game_seconds": self.game_seconds,
-            "memory": self.memory,
         }
 
-    def _question(self, view: View, rows: np.ndarray, seconds: float) -> dict[str, Any]:
-        (row,) = rows.tolist()
+    def _question(self, view: View, row: int, seconds: float) -> dict[str, Any]:
         game, player = None if view.episodes is None else int(view.episodes[row]), int(view.players[row])
         if game is not None and game not in self._open:
             self._open.add(game)
@@ -97,13 +93,13 @@ class Program(ProcessAgent):
             "position": view.text(row),
         }
 
-    def _actions(self, view: View, rows: np.ndarray, answer: dict[str, Any]) -> Sequence[int]:
+    def _action(self, view: View, answer: dict[str, Any]) -> int:
         action, game = answer.get("action"), view.game
         if is_whole(action) and 0 <= action < game.num_actions:
-            return [action]
+            return action
         if isinstance(action, str):
             try:
-                return [game.parse_action(action)]
+                return game.parse_action(action)
             except ValueError as error:
                 raise Broken(f"answered with an {brief(str(error), 500)}") from None
         shown = brief(ascii(action))
@@ -128,6 +124,6 @@ def _words(command: str) -> list[str]:
         return [str(Path(program).absolute()), *words[1:]]
     if is_file:
         raise PermissionError(f"agent program: {words[0]} cannot be executed; chmod +x {words[0]}")
-    hint = "; limits stand before it, such as program:seconds=1,memory=512,./engine" if "=" in words[0] else ""
+    hint = "; limits stand before it, such as program:seconds=1,./engine" if "=" in words[0] else ""
     where = f"no program at {words[0]}" if "/" in words[0] else f"no program {words[0]!r} on the path"
     raise FileNotFoundError(f"agent program: {where}{hint}")

@@ -143,11 +143,11 @@ class Results:
 
     def by_unit(self, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Wins and losses of the first agent, each float64 (units,), from unit `first` on."""
-        won, lost = (each.reshape(self.count, -1).sum(axis=1) for each in self.compared)
+        won, lost = (each.reshape(-1, len(self.held)).sum(axis=1) for each in self.compared)
         return won[first:], lost[first:]
 
     def by_seating(self) -> tuple[tuple[int, int, int], ...]:
         """(won, drawn, lost) games of the first agent in each seating."""
-        won, lost = (each.reshape(self.count, -1) for each in self.compared)
+        won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
         counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
         return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))

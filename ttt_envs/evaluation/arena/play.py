@@ -144,7 +144,8 @@ def play_games(
         seeds: uint64 (n,), in the place of `games` and `seed`: one a game, such as `game_seeds(0, n)`.
         record: numbers of games to keep move by move, with their positions.
         keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
-        chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result.
+        chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result, except
+            that networks round otherwise in other batches.
         progress: callback for the number of finished games.
         strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
             strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
@@ -269,8 +270,8 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
                 raise
             answer, faults = error.actions, error.faults
         actions = numbers_of(who, answer, view)
-    except Exception as error:
-        if strict:
+    except BaseException as error:  # also what would end the process, such as SystemExit
+        if strict or isinstance(error, KeyboardInterrupt) or agent.interactive:  # a person quits by SystemExit
             raise
         if len(view) == 1:
             return np.full(1, -1), {0: Fault(f"{type(error).__name__}: {error}")}
@@ -288,8 +289,8 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
     """Show an agent a ply; the reason why it failed, unless `strict`, which lets errors through."""
     try:
         agent.observe(view)
-    except Exception as error:
-        if strict:
+    except BaseException as error:
+        if strict or isinstance(error, KeyboardInterrupt) or agent.interactive:
             raise
         return Fault(f"{type(error).__name__}: {error}")
     return None

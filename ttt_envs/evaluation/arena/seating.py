@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents import Agent, labelled, load, load_isolated, several
+from ttt_envs.agents import Agent, labelled, load, several
 from ttt_envs.core.game import Game
 
 
@@ -30,6 +30,12 @@ class Lineup:
         return [agent.name for agent in self.agents]
 
     @property
+    def sent(self) -> tuple[Agent | str, ...]:
+        """What another process makes the agents of: texts, and objects that are pickled."""
+        pairs = zip(self.agents, self.texts, strict=True)
+        return tuple(agent if agent.name in self.made else text for agent, text in pairs)
+
+    @property
     def live(self) -> bool:
         """Whether one of the agents is a person, who plays one game after the other and needs the terminal."""
         return any(agent.interactive for agent in self.agents)
@@ -41,31 +47,22 @@ class Lineup:
                 agent.close()
 
 
-def line_up(game: Game, given: Any, least: int = 1, *, isolate: bool = False) -> Lineup:
+def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
     """Load the agents of a measurement.
 
     Args:
         game: the game that they are to play.
         given: a sequence of what `agents.load` takes, a mapping of names to these, or one of these.
         least: the least number of agents.
-        isolate: load each in a process of its own, see `agents.load_isolated`. They must be texts then.
 
     Raises:
-        ValueError: too few of them, two with one name, or one that is unknown or cannot play this game; `isolate` with
-            an object.
+        ValueError: too few of them, two with one name, or one that is unknown or cannot play this game.
         TypeError, FileNotFoundError: as from `agents.load`.
     """
     specs = several(given)
     if len(specs) < least:
         raise ValueError(f"at least {'one agent' if least == 1 else f'{least} agents'} must be given, not {len(specs)}")
-    if isolate:
-        specs = [text_of(spec) or spec for spec in specs]
-        for spec in specs:
-            if not isinstance(spec, str):
-                raise ValueError(
-                    f"an agent in a process of its own is named by a text, such as 'my_agent.py:Name', not {spec!r}"
-                )
-    agents = tuple(load_isolated(spec) if isolate else load(spec) for spec in specs)
+    agents = tuple(load(spec) for spec in specs)
     names = set[str]()
     for agent in agents:
         if agent.name in names:

@@ -6,7 +6,7 @@
         print(record.number, record.actions)
 
 A line holds all that its game needs: rules and options, the seed of all chance, and the actions by their names.
-`docs/records.md` describes the keys. `ttt tournament --record` writes such a file, `ttt replay` shows it, and
+`docs/records.md` describes the keys. `ttt tournament` writes such a file, `ttt replay` shows it, and
 `ttt_envs.evaluation.records.replaying` leads back to the positions. What is damaged is refused, with the line named.
 """
 
@@ -14,7 +14,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,14 @@ class RecordedFailure:
     Attributes:
         player: the player who was to act.
         reason: the error.
+        position: the whole position as text, for `Game.parse_state`.
+        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
     """
 
     player: int
     reason: str
+    position: str = ""
+    stderr: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class GameRecord:
         failures: what ended the game early, after its last action; empty for a game played to its end.
         seconds: time of each seat's decisions; the only key that differs if the game is played again.
         digest: `Games.moves`, a digest of the actions and of what the players see at the end.
+        job: of the last game of a tournament's job, what belongs to all games of the job.
         place: the file and the line that it was read from.
     """
 
@@ -83,6 +88,7 @@ class GameRecord:
     failures: tuple[RecordedFailure, ...]
     seconds: tuple[float, ...]
     digest: int
+    job: Mapping[str, Any] | None = field(default=None, compare=False)
     place: str = field(default="", compare=False)
 
     @property
@@ -103,9 +109,10 @@ class GameRecord:
             "agents": self.agents,
             "actions": self.actions,
             "rewards": self.rewards,
-            "failures": [{"player": each.player, "reason": each.reason} for each in self.failures],
+            "failures": [asdict(each) for each in self.failures],
             "seconds": self.seconds,
             "digest": f"{self.digest:016x}",
+            **({} if self.job is None else {"job": self.job}),
         }
         return json.dumps(line, ensure_ascii=False, allow_nan=False)
 
@@ -145,7 +152,9 @@ def of_games(
             agents=tuple(agents[seat] for seat in seats[k].tolist()),
             actions=tuple(plies),
             rewards=tuple(float(str(reward)) for reward in games.rewards[k]),
-            failures=tuple(RecordedFailure(each.player, each.reason) for each in failed.get(k, ())),
+            failures=tuple(
+                RecordedFailure(each.player, each.reason, each.position, each.stderr) for each in failed.get(k, ())
+            ),
             seconds=tuple(round(seconds, 7) for seconds in games.spent[k].tolist()),
             digest=int(games.moves[k]),
         )
@@ -223,9 +232,9 @@ def read(
     if path.is_dir():
         folder, path = path, path / RECORDS
         if not path.is_file():
-            raise FileNotFoundError(f"there is no {RECORDS} in {folder}: `ttt tournament ... --record` keeps the games")
+            raise FileNotFoundError(f"there is no {RECORDS} in {folder}, which a tournament writes")
     for place, line in _lines(path):
-        record = _parsed(line, place)
+        record = record_of(line, place)
         if number not in (None, record.number) or (agent is not None and agent not in record.agents):
             continue
         if winner is not None and winner not in (record.winners or ("draw",)):
@@ -255,7 +264,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
                     yield place, line
 
 
-def _parsed(line: bytes, place: str) -> GameRecord:
+def record_of(line: bytes, place: str) -> GameRecord:
     """The record of a line; ValueError naming its place and what is wrong."""
     try:
         entry = read_json(line)
@@ -294,7 +303,7 @@ def _checked(entry: dict[str, Any], place: str) -> GameRecord:
     failures = []
     for each in entry["failures"]:
         _typed(each, {"player": int, "reason": str})
-        failures.append(RecordedFailure(each["player"], each["reason"]))
+        failures.append(RecordedFailure(**each))
     "".join(
         [entry["library"], *agents, *(each.reason for each in failures)]
     ).encode()  # UnicodeEncodeError, if it is none
@@ -313,6 +322,7 @@ def _checked(entry: dict[str, Any], place: str) -> GameRecord:
         failures=tuple(failures),
         seconds=tuple(seconds),
         digest=code,
+        job=entry.get("job"),
         place=place,
     )
 

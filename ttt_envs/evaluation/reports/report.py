@@ -23,7 +23,7 @@ from ttt_envs.storage.files import reason_of, write_whole
 from ttt_envs.storage.rows import Rows, as_json, flat
 
 # Arguments that change no result, and those that stand elsewhere.
-_OF_A_CALL = ("game", "options", "out", "quiet", "workers", "engine", "address", "resume", "add")
+_OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
 
 # Rows of a table that are shown where not all are asked for.
 _SHOWN = 40
@@ -238,10 +238,6 @@ class Report(Rows):
             **self.data(),
         }
 
-    def written(self) -> tuple[str, ...]:
-        """The files that `save` writes."""
-        return self.files
-
     def save(self, folder: str | Path) -> None:
         """Write `files` into `folder`, each whole or not at all, and results.json last: with it they are complete."""
         self.folder = folder = Path(folder)
@@ -288,7 +284,7 @@ class Report(Rows):
             titles = ", ".join(table.title for table in left_out)
             console.print(f"--full shows as well: {titles}", style="dim", markup=False, highlight=False)
         if self.folder is not None:
-            *names, last = self.written()
+            *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
 
 

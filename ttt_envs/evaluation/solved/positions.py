@@ -36,7 +36,6 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.known import acting_players
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.oracle import Drawer
-from ttt_envs.core.rng import settled
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import ask, game_seeds
 from ttt_envs.evaluation.arena.seating import line_up
@@ -299,7 +298,7 @@ def mistakes(
     *,
     positions: int = 1000,
     least: float = LEAST,
-    seed: int | None = 0,
+    seed: int = 0,
     out: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
@@ -311,8 +310,7 @@ def mistakes(
         agents: one or more of what `agents.load` takes: texts, objects, functions.
         positions: how many are drawn.
         least: what an action must lose more than to be a mistake, in units of reward, from 0 to 2.
-        seed: fixes the positions, which are the same for each agent, and the agents' random choices. None draws one of
-            128 bits, unknown to the agents until the report names it.
+        seed: fixes the positions, which are the same for each agent, and the agents' random choices.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
@@ -327,7 +325,6 @@ def mistakes(
         KeyboardInterrupt: interrupted before an agent was finished. Later, an interrupt gives a partial report.
     """
     settings = Arguments(mistakes, locals())
-    seed = settings["seed"] = settled(seed)
     within(1, MOST, positions=positions)
     game = game_for(mistakes, game, options)
     lineup = line_up(game, agents)

@@ -1,1 +1,1 @@
-"""Tournaments: every two agents play each other, by one process, by several, or on a Ray cluster."""
+"""What studies use of processes and of Ray."""

@@ -22,7 +22,7 @@ async function filesPage(main) {
   main.replaceChildren(el("h1", {}, "Recorded games"),
     files.length ? el("p", { class: "lead" }, "Games that you played, and those of tournaments. Choose a file to see its games move by move, and what each move has lost.") : "",
     files.length ? el("ul", { class: "files-list" }, ...files.map(fileCard))
-      : el("p", {}, "There are no recorded games. Games that you play are saved here. ", el("code", {}, "ttt tournament --record"),
+      : el("p", {}, "There are no recorded games. Games that you play are saved here. ", el("code", {}, "ttt tournament"),
         " makes some, too, and ", el("code", {}, "ttt serve --records FOLDER"), " shows them."));
 }
 

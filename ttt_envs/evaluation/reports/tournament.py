@@ -1,10 +1,9 @@
 """The report of a tournament: ratings, crosstables, pairings, cycles, failures, and the recorded games."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from shlex import join
 from textwrap import shorten
 from typing import Any
@@ -17,25 +16,20 @@ from ttt_envs.core.options import choice
 from ttt_envs.evaluation.arena.bout import Results
 from ttt_envs.evaluation.arena.play import Failure, added, game_seeds
 from ttt_envs.evaluation.arena.seating import Arrangement, rounding
-from ttt_envs.evaluation.records import GameRecord, of_games, write
-from ttt_envs.evaluation.records.record import RECORDS
+from ttt_envs.evaluation.records.record import RECORDS, GameRecord, of_games
 from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
+from ttt_envs.evaluation.reports.intransitivity import Circles, circles
 from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
-from ttt_envs.evaluation.tournaments.cycles import Circles, circles
 from ttt_envs.registry import GAMES
-from ttt_envs.storage.tensors import write_tensors
 
 # Most agents of a crosstable, and of one that is worked out for results.json; most pairings of a table, and of charts.
 _CROSSTABLE, _MATRIX, _LISTED, _DRAWN = 40, 100, 200, 50
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
-
-#: The rows of all games, as arrays, and the form of that file.
-ROWS, ROWS_FORMAT = "games.safetensors", "ttt-envs games 1"
 
 
 @dataclass(kw_only=True)
@@ -72,22 +66,20 @@ class TournamentReport(PagedReport):
         arrangements: the seatings of a pairing.
         pairings: pairings with at least one unit of games.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.reports.ratings`.
-        measured: tables of other measurements, with their charts.
     """
 
     agents: tuple[str, ...]
     arrangements: tuple[Arrangement, ...]
     pairings: list[Pairing]
     ratings: Ratings
-    measured: Sequence[tuple[Table, Whiskers]] = ()
 
     verb, title = "tournament", "Tournament"
-    files = ("report.md", "report.html", "results.json", ROWS)
+    files = ("report.md", "report.html", "results.json", RECORDS)
 
     @property
     def first(self) -> int:
-        """Ratings, crosstable, and what was measured besides."""
-        return 1 + (len(self.agents) <= _CROSSTABLE) + len(self.measured)
+        """Ratings and crosstable."""
+        return 1 + (len(self.agents) <= _CROSSTABLE)
 
     @cached_property
     def order(self) -> list[int]:
@@ -199,16 +191,7 @@ class TournamentReport(PagedReport):
 
     def _who(self) -> str:
         """A sentence on who plays whom, where these are not all."""
-        pairs = self.settings["pairs"]
-        if not pairs:
-            return ""
-        if len(pairs) > 1 or "-" in pairs[0]:
-            how = "of a list"
-        elif pairs[0].isdigit():
-            how = f"drawn by the seed, about {pairs[0]} opponents an agent"
-        else:
-            how = "of a Swiss tournament: agents of about equal score meet in each round"
-        return f"{len(self.pairings)} pairings, {how}. "
+        return f"{len(self.pairings)} pairings, of a list. " if self.settings["pairs"] else ""
 
     def tables(self) -> list[Table]:
         """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time.
@@ -225,7 +208,6 @@ class TournamentReport(PagedReport):
         note = "Score of the row against the column, a draw being half a win; in brackets its 95 % interval."
         tables, few = [self._ratings()], len(self.agents) <= _CROSSTABLE
         tables += [self._crosstable("Crosstable", score, note)] if few else []
-        tables += [table for table, _ in self.measured]
         for side, team in enumerate(self.game.teams) if few else ():
             name, scores = " and ".join(f"player_{p}" for p in team), self.side_scores[side]
             note = f"Score of the row as {name}, the column having all other seats."
@@ -397,23 +379,13 @@ class TournamentReport(PagedReport):
 
     def charts(self) -> Sequence[Chart]:
         """Ratings with their intervals, results by seat, lengths of games."""
-        return [*charts_of(self), *(chart for _, chart in self.measured)]
+        return charts_of(self)
 
     def samples(self) -> list[GameRecord]:
         """The first game of some pairings, those of the strongest agents first."""
         place = {agent: k for k, agent in enumerate(self.order)}
         order = np.argsort([place[p.first] + place[p.second] for p in self.pairings], kind="stable")
-        return [
-            # They may come from the files of earlier calls: what does not fit there is named.
-            replace(record, place=f"parts, game {record.number} of {' – '.join(dict.fromkeys(record.agents))}")
-            for k in order[:SAMPLES].tolist()
-            for record in islice(self._records(k), 1)
-        ]
-
-    def game_records(self) -> Iterator[GameRecord]:
-        """The games whose actions were kept, all with `record=True`; numbered as the rows of games.safetensors."""
-        for k in range(len(self.pairings)):
-            yield from self._records(k)
+        return [record for k in order[:SAMPLES].tolist() for record in islice(self._records(k), 1)]
 
     def _records(self, k: int) -> Iterator[GameRecord]:
         p, first = self.pairings[k], sum(len(each.games) for each in self.pairings[:k])
@@ -422,26 +394,6 @@ class TournamentReport(PagedReport):
     def _seeds(self, pairing: Pairing) -> np.ndarray:
         """uint64 (n,): the seed of each game of a pairing."""
         return game_seeds(self.settings["seed"], int(pairing.units.max(initial=-1)) + 1)[pairing.units]
-
-    def written(self) -> tuple[str, ...]:
-        """The files that `save` writes: with `record=True` the games, too."""
-        return (*self.files, *([RECORDS] if self.settings["record"] else []))
-
-    def save_others(self, folder: Path) -> None:
-        """Write the report and the games; games.safetensors has one row a game."""
-        super().save_others(folder)
-        if self.settings["record"]:
-            write(folder / RECORDS, self.game_records())
-        rows = {
-            "pairing": np.repeat(np.arange(len(self.pairings), dtype=np.int32), [len(p.games) for p in self.pairings]),
-            "seed": np.concatenate([self._seeds(p) for p in self.pairings]),
-            "seats": np.concatenate([p.seats for p in self.pairings]).astype(np.int16),
-            "rewards": np.concatenate([p.games.rewards for p in self.pairings]),
-            "length": np.concatenate([p.games.lengths for p in self.pairings]).astype(np.int32),
-            "moves": np.concatenate([p.games.moves for p in self.pairings]),
-        }
-        facts = {"game": self.game.id, "options": dict(self.game.options), "agents": list(self.agents)}
-        write_tensors(folder / ROWS, ROWS_FORMAT, facts, rows)
 
 
 def _share(value: float) -> str:

@@ -1,0 +1,176 @@
+"""The log of a tournament: its settings, and its games as they are played, so that it can go on after any end.
+
+The folder of a tournament holds `config.json`, with the settings that decide the games, and `games.jsonl`, to which the
+games of each finished job are appended, one line a game (see `ttt_envs.evaluation.records.record`). The last line of a
+job has a key more, `job`, with what belongs to all of its games: a job without it was cut off, and is played again.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.core.version import __version__
+from ttt_envs.evaluation.arena.play import Failure, Games, game_seeds
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats
+from ttt_envs.evaluation.records.record import RECORDS, GameRecord, of_games, record_of
+from ttt_envs.evaluation.reports.report import Arguments
+from ttt_envs.registry import GAMES, parse_options
+from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
+
+#: Settings that may differ when a tournament goes on. `games` may grow, as may the agents; `game` is how it was named.
+MAY_CHANGE = ("game", "games", "resamples", "agents")
+
+
+@dataclass(frozen=True, order=True)
+class Job:
+    """The games of agents `first` and `second` with the seeds number `start` to `stop` - 1, in all seatings."""
+
+    first: int
+    second: int
+    start: int
+    stop: int
+
+
+class GamesLog:
+    """The finished jobs of a tournament, in a file as they come; without a folder they are in memory only.
+
+    Attributes:
+        finished: jobs and their games, in the order that they were finished. Actions are kept of the first game of a
+            pairing alone.
+    """
+
+    def __init__(self, folder: Path | None, game: Game, names: Sequence[str], settings: Mapping[str, Any]) -> None:
+        """`folder`: of the tournament, locked by the caller; `names`: of the agents; `settings`: see `as_settings`."""
+        self._path = None if folder is None else folder / RECORDS
+        self._game, self._names, self._settings = game, tuple(names), settings
+        self._held = held_seats(arrangements(game))
+        self._lines, self._configured = 0, False
+        self.finished: list[tuple[Job, Games]] = []
+
+    def resume(self) -> None:
+        """Take in the jobs of earlier calls, and drop what a kill has cut off.
+
+        Raises ValueError, naming the line, for a file that is damaged or of another tournament.
+        """
+        assert self._path is not None
+        if not self._path.is_file():
+            return
+        whole, records = 0, list[GameRecord]()
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                records.append(record_of(line, f"{self._path}, line {number}"))
+                if records[-1].job is not None:
+                    self.finished.append(self._job_of(records))
+                    whole, self._lines, records = file.tell(), number, []
+        os.truncate(self._path, whole)
+
+    def _job_of(self, records: Sequence[GameRecord]) -> tuple[Job, Games]:
+        last = records[-1]
+        facts, size = last.job, len(self._held)
+        try:
+            job = Job(*facts["agents"], *facts["seeds"])  # type: ignore[index]
+            pair = self._names[job.first], self._names[job.second]
+            seated = [tuple(np.where(held, *pair)) for held in self._held] * (job.stop - job.start)
+            if [each.agents for each in records] != seated or {each.game for each in records} != {self._game.id}:
+                raise ValueError("its games are not those of its job")
+            return job, _games(self._game, records, job.start * size, facts)  # type: ignore[arg-type]
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{last.place} is damaged, or of another tournament: {error}") from None
+
+    def add(self, job: Job, games: Games) -> None:
+        """Keep a job; OSError if it cannot be written."""
+        if self._path is not None:
+            if not self._configured:
+                write_config(self._path.parent, self._settings, {"numpy": "numpy", "numba": "numba"})
+                self._configured = True
+            seeds = np.repeat(game_seeds(self._settings["seed"], job.stop)[job.start :], len(self._held))
+            seats = np.where(np.tile(self._held, (job.stop - job.start, 1)), job.first, job.second)
+            first = job.start * len(self._held)
+            counted = replace(games, failures=[replace(each, game=each.game - first) for each in games.failures])
+            *others, last = of_games(self._game, counted, self._names, seats, seeds, self._lines)
+            facts = {"seconds": games.seconds.tolist(), "decisions": games.decisions.tolist(), "counts": games.counts}
+            job_of = {"agents": [job.first, job.second], "seeds": [job.start, job.stop], **facts}
+            lines = [*others, replace(last, job=job_of)]
+            with self._path.open("ab") as file:
+                file.write("".join(f"{line.json()}\n" for line in lines).encode())
+            self._lines += len(lines)
+        kept = {0: games.actions[0]} if job.start == 0 else {}
+        self.finished.append((job, replace(games, actions=kept)))
+
+
+def _games(game: Game, records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:
+    """The games of a job, as they were played; `first`: the number of the first one in its pairing."""
+    actions = {}
+    if first == 0:
+        number = {name: action for action, name in enumerate(game.action_names)}
+        actions[0] = np.full((len(records[0].actions), game.num_players), -1)
+        for row, ply in zip(actions[0], records[0].actions, strict=True):
+            joint = (ply,) if isinstance(ply, str) else ply
+            row[: len(joint)] = [-1 if name is None else number[name] for name in joint]
+    return Games(
+        rewards=np.array([each.rewards for each in records], np.float32),
+        lengths=np.array([len(each.actions) for each in records]),
+        moves=np.array([each.digest for each in records], np.uint64),
+        seconds=np.array(facts["seconds"], np.float64),
+        decisions=np.array(facts["decisions"], np.int64),
+        spent=np.array([each.seconds for each in records], np.float64),
+        actions=actions,
+        failures=[
+            Failure(
+                each.agents[failure.player], first + k, each.seed, failure.player, len(each.actions), failure.reason,
+                failure.position, failure.stderr,
+            )
+            for k, each in enumerate(records)
+            for failure in each.failures
+        ],
+        counts=list(facts["counts"]),
+    )  # fmt: skip
+
+
+# --- settings ---
+
+
+def as_settings(game: Game, settings: Arguments) -> dict[str, Any]:
+    """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+    options = {name: as_text(value) for name, value in game.options.items()}
+    return {"game": settings.game or game.id, "game_id": game.id, "option": options, **plain, "ttt_envs": __version__}
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The settings of the tournament in a folder, see `as_settings`.
+
+    Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
+    """
+    settings: dict[str, Any] = read_config(folder, "no tournament to go on with")["settings"]
+    try:
+        words = [*settings["agents"], *settings["pairs"], *settings["option"], *settings["option"].values()]
+        kinds = {"agents": list, "pairs": list, "games": int, "seed": int, "resamples": int, "strict": bool}
+        kinds |= dict.fromkeys(("game", "game_id", "ttt_envs"), str)
+        if not all(isinstance(each, str) for each in words) or not all(
+            type(settings[n]) is k for n, k in kinds.items()
+        ):
+            raise TypeError("a setting is of a wrong type")
+        if settings["game_id"] in GAMES:
+            parse_options(settings["game_id"], [f"{name}={text}" for name, text in settings["option"].items()])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{folder / CONFIG} is damaged, or of no tournament: {error}") from None
+    return settings
+
+
+def check_goes_on(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    """Raise ValueError, naming them, if settings differ that may not; games and agents may be more than before."""
+    may_change = set(MAY_CHANGE)
+    if here["games"] < there["games"]:
+        may_change.remove("games")
+    if here["agents"][: len(there["agents"])] != there["agents"]:
+        may_change.remove("agents")
+    check_same(f"the tournament in {folder}", there, here, may_change)

@@ -1,0 +1,314 @@
+"""A tournament: every two agents play each other, or the pairs of a list, each seed from every seat.
+
+    from ttt_envs import evaluation
+
+    report = evaluation.tournament("some_game", ["random", "greedy", my_agent], games=200)
+    print(report.ratings.elo, report.ratings.score)
+
+The same on the command line: `ttt tournament some_game --agents random greedy my_agent.py:Mine --games 200`.
+
+Seats: between two sides an agent plays each seed from both. Between more, it plays one side against the other agent on
+all others, from each side in turn, and the other way round. Game k has the same seed in every pairing. A side is a team
+of `game.teams`; an agent plays all of its team's seats.
+
+An agent that raises an error or answers with an illegal action loses that game, and the report says why.
+
+Several processes or a Ray cluster can play it, and a tournament in a folder can go on after any end: see docs/scale.md.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent, load
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, unknown, within
+from ttt_envs.evaluation import pool
+from ttt_envs.evaluation.arena.bout import Bout
+from ttt_envs.evaluation.arena.play import Games, join
+from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
+from ttt_envs.evaluation.records.log import GamesLog, Job, as_settings, check_goes_on, read_settings
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.ratings import Ratings, connected, rate_pairs
+from ttt_envs.evaluation.reports.report import Arguments
+from ttt_envs.evaluation.reports.tournament import Pairing, TournamentReport
+from ttt_envs.registry import game_for
+from ttt_envs.storage.files import locked_folder, new_folder
+from ttt_envs.storage.outside import brief
+from ttt_envs.storage.runs import CONFIG
+
+#: Two agents, by their numbers, the lower one first.
+Pair = tuple[int, int]
+
+# Games of a pairing's first job, and of its largest ones: each begins where as many have been played as it has.
+_FIRST, _MOST = 16, 256
+
+
+def tournament(
+    game: str | Game,
+    agents: Any,
+    *,
+    games: int = 100,
+    seed: int = 0,
+    resamples: int = 1000,
+    strict: bool = False,
+    pairs: Any = (),
+    workers: int | str = 1,
+    resume: bool = False,
+    out: str | Path | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> TournamentReport:
+    """Let agents play each other and rate them.
+
+    Args:
+        game: an id, or a Game.
+        agents: two or more of what `agents.load` takes: texts, objects, functions; or {name: agent, ...}.
+        games: games of each pairing; rounded up, so that each seed is played from every seat.
+        seed: fixes all games and intervals.
+        resamples: resamples of the bootstrap that gives the intervals.
+        strict: an agent's error or illegal action ends the tournament, instead of losing the game.
+        pairs: pairs of names or numbers that play each other, such as [(0, 1), (0, 2)]; by default every two agents.
+        workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
+        resume: go on with the tournament in `out`, with the same settings; `games` may be more than before, and further
+            agents may stand behind the others.
+        out: folder for report.md, report.html, results.json and games.jsonl, and for what `resume` needs; nothing is
+            written without one.
+        quiet: no progress bar.
+        options: of the game, if `game` is an id.
+
+    Raises:
+        ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another, cannot play this
+            game, or cannot be sent to a worker; before any game is played.
+        FileExistsError: `out` holds files, and `resume` is not given.
+        FileNotFoundError: a file that an agent needs is not there, or there is nothing to go on with.
+        InUse: another process is writing `out`.
+        NotSaved: the report cannot be written; the error has it.
+        ChildProcessError: a worker was killed; `resume` goes on.
+        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+    """
+    settings = Arguments(tournament, locals())
+    within(1, MOST, games=games)
+    within(0, MOST, resamples=resamples)
+    within(0, 2**128 - 1, seed=seed)
+    game = game_for(tournament, game, options)
+    pool.check(workers)
+    with closing(line_up(game, agents, least=2)) as lineup, _folder(out, resume) as folder:
+        if lineup.live and workers != 1:
+            raise ValueError("a person plays in this process: leave workers out")
+        settings["agents"] = list(lineup.texts)
+        planned = pairs_of(pairs, lineup.names)
+        settings["pairs"] = tuple(f"{a}-{b}" for a, b in planned) if pairs else ()
+
+        def names_of(job: Job) -> str:
+            return f"{lineup.names[job.first]} – {lineup.names[job.second]}"
+
+        log = GamesLog(folder, game, lineup.names, as_settings(game, settings))
+        if resume and folder is not None:
+            check_goes_on(folder, read_settings(folder), as_settings(game, settings))
+            log.resume()
+        jobs = schedule(planned, game, games, log.finished, one_by_one=lineup.live)
+        contest = Contest(game, lineup.agents if workers == 1 else lineup.sent, seed, strict, lineup.live)
+        before, size = sum(len(each) for _, each in log.finished), len(arrangements(game))
+        left = sum(job.stop - job.start for job in jobs) * size
+        with Work(log.finished, "games", before + left, hidden=quiet or lineup.live) as work:
+            play(contest, jobs, log, workers, lambda done, job: work.update(before + done, names_of(job)))
+        pairings = [_pairing(game, log.finished, pair, games) for pair in planned]
+        return TournamentReport(
+            game=game,
+            settings=settings,
+            made=lineup.made,
+            complete=work.complete,
+            seconds=work.seconds,
+            agents=tuple(lineup.names),
+            arrangements=arrangements(game),
+            pairings=[each for each in pairings if len(each.games)],
+            ratings=rate(pairings, len(lineup.names), resamples, seed),
+        ).kept(folder)
+
+
+@contextmanager
+def _folder(out: str | Path | None, resume: bool) -> Iterator[Path | None]:
+    """A context with the folder of the results, locked: a new one, or with `resume` one with a tournament in it."""
+    if not resume:
+        with new_folder(out, begun=CONFIG) as folder:
+            yield folder
+        return
+    if out is None:
+        raise ValueError("resume needs the folder of the tournament: out")
+    read_settings(Path(out))  # before a folder is made
+    with locked_folder(Path(out)):
+        yield Path(out)
+
+
+# --- schedule ---
+
+
+def pairs_of(given: Any, names: Sequence[str]) -> list[Pair]:
+    """The pairs that the argument `pairs` of a tournament asks for, sorted.
+
+    Args:
+        given: nothing for all; or a sequence of pairs of names or numbers, or of texts such as "0-1".
+        names: of the agents, in order.
+
+    Raises:
+        ValueError: something else, an unknown agent, an agent against itself, or groups of agents that never meet each
+            other.
+    """
+    if not given:
+        return list(combinations(range(len(names)), 2))
+    listed = sorted({_pair(each, names) for each in ([given] if isinstance(given, str) else given)})
+    if len(groups := connected(len(names), listed)) > 1:
+        shown = " and ".join(brief("{" + ", ".join(names[k] for k in group) + "}") for group in groups[:3])
+        raise ValueError(
+            f"these pairs leave {len(groups)} groups of agents that no chain of games connects, so that their ratings "
+            f"cannot be compared: {shown}{' ...' if len(groups) > 3 else ''}"
+        )
+    return listed
+
+
+def _pair(given: Any, names: Sequence[str]) -> Pair:
+    """Two agents by their numbers, the lower one first."""
+    match = re.fullmatch(r"(\d{1,9})-(\d{1,9})", given) if isinstance(given, str) else None
+    two = (int(match[1]), int(match[2])) if match else given
+    if not isinstance(two, (tuple, list)) or len(two) != 2:
+        raise ValueError(f"pairs must be pairs such as 0-1, not {brief(repr(given))}")
+    numbers = []
+    for each in two:
+        if isinstance(each, str):
+            if each not in names:
+                raise ValueError(f"pairs: {unknown('agent', each, names)}")
+            numbers.append(names.index(each))
+        else:
+            within(0, len(names) - 1, **{"the number of an agent in pairs": each})
+            numbers.append(int(each))
+    if numbers[0] == numbers[1]:
+        raise ValueError(f"pairs: {names[numbers[0]]} cannot play itself")
+    return min(numbers), max(numbers)
+
+
+def schedule(
+    pairs: Sequence[Pair],
+    game: Game,
+    games: int,
+    finished: Iterable[tuple[Job, Games]] = (),
+    *,
+    one_by_one: bool = False,
+) -> list[Job]:
+    """The jobs of a tournament that are not finished, pairing by pairing.
+
+    They depend on the number of games alone, not on who plays them. A pairing's first jobs are small, so that something
+    is finished soon; `one_by_one` makes all of them one seed.
+    """
+    size = len(arrangements(game))
+    units, edges, step = -(-games // size), [0], 1 if one_by_one else max(_FIRST // size, 1)
+    while edges[-1] < units:
+        edges.append(min(edges[-1] + step, units))
+        step = 1 if one_by_one else min(edges[-1], max(_MOST // size, 1))
+    done = sorted(job for job, _ in finished)
+    jobs = []
+    for first, second in pairs:
+        mine = [job for job in done if (job.first, job.second) == (first, second)]
+        for start, stop in pairwise(edges):
+            for job in mine:
+                if job.start <= start < job.stop:
+                    start = job.stop
+            if start < stop:
+                jobs.append(Job(first, second, start, stop))
+    return jobs
+
+
+# --- play ---
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A tournament's games, which are played job by job, in any process.
+
+    Attributes:
+        game: the game.
+        agents: agents, or texts of which each job makes its own.
+        seed, strict: of the tournament.
+        one_by_one: whether games are played one after the other, and not side by side.
+    """
+
+    game: Game
+    agents: Sequence[Agent | str]
+    seed: int
+    strict: bool = False
+    one_by_one: bool = False
+
+    def __call__(self, job: Job, progress: Callable[[int], None] | None = None) -> Games:
+        """Play a job; `progress` is called with how many of its games are finished. Raises as `play_games` does."""
+        given = self.agents[job.first], self.agents[job.second]
+        pair = tuple(load(each) if isinstance(each, str) else each for each in given)
+        held = held_seats(arrangements(self.game))
+        number = (job.stop - job.start) * len(held)
+        try:
+            parts = Bout(self.game, pair, held, self.seed).play(
+                range(job.start, job.stop),
+                chunk=1 if self.one_by_one else number,
+                strict=self.strict,
+                keep=number,
+                progress=None if progress is None else lambda finished, _: progress(finished),
+            )
+            return join(list(parts), self.game, 2)
+        finally:
+            for each, agent in zip(given, pair, strict=True):
+                if isinstance(each, str):
+                    agent.close()
+
+
+def play(
+    contest: Contest, jobs: Sequence[Job], log: GamesLog, workers: int | str, progress: Callable[[int, Job], None]
+) -> None:
+    """Play jobs, each of which the log keeps when it is finished.
+
+    `progress` is called with the number of games that are finished, and the job that is being played or was finished
+    last. Raises what agents raise in a strict tournament, and what `pool.run` does.
+    """
+    done = 0
+
+    def here(job: Job) -> Games:
+        return contest(job, lambda finished: progress(done + finished, job))
+
+    for number, games in pool.run(here if workers == 1 else contest, jobs, workers=workers):
+        log.add(jobs[number], games)
+        done += len(games)
+        progress(done, jobs[number])
+
+
+# --- rate ---
+
+
+def rate(pairings: Sequence[Pairing], agents: int, resamples: int, seed: int) -> Ratings:
+    """The ratings of agents by their pairings, those without games included: they will be played."""
+    size = len(pairings[0].held)
+    units = max(pairing.planned // size for pairing in pairings)
+    won, lost = np.zeros((2, units, len(pairings)))
+    for column, pairing in enumerate(pairings):
+        rows = pairing.units[::size]
+        won[rows, column], lost[rows, column] = pairing.by_unit()
+    pairs = [(pairing.first, pairing.second) for pairing in pairings]
+    return rate_pairs(agents, pairs, won, lost, resamples=resamples, seed=seed)
+
+
+def _pairing(game: Game, finished: Iterable[tuple[Job, Games]], pair: Pair, games: int) -> Pairing:
+    """A pairing's finished jobs, put together in order."""
+    mine = sorted((each for each in finished if (each[0].first, each[0].second) == pair), key=lambda each: each[0])
+    held = held_seats(arrangements(game))
+    numbers = [np.zeros(0, np.int64), *(np.arange(job.start, job.stop) for job, _ in mine)]
+    return Pairing(
+        held=held,
+        games=join([each for _, each in mine], game, 2),
+        first=pair[0],
+        second=pair[1],
+        units=np.repeat(np.concatenate(numbers), len(held)),
+        planned=-(-games // len(held)) * len(held),
+    )
