@@ -16,10 +16,10 @@ import sys
 import jax
 import jax.numpy as jnp
 import optax
+from jax_glue import CompiledAgent, step_of
 
 import ttt_envs
 from ttt_envs import evaluation
-from ttt_envs.integrations.jax import CompiledAgent, step_of
 
 GAME, GAMES, LENGTH, EPOCHS = ttt_envs.load("super_tic_tac_toe"), 256, 32, 8
 STEPS = int(sys.argv[1]) if sys.argv[1:] else 500_000

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import optax
+from jax_glue import CompiledAgent, rules_of
 
 import ttt_envs
 from ttt_envs import evaluation
-from ttt_envs.integrations.jax import CompiledAgent, rules_of
 
 GAME, GAMES, LENGTH, SIMULATIONS = ttt_envs.load("super_tic_tac_toe"), 128, 16, 8
 STEPS = int(sys.argv[1]) if sys.argv[1:] else 60_000

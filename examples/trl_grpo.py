@@ -14,9 +14,11 @@ as servers offer it: only calls with legal actions are sampled, and which of the
 import json
 import random
 import sys
+from typing import Any
 
 import torch
 from datasets import Dataset
+from judged import JudgedGame
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
@@ -24,7 +26,6 @@ from trl.chat_template_utils import qwen3_template
 
 import ttt_envs
 from ttt_envs import agents, evaluation
-from ttt_envs.integrations.trl import TRLGame, game_results
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 UPDATES = int(sys.argv[1]) if sys.argv[1:] else 40
@@ -35,6 +36,57 @@ TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
 </tool_call>{% endfor %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}"""
+
+
+class TRLGame:
+    """A game for a model that calls the tool `play`. TRL takes each public method as a tool, so there are no others.
+
+    Attributes:
+        judged: the game and its judged moves.
+    """
+
+    def __init__(self, env: Any, *, simulations: int = 400) -> None:
+        """Take a game from `ttt_envs.make_text`, with an opponent.
+
+        Args:
+            env: the game.
+            simulations: as of `JudgedGame`.
+
+        Raises TypeError or ValueError for a wrong value, and ValueError for a game without an opponent.
+        """
+        self.judged = JudgedGame(env, simulations=simulations, answers="tool")
+        if not env.opponent_names:
+            raise ValueError("TRL asks one player: make the game with an opponent")
+
+    def reset(self, **row: Any) -> str:
+        """Start the game of the row's `seed`, or the next one; returns the first prompt."""
+        return self.judged.reset(row.get("seed"))
+
+    def play(self, action: str) -> str:
+        """Play one of your legal actions.
+
+        Args:
+            action: The name of a legal action.
+
+        Returns:
+            The next position, or how the game has ended.
+        """
+        if self.judged.env.done:
+            raise ValueError("The game is over.")
+        asked = self.judged.answer(f"[{action}]")
+        return asked or f"The game is over. It has paid you {self.judged.result():g}."
+
+    def get_reward(self) -> float:
+        """The reward of the game; one that the model has left loses as by answers that cannot be used."""
+        self.judged.give_up()
+        return self.judged.reward()
+
+
+def game_results(environments: list[TRLGame], **_: Any) -> list[float]:
+    """The results of the games, as a reward function of TRL; one that the model has left is lost."""
+    for each in environments:
+        each.judged.give_up()
+    return [each.judged.result() for each in environments]
 
 
 def make():
@@ -59,48 +111,6 @@ class Model(LlamaForCausalLM):
         return [call_ids[GAME.action_names.index(name)] for name in asked[1 : asked.index("<|im_end|>")]]
 
 
-random.seed(0), torch.manual_seed(0), torch.set_num_threads(1)
-words, env = set(), make()
-for seed in range(200):
-    text = env.reset(seed=seed)
-    while not env.judged.env.done:
-        words |= set(text.split())
-        text = env.play(random.choice(env.judged.env.legal))
-core = Tokenizer(models.WordLevel({word: k for k, word in enumerate(["[UNK]", *sorted(words)])}, unk_token="[UNK]"))
-core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|pad|>")
-calls = [json.dumps({"name": "play", "arguments": {"action": name}}) for name in GAME.action_names]
-calls = [f"<tool_call>\n{call}\n</tool_call>" for call in calls]
-heads = [f"<|im_start|>{role}\n" for role in ("user", "tool", "assistant")]
-tokenizer.add_special_tokens({"additional_special_tokens": [*heads, *calls]})
-tokenizer.chat_template, tokenizer.response_template, tokenizer.padding_side = TEMPLATE, qwen3_template, "left"
-call_ids = tokenizer.convert_tokens_to_ids(calls)
-sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-model = Model(LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=2048, **sizes))
-
-settings = GRPOConfig(
-    output_dir="runs/trl_grpo",
-    max_steps=UPDATES,
-    per_device_train_batch_size=64,
-    num_generations=8,
-    max_completion_length=1500,
-    max_tool_calling_iterations=10,
-    learning_rate=2e-3,
-    reward_weights=[0.0],
-    use_cpu=True,
-    report_to="none",
-    save_strategy="no",
-    logging_steps=1,
-    disable_tqdm=True,
-)
-rows = Dataset.from_list([{"prompt": [user("")], "seed": seed} for seed in range(10_000)])
-trainer = GRPOTrainer(model, game_results, settings, rows, processing_class=tokenizer, environment_factory=make)
-trainer.train()
-rewards = [each["reward"] for each in trainer.state.log_history if "reward" in each]
-part = max(len(rewards) // 6, 1)
-print(f"reward a game: {sum(rewards[:part]) / part:.3f} at first, {sum(rewards[-part:]) / part:.3f} at the end")
-
-
 def answer(prompt):
     """The likeliest legal call of the tool, as an answer in text."""
     asked = tokenizer.apply_chat_template([user(prompt)], add_generation_prompt=True, return_tensors="pt")["input_ids"]
@@ -110,7 +120,49 @@ def answer(prompt):
     return f"[{GAME.action_names[call_ids.index(best)]}]"
 
 
-agent = agents.from_text(answer, rules=False, name="model")
-report = evaluation.tournament(GAME, [agent, "random"], games=1000 if UPDATES > 1 else 20)
-report.show()
-print(report.comparison("model", "random"))
+if __name__ == "__main__":
+    random.seed(0), torch.manual_seed(0), torch.set_num_threads(1)
+    words, env = set(), make()
+    for seed in range(200):
+        text = env.reset(seed=seed)
+        while not env.judged.env.done:
+            words |= set(text.split())
+            text = env.play(random.choice(env.judged.env.legal))
+    core = Tokenizer(models.WordLevel({word: k for k, word in enumerate(["[UNK]", *sorted(words)])}, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>", pad_token="<|pad|>")
+    calls = [json.dumps({"name": "play", "arguments": {"action": name}}) for name in GAME.action_names]
+    calls = [f"<tool_call>\n{call}\n</tool_call>" for call in calls]
+    heads = [f"<|im_start|>{role}\n" for role in ("user", "tool", "assistant")]
+    tokenizer.add_special_tokens({"additional_special_tokens": [*heads, *calls]})
+    tokenizer.chat_template, tokenizer.response_template, tokenizer.padding_side = TEMPLATE, qwen3_template, "left"
+    call_ids = tokenizer.convert_tokens_to_ids(calls)
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    model = Model(LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=2048, **sizes))
+
+    settings = GRPOConfig(
+        output_dir="runs/trl_grpo",
+        max_steps=UPDATES,
+        per_device_train_batch_size=64,
+        num_generations=8,
+        max_completion_length=1500,
+        max_tool_calling_iterations=10,
+        learning_rate=2e-3,
+        reward_weights=[0.0],
+        use_cpu=True,
+        report_to="none",
+        save_strategy="no",
+        logging_steps=1,
+        disable_tqdm=True,
+    )
+    rows = Dataset.from_list([{"prompt": [user("")], "seed": seed} for seed in range(10_000)])
+    trainer = GRPOTrainer(model, game_results, settings, rows, processing_class=tokenizer, environment_factory=make)
+    trainer.train()
+    rewards = [each["reward"] for each in trainer.state.log_history if "reward" in each]
+    part = max(len(rewards) // 6, 1)
+    print(f"reward a game: {sum(rewards[:part]) / part:.3f} at first, {sum(rewards[-part:]) / part:.3f} at the end")
+
+    agent = agents.from_text(answer, rules=False, name="model")
+    report = evaluation.tournament(GAME, [agent, "random"], games=1000 if UPDATES > 1 else 20)
+    report.show()
+    print(report.comparison("model", "random"))

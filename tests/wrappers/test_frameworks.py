@@ -201,7 +201,7 @@ def test_torchrl_makes_gymnasium_environments_by_name():
     [("tic_tac_match", {"players": 4, "hand_size": 2, "max_turns": 16}), ("tic_tac_dice", {"target_points": 1})],
 )
 def test_benchmarl_s_task_groups_the_sides(game_id, options):
-    benchmarl = pytest.importorskip("ttt_envs.integrations.benchmarl")
+    benchmarl = pytest.importorskip("benchmarl_mappo_qmix")
     from torchrl.envs.utils import check_env_specs
 
     game = ttt_envs.load(game_id, **options)
@@ -281,7 +281,7 @@ def test_agilerl_s_vector_environment_takes_the_parallel_form():
 
 
 def rllib_game(**config):
-    return pytest.importorskip("ttt_envs.integrations.rllib").RLlibGame(config)
+    return pytest.importorskip("rllib_self_play").RLlibGame(config)
 
 
 @pytest.mark.parametrize("game_id", [SUPER, "operation_tic_tac_toe", "tic_tac_match"])
@@ -299,6 +299,25 @@ def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
         assert set(seen) == set(rewards) == set(terminated) - {"__all__"} == set(truncated) - {"__all__"}
     assert set(rewards) == set(env.possible_agents)
     assert sum(rewards.values()) == pytest.approx(0)
+
+
+def test_rllib_s_environment_pays_what_players_earned_since_their_last_observation():
+    """Also in a game that pays who does not act next: the mover gets 1 a ply."""
+
+    def one_for_the_mover(before, after, players):
+        return players == before["to_move"]
+
+    env = rllib_game(game=SUPER, reward=one_for_the_mover)
+    seen, _ = env.reset(seed=0)
+    terminated, paid, plies = {"__all__": False}, dict.fromkeys(env.possible_agents, 0.0), 0
+    while not terminated["__all__"]:
+        actions = {name: int(each["action_mask"].argmax()) for name, each in seen.items()}
+        seen, rewards, terminated, *_ = env.step(actions)
+        plies += 1
+        for name, reward in rewards.items():
+            paid[name] += reward
+    assert sum(paid.values()) == plies
+    assert paid["player_0"] == (plies + 1) // 2
 
 
 def test_rllib_s_environment_says_that_it_has_no_options():
@@ -320,7 +339,7 @@ def test_rllib_s_environment_takes_the_arguments_of_make_parallel():
 
 
 def test_rllib_s_random_module_keeps_to_the_mask():
-    rllib = pytest.importorskip("ttt_envs.integrations.rllib")
+    rllib = pytest.importorskip("rllib_self_play")
     env = rllib.RLlibGame({"game": SUPER})
     module = rllib.MaskedRandomRLModule(
         observation_space=env.observation_spaces["player_0"], action_space=env.action_spaces["player_0"]

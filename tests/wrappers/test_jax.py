@@ -9,8 +9,7 @@ from ttt_envs.core.illegal import IllegalAction
 
 jax = pytest.importorskip("jax", reason="JAX is not installed: pip install jax")
 import jax.numpy as jnp  # noqa: E402
-
-from ttt_envs.integrations.jax import CompiledAgent, rules_of, step_of  # noqa: E402
+from jax_glue import CompiledAgent, rules_of, step_of  # noqa: E402
 
 GAME = ttt_envs.load("super_tic_tac_toe")
 

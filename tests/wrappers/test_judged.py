@@ -1,16 +1,14 @@
 """Games of language models whose moves are judged, for TRL, verifiers and TextArena."""
 
-import importlib
 import inspect
 
 import numpy as np
 import pytest
 from chat_server import chat_server
+from judged import JudgedGame
 
 import ttt_envs
 from ttt_envs.core.game import Game
-from ttt_envs.integrations.judged import JudgedGame
-from ttt_envs.integrations.trl import TRLGame, game_results
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 MATCH = ttt_envs.load("tic_tac_match")  # hidden hands: no oracle
@@ -104,12 +102,13 @@ def test_a_wrong_game_is_refused() -> None:
         JudgedGame(ttt_envs.make_aec(DICE))
     with pytest.raises(ValueError, match="simulations"):
         JudgedGame(ttt_envs.make_text(DICE), simulations=-1)
-    with pytest.raises(ValueError, match="with an opponent"):
-        TRLGame(ttt_envs.make_text(DICE))
 
 
 def test_trl_finds_one_tool_and_is_paid_by_regret() -> None:
-    env = TRLGame(ttt_envs.make_text(DICE, opponent="random", retries=0), simulations=0)
+    module = pytest.importorskip("trl_grpo", reason="TRL is not installed; it wants an environment of its own")
+    with pytest.raises(ValueError, match="with an opponent"):
+        module.TRLGame(ttt_envs.make_text(DICE))
+    env = module.TRLGame(ttt_envs.make_text(DICE, opponent="random", retries=0), simulations=0)
     public = [name for name, _ in inspect.getmembers(type(env), inspect.isfunction) if not name.startswith("_")]
     assert sorted(public) == ["get_reward", "play", "reset"], "TRL takes every other public method as a tool"
     asked = env.reset(prompt="x", seed=2)
@@ -122,7 +121,7 @@ def test_trl_finds_one_tool_and_is_paid_by_regret() -> None:
     with pytest.raises(ValueError, match="over"):
         env.play("A")
     env.reset(seed=3)
-    assert game_results([env], prompts=["x"]) == [-1.0]
+    assert module.game_results([env], prompts=["x"]) == [-1.0]
     assert env.get_reward() < -0.3
 
 
@@ -130,7 +129,7 @@ def test_verifiers_plays_and_is_paid_by_regret() -> None:
     vf = pytest.importorskip("verifiers", reason="verifiers is not installed; it wants an environment of its own")
     from openai import AsyncOpenAI
 
-    module = importlib.import_module("ttt_envs.integrations.verifiers")
+    module = pytest.importorskip("verifiers_eval")
 
     def make(game: Game = DICE) -> object:
         return ttt_envs.make_text(game, opponent="random", retries=0)
@@ -154,9 +153,31 @@ def test_verifiers_plays_and_is_paid_by_regret() -> None:
             assert (row["error"] is not None) == (model == "down")
 
 
+@pytest.mark.parametrize("how", ["first", "refused", "left"])
+@pytest.mark.parametrize("game", [DICE, MATCH], ids=["regret", "result"])
+def test_verifiers_steps_add_up_to_the_reward(game: Game, how: str) -> None:
+    module = pytest.importorskip(
+        "verifiers_eval", reason="verifiers is not installed; it wants an environment of its own"
+    )
+    judged = JudgedGame(ttt_envs.make_text(game, opponent="random", retries=1), simulations=0)
+    judged.reset(1)
+    trajectory: list[dict[str, object]] = []
+    moved_at: list[int] = []
+    while not judged.env.done and not (how == "left" and trajectory):
+        known = len(judged.moves)
+        trajectory.append({"reward": None})
+        judged.answer("nothing" if how == "refused" and len(trajectory) == 1 else f"[{judged.env.legal[0]}]")
+        moved_at += [len(trajectory) - 1] * (len(judged.moves) - known)
+    judged.give_up()
+    module.pay_steps(trajectory, judged, moved_at)
+    assert sum(step["reward"] for step in trajectory) == pytest.approx(judged.reward())
+    if how == "refused":
+        assert trajectory[0]["reward"] == 0
+
+
 def test_textarena_plays_and_tells_regret() -> None:
     ta = pytest.importorskip("textarena", reason="TextArena is not installed; it wants an environment of its own")
-    module = importlib.import_module("ttt_envs.integrations.textarena")
+    module = pytest.importorskip("textarena_play")
     names = module.register()
     assert names == module.register()
     assert set(names) == set(ttt_envs.GAMES)

@@ -15,11 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
 
+from ttt_envs import Game, View
 from ttt_envs.agents import Agent
-from ttt_envs.core.game import Game
-from ttt_envs.core.options import within
-from ttt_envs.core.view import View
-from ttt_envs.wrappers.vector import PlayerVectorEnv
 
 __all__ = ["CompiledAgent", "Positions", "rules_of", "step_of"]
 
@@ -76,7 +73,7 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
     return step
 
 
-def step_of(envs: PlayerVectorEnv) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
+def step_of(envs: Any) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
     """The step of environments from `make_vec` for compiled code.
 
     The function takes actions int (n,) and gives observations (n, ...) of the environments' dtype, masks int8
@@ -118,7 +115,8 @@ class CompiledAgent(Agent):
 
         Raises ValueError for a size below 1.
         """
-        within(1, 2**20, size=size)
+        if size < 1:
+            raise ValueError(f"size must be at least 1, not {size}")
         self.choose, self.size, self.name = choose, size, name
 
     def act(self, view: View) -> np.ndarray:
