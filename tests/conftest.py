@@ -33,10 +33,10 @@ def no_waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     The picture of a curve takes a tenth of a second: what is drawn once in a file of tests stands for the next ones.
     """
-    from ttt_envs.learning import curves
+    from ttt_envs.learning.runs import measurements
     from ttt_envs.wrappers import common
 
-    usual, drawn = curves.write_picture, dict[tuple[str, str], bytes]()
+    usual, drawn = measurements.write_picture, dict[tuple[str, str], bytes]()
 
     def write_picture(path: Path, title: str, *given: Any) -> None:
         place = os.environ["PYTEST_CURRENT_TEST"].partition("::")[0], title
@@ -46,7 +46,7 @@ def no_waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         path.write_bytes(drawn[place])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curves, "write_picture", write_picture)
+        patch.setattr(measurements, "write_picture", write_picture)
         patch.setattr(common, "RENDER_FPS", 1000)
         patch.setattr(os, "fsync", lambda file: None)
         patch.setenv("SB3_LOGDIR", str(tmp_path_factory.mktemp("sb3")))

@@ -30,9 +30,10 @@ from ttt_envs.evaluation import ladder, play_games, tournament
 from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.placements.ladder import find
-from ttt_envs.learning import checkpoint, curves, ntuple, ppo, value_learning
-from ttt_envs.learning.probes import RegretRow
-from ttt_envs.learning.settings import Result
+from ttt_envs.learning import ntuple, ppo, value_learning
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.measurements import RegretRow, draw_line, write_picture
+from ttt_envs.learning.runs.settings import Result
 from ttt_envs.registry import full_id, parse_options
 from ttt_envs.storage.files import in_use, is_empty, locked_folder, write_whole
 
@@ -137,14 +138,14 @@ def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mappin
     def draw(axes: Any) -> None:
         means = np.array([row.per_game for row in rows])
         widths = np.array([row.per_game_half_width for row in rows])
-        curves.line(axes, [row.steps for row in rows], means, widths, "the agent, with 95 % interval")
+        draw_line(axes, np.array([row.steps for row in rows]), means, widths, "the agent, with 95 % interval")
         for colour, (name, value) in zip(("tab:red", "tab:orange"), known.items(), strict=False):
             axes.axhline(value, color=colour, linestyle="--", label=f"{name}: {value:.3f}")
         axes.axhline(0, color="tab:green", linewidth=2, label="best play: 0")
         axes.set_ylim(-0.01, 1.05 * max([*known.values(), *means]))
         axes.legend(loc="upper right")
 
-    curves.write_picture(path, f"{game.title}: what the agent gives away", "positions", "regret a game (reward)", draw)
+    write_picture(path, f"{game.title}: what the agent gives away", "positions", "regret a game (reward)", draw)
 
 
 def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], folder: Path, resume: bool) -> Path:

@@ -44,7 +44,7 @@ from ttt_envs.evaluation.placements.ladder import versions
 from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.evaluation.solved.layouts import regrets
 from ttt_envs.learning.exploit import exploit
-from ttt_envs.learning.seeds import folders_of
+from ttt_envs.learning.runs.loop import folders_of
 from ttt_envs.storage.files import write_whole
 from ttt_envs.storage.tensors import read_tensors, write_tensors
 

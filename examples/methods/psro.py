@@ -33,8 +33,7 @@ import torch
 from ttt_envs.agents.matrix_games import solve_matrix
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
-from ttt_envs.learning import checkpoint, policy_gradient
-from ttt_envs.learning.loop import train_self_play
+from ttt_envs.learning import policy_gradient
 from ttt_envs.learning.policy_gradient import (
     PolicyGradient,
     Sample,
@@ -44,7 +43,9 @@ from ttt_envs.learning.policy_gradient import (
     masked,
     orthogonal,
 )
-from ttt_envs.learning.settings import Result, Steps, Within, command_line
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import train_self_play
+from ttt_envs.learning.runs.settings import Result, Steps, Within, command_line
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import Act, Rollout, WholeGames
 
@@ -189,7 +190,7 @@ class Response(PolicyGradient[Config]):
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
         """PPO's surrogate, and the bonus."""
-        return clipped(log_probs, sample, self.config.clip) - self.config.entropy * entropy_of(log_probs).mean()
+        return clipped(log_probs, sample, 0.2) - self.config.entropy * entropy_of(log_probs).mean()
 
 
 class PSRO:

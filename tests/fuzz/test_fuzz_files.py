@@ -24,10 +24,9 @@ if jit.DISABLED:
 from ttt_envs import agents  # noqa: E402
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network  # noqa: E402
 from ttt_envs.agents.tabular import ActionTable, features_of, load_table  # noqa: E402
-from ttt_envs.learning import checkpoint  # noqa: E402
-from ttt_envs.learning.curves import read_rows, write_rows  # noqa: E402
 from ttt_envs.learning.ppo import Config  # noqa: E402
-from ttt_envs.learning.probes import ScoreRow  # noqa: E402
+from ttt_envs.learning.runs import checkpoint  # noqa: E402
+from ttt_envs.learning.runs.measurements import ScoreRow, read_rows, write_rows  # noqa: E402
 from ttt_envs.storage.runs import CONFIG  # noqa: E402
 from ttt_envs.storage.tensors import BadTensorFile, write_tensors  # noqa: E402
 

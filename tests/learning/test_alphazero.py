@@ -12,8 +12,9 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import NetworkInfo, load_network
 from ttt_envs.agents.search.gumbel_trees import SearchResult
+from ttt_envs.learning import alphazero
 from ttt_envs.learning.alphazero import Config, Searcher, SelfPlayGames, lambda_returns, policy_loss, train
-from ttt_envs.learning.loop import Buffer
+from ttt_envs.learning.runs.loop import Buffer
 from ttt_envs.learning.torch_networks import TorchNetwork
 
 TINY = LEARNERS["alphazero"]
@@ -46,9 +47,9 @@ def test_lambda_returns_by_hand():
     assert lambda_returns(values, lengths, last, 0.0)[1, :, 0] == pytest.approx([0.4, -0.6, 0])
 
 
-def played(game: ttt_envs.core.game.Game, config: Config, rounds: int) -> tuple[SelfPlayGames, list[list[np.ndarray]]]:
+def played(game: ttt_envs.core.game.Game, n: int, rounds: int) -> tuple[SelfPlayGames, list[list[np.ndarray]]]:
     """Rounds of play at random; the values that a search would find are the ply over 1000, for all players."""
-    games = SelfPlayGames(game, config, np.random.default_rng(0))
+    games = SelfPlayGames(game, n, np.random.default_rng(0))
     given, player = [], agents.load("random")
     for _ in range(rounds):
         view = games.batch.view()
@@ -59,10 +60,15 @@ def played(game: ttt_envs.core.game.Game, config: Config, rounds: int) -> tuple[
     return games, [list(rows.values()) for rows in given]
 
 
-def test_games_that_end_are_learned_from():
-    config = Config(game="super_tic_tac_toe", num_envs=40, horizon=100, td_lambda=1.0, opening_share=0.0)
-    game = config.load()
-    games, given = played(game, config, 90)
+def set_to(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
+    """Change constants of the module."""
+    for name, value in constants.items():
+        monkeypatch.setattr(alphazero, name, value)
+
+
+def test_games_that_end_are_learned_from(monkeypatch):
+    set_to(monkeypatch, HORIZON=100, TD_LAMBDA=1.0, OPENING_SHARE=0.0)
+    games, given = played(ttt_envs.load("super_tic_tac_toe"), 40, 90)
     observations, policies, values = (np.concatenate(each) for each in zip(*given, strict=True))
     assert len(observations) == 40 * 90 - games.lengths.sum(), "each ply once, when its game is over"
     assert set(np.unique(values).tolist()) == {-1, 0, 1}
@@ -76,10 +82,10 @@ def test_games_that_end_are_learned_from():
     assert abs(values[first].mean()) < 0.5
 
 
-def test_long_games_are_learned_from_before_they_end():
+def test_long_games_are_learned_from_before_they_end(monkeypatch):
     """Half of the horizon at a time, from the value that stands at its end."""
-    config = Config(game=THREE["game"], options=THREE["options"], num_envs=30, horizon=4, opening_share=0.0)
-    games, given = played(config.load(), replace(config, td_lambda=1.0), 13)
+    set_to(monkeypatch, HORIZON=4, TD_LAMBDA=1.0, OPENING_SHARE=0.0)
+    games, given = played(ttt_envs.load(THREE["game"], **THREE["options"]), 30, 13)
     assert [len(each[0]) for each in given] == [0, 0, 0, 60, 0, 60, 0, 60, 0, 60, 0, 60, 0]
     for ply in (3, 5, 7, 9, 11):
         assert given[ply][2].shape == (60, 3)
@@ -95,7 +101,7 @@ def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch
     game = config.load()
     info = NetworkInfo(game.id, dict(game.options), "policy+value", game.observation_size, game.num_actions, (8,), 0)
     torch.manual_seed(0)
-    network, searcher = TorchNetwork(info), Searcher(game, config, np.random.default_rng(0))
+    network, searcher = TorchNetwork(info), Searcher(game, 200, config, np.random.default_rng(0))
     play, values = searcher.games.play, []
 
     def kept(searched: SearchResult) -> Any:
@@ -108,7 +114,7 @@ def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch
 
     monkeypatch.setattr(searcher.games, "play", kept)
     for _ in range(30):
-        searcher.play(network, 0.0)
+        searcher.play(network)
     assert len(values) > 50
     assert (min(values) > 0.9) == proofs
 
@@ -155,18 +161,16 @@ def test_proofs_need_a_game_that_has_them(tmp_path):
 
 
 @pytest.mark.slow
-def test_three_players_have_values_of_their_own(tmp_path):
-    config = Config(
-        **{**TINY, **THREE, "steps": 160, "num_envs": 4, "horizon": 8, "eval_every": 160}, out=tmp_path / "x"
-    )
+def test_three_players_have_values_of_their_own(tmp_path, monkeypatch):
+    set_to(monkeypatch, HORIZON=8)
+    config = Config(**{**TINY, **THREE, "steps": 160, "num_envs": 4, "eval_every": 160}, out=tmp_path / "x")
     assert train(config).finished
     assert load_network(tmp_path / "x").info.values == 3
 
 
-def test_openings_are_random_plies():
-    game = ttt_envs.load("super_tic_tac_toe")
-    config = Config(game="super_tic_tac_toe", num_envs=2000, horizon=2, opening_plies=4, opening_share=0.5)
-    plies = SelfPlayGames(game, config, np.random.default_rng(0)).batch.states["ply"]
+def test_openings_are_random_plies(monkeypatch):
+    set_to(monkeypatch, HORIZON=2, OPENING_PLIES=4, OPENING_SHARE=0.5)
+    plies = SelfPlayGames(ttt_envs.load("super_tic_tac_toe"), 2000, np.random.default_rng(0)).batch.states["ply"]
     counts = np.bincount(plies, minlength=5) / 2000
     assert counts == pytest.approx([0.6, 0.1, 0.1, 0.1, 0.1], abs=0.03)
 
@@ -188,7 +192,6 @@ def test_it_learns_what_the_search_finds(tmp_path):
         eval_every=40_000,
         eval_games=2,
         eval_agents=("random",),
-        eval_simulations=1,
         quiet=True,
         out=tmp_path / "x",
     )

@@ -17,11 +17,11 @@ from small_training import GAME, copy_files, tiny
 import ttt_envs
 from ttt_envs.agents.networks import load_network
 from ttt_envs.cli import main
-from ttt_envs.learning import checkpoint, ppo, value_learning
-from ttt_envs.learning.curves import read_rows
+from ttt_envs.learning import ppo, value_learning
 from ttt_envs.learning.ppo import Config, train
-from ttt_envs.learning.probes import ScoreRow
-from ttt_envs.learning.settings import command_line
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.measurements import ScoreRow, read_rows
+from ttt_envs.learning.runs.settings import command_line
 from ttt_envs.storage.files import InUse, locked_folder
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
@@ -157,26 +157,14 @@ def worked() -> dict:
     return {"policy": module, "optimizer": optimizer}
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"optimizer.0.exp_avg": None}, "of another kind, or of another shape"),
-        ({"optimizer.1.step": np.float32([1, 1])}, "of another kind, or of another shape"),
-        ({"optimizer.0.step": np.array(True)}, "of other types of numbers"),
-        ({"optimizer.0.step": np.float32(-1)}, "numbers below 0"),
-        ({"optimizer.1.exp_avg": np.full(2, 1e300)}, "numbers that are not finite"),
-        ({"optimizer.2.step": np.float32(1)}, "of more parameters than there are"),
-        ({"policy.bias": np.full(2, np.nan)}, "numbers that are not finite"),
-    ],
-)
-def test_a_file_with_numbers_that_no_training_leaves_is_refused(tmp_path: Path, changes: dict, words: str) -> None:
+def test_a_file_whose_shapes_do_not_fit_is_refused(tmp_path: Path) -> None:
     checkpoint.save(tmp_path, 128, worked())
     path = tmp_path / checkpoint.RESUME
     facts, arrays = read_tensors(path, checkpoint.RESUME_FORMAT)
-    arrays = {name: array for name, array in {**arrays, **changes}.items() if array is not None}
-    write_tensors(path, checkpoint.RESUME_FORMAT, facts, arrays)
-    with pytest.raises(BadTensorFile, match=words):
-        checkpoint.restore(tmp_path, worked())
+    for changes in ({"optimizer.1.exp_avg": np.zeros(3, np.float32)}, {"optimizer.2.step": np.float32(1)}):
+        write_tensors(path, checkpoint.RESUME_FORMAT, facts, {**arrays, **changes})
+        with pytest.raises(BadTensorFile, match="does not fit"):
+            checkpoint.restore(tmp_path, worked())
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,7 @@ def test_the_online_network_chooses_and_the_target_network_values():
     net, target = nets([[0.1, 0.9, 0.5, 5.0], [0.7, 0.2, 0.3, 9.0]])
     masks = np.array([[True, True, True, False], [True, False, True, False]])
     found = (np.array([1.0, 0.0], np.float32), np.array([0.5, 0.0], np.float32), np.zeros((2, 1), np.int8), masks)
-    assert targets(net, target, found, double=True).tolist() == pytest.approx([1 + 0.5 * 0.2, 0])
-    assert targets(net, target, found, double=False).tolist() == pytest.approx([1 + 0.5 * 0.7, 0])
+    assert targets(net, target, found).tolist() == pytest.approx([1 + 0.5 * 0.2, 0])
 
 
 def test_exploration_is_among_legal_actions():
@@ -74,9 +73,9 @@ def test_exploration_decreases(tmp_path, monkeypatch):
         return probabilities(self, *given)
 
     monkeypatch.setattr(dqn.EpsilonGreedy, "probabilities", noted)
-    train(Config(**{**TINY, "exploration_share": 0.5, "exploration": 0.1, "self_weight": 0.0}, out=tmp_path / "x"))
-    assert seen[:2] == [1.0, pytest.approx(1 - 16 / 256)]
-    assert seen[-1] == 0.1
+    train(Config(**{**TINY, "exploration": 0.1, "self_weight": 0.0}, out=tmp_path / "x"))
+    assert seen[:2] == [1.0, pytest.approx(1 - 16 / 51.2)]
+    assert [each for each in seen if each][-1] == 0.1, "but for snapshots, which explore nothing"
 
 
 def test_it_learns(tmp_path):

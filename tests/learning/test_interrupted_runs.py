@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ttt_envs.learning.interrupts import Interrupts
+from ttt_envs.learning.runs.loop import Interrupts
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

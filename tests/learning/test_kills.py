@@ -17,9 +17,8 @@ from ttt_envs.agents.networks import load_network
 from ttt_envs.evaluation.records.log import Job
 from ttt_envs.evaluation.tournament import Contest
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
-from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
-from ttt_envs.learning.curves import read_rows
-from ttt_envs.learning.probes import ScoreRow
+from ttt_envs.learning.runs.checkpoint import RESUME, RESUME_FORMAT
+from ttt_envs.learning.runs.measurements import ScoreRow, read_rows
 from ttt_envs.storage.runs import CONFIG
 from ttt_envs.storage.tensors import read_tensors
 

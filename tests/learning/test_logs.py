@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 from small_training import tiny
 
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.logs import FILE, Log, read_log
 from ttt_envs.learning.ppo import train
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.logs import FILE, Log, read_log
 
 
 def test_a_run_s_log(run: Path):
@@ -105,11 +105,12 @@ def test_weights_and_biases_that_are_missing(tmp_path, monkeypatch):
 
 
 def test_curves_say_what_a_step_is(tmp_path, monkeypatch):
-    from ttt_envs.learning import curves, value_learning
+    from ttt_envs.learning import value_learning
+    from ttt_envs.learning.runs import measurements
 
-    seen, picture = set(), curves.write_picture
+    seen, picture = set(), measurements.write_picture
     monkeypatch.setattr(
-        curves,
+        measurements,
         "write_picture",
         lambda path, title, xlabel, *rest: (seen.add(xlabel), picture(path, title, xlabel, *rest)),
     )

@@ -9,8 +9,9 @@ from small_training import FILES, GAME, LEARNERS
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
-from ttt_envs.learning import alphazero, dqn, loop, value_learning
-from ttt_envs.learning.logs import read_log
+from ttt_envs.learning import alphazero, dqn, value_learning
+from ttt_envs.learning.runs import loop
+from ttt_envs.learning.runs.logs import read_log
 
 METHODS = {"alphazero": alphazero, "dqn": dqn, "value_learning": value_learning}
 

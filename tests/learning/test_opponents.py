@@ -8,10 +8,11 @@ from small_training import GAME, tiny
 
 import ttt_envs
 from ttt_envs import agents
+from ttt_envs.learning import opponents as opponents_module
 from ttt_envs.learning import ppo
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.ppo import train
-from ttt_envs.learning.settings import SelfPlay
+from ttt_envs.learning.runs.settings import SelfPlay
 
 
 class Still(agents.Agent):
@@ -26,7 +27,7 @@ def make(folder: Path, fixed=("random", "greedy"), **weights) -> OpponentPool:
     return OpponentPool(ttt_envs.load(GAME), config, agents.load("mcts"), Still)
 
 
-def test_self_past_and_fixed(tmp_path: Path) -> None:
+def test_self_past_and_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opponents = make(tmp_path / "none_yet", self_weight=0.5, past_weight=0.3)
     pool, weights = list(opponents.pool()), list(opponents.pool().values())
     assert [agent.name for agent in pool] == ["mcts", "random", "greedy"]
@@ -37,7 +38,8 @@ def test_self_past_and_fixed(tmp_path: Path) -> None:
     for k in range(10):
         (folder / f"{k:03d}.safetensors").touch()
     (folder / ".010.safetensors.part").touch()  # left behind by a run that was killed
-    opponents = make(tmp_path, self_weight=0.5, past_weight=0.3, past=3)
+    monkeypatch.setattr(opponents_module, "PAST", 3)
+    opponents = make(tmp_path, self_weight=0.5, past_weight=0.3)
     pool, weights = list(opponents.pool()), list(opponents.pool().values())
     assert [agent.name for agent in pool[1:4]] == ["000.safetensors", "004.safetensors", "009.safetensors"]
     assert weights == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
@@ -66,7 +68,8 @@ def test_training_draws_from_them_from_the_first_game_on(tmp_path: Path, monkeyp
     given, reset = env.set_opponents, env.reset
     monkeypatch.setattr(env, "set_opponents", lambda self, pool: (events.append(list(pool)), given(self, pool))[1])
     monkeypatch.setattr(env, "reset", lambda self: (events.append("reset"), reset(self))[1])
-    config = tiny(tmp_path / "x", past=2)
+    monkeypatch.setattr(opponents_module, "PAST", 2)
+    config = tiny(tmp_path / "x")
     train(config)
     assert events[1] == "reset"
     pools = [each for each in events if each != "reset"]
@@ -76,7 +79,7 @@ def test_training_draws_from_them_from_the_first_game_on(tmp_path: Path, monkeyp
 
     # A resumed run plays against the same kinds at once.
     events.clear()
-    train(tiny(tmp_path / "x", past=2, steps=640, resume=True))
+    train(tiny(tmp_path / "x", steps=640, resume=True))
     assert ([len(events[0])], events[1]) == ([4], "reset")
     view = ttt_envs.Batch(ttt_envs.load(GAME), 1, seed=0).view()
     assert np.allclose(

@@ -26,11 +26,10 @@ from ttt_envs.cli import main
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.learning import ppo
-from ttt_envs.learning.curves import read_rows
 from ttt_envs.learning.ppo import Config, train
-from ttt_envs.learning.probes import RegretRow, Score, ScoreRow
-from ttt_envs.learning.progress import Bar
-from ttt_envs.learning.settings import command_line
+from ttt_envs.learning.runs.logs import Bar
+from ttt_envs.learning.runs.measurements import RegretRow, Score, ScoreRow, read_rows
+from ttt_envs.learning.runs.settings import command_line
 from ttt_envs.storage.tensors import read_tensors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,11 +88,10 @@ def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
 # --- metrics ---
 
 
-@pytest.mark.parametrize("encoding", ["flat", "planes"])
-def test_a_policy_with_a_history(tmp_path: Path, encoding: str) -> None:
+def test_a_policy_with_a_history(tmp_path: Path) -> None:
     """It is kept in the run, read when it is resumed, and by the agents that play the network."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")
-    changes = {**DICE, "history": 2, "encoding": encoding}
+    changes = {**DICE, "history": 2}
     train(tiny(tmp_path, **changes))
     args = ["--resume", "--out", str(tmp_path), "--steps", "640", "--quiet"]
     config = command_line(Config, "ppo", None, args)
@@ -102,7 +100,7 @@ def test_a_policy_with_a_history(tmp_path: Path, encoding: str) -> None:
     agent = agents.load(f"network:{tmp_path}")
     info = agent.network.info
     assert (agent.history, info.history, info.steps) == (2, 2, 640)
-    assert info.inputs == np.prod(game.encoded_shape(encoding, 2)) > np.prod(game.encoded_shape(encoding))
+    assert info.inputs == np.prod(game.encoded_shape("flat", 2)) > np.prod(game.encoded_shape("flat"))
     batch = ttt_envs.Batch(game, 20, seed=0, history=2)
     first = agents.load("random").act(batch.view())
     batch.step(first)
@@ -144,8 +142,8 @@ def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 def test_what_is_measured_where_nothing_is_said() -> None:
     for game, options, regret in (("super_tic_tac_toe", {}, False), ("tic_tac_dice", {"rounds": "single"}, True)):
         settings = Config(game=game, options=options, steps=1000)
-        probes = settings.probes(settings.load())
-        assert {each.name: each.every for each in probes} == {"score": 100, **({"regret": 100} if regret else {})}
+        found = settings.measurements(settings.load())
+        assert {each.name: each.every for each in found} == {"score": 100, **({"regret": 100} if regret else {})}
 
 
 def test_curve_of_exploitability(tmp_path: Path) -> None:
@@ -187,7 +185,7 @@ def test_measuring_exploitability_is_no_training(tmp_path: Path, monkeypatch: py
 
     timed = Bar.training
     monkeypatch.setattr(Bar, "training", training)
-    monkeypatch.setattr("ttt_envs.learning.probes.Exploitability._of", measured)
+    monkeypatch.setattr("ttt_envs.learning.runs.measurements.Exploitability._of", measured)
     watched = train(tiny(tmp_path / "watched", steps=256, **EXPLOITED))
     assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 2
     assert seen == [False] * 4, "what is measured within counts as training"
@@ -248,7 +246,7 @@ def test_an_interrupted_measurement_is_made_up_for(tmp_path: Path, monkeypatch: 
         check()
         raise AssertionError("it was told, and went on")
 
-    monkeypatch.setattr("ttt_envs.learning.probes.Exploitability._of", interrupted)
+    monkeypatch.setattr("ttt_envs.learning.runs.measurements.Exploitability._of", interrupted)
     config = tiny(tmp_path / "x", steps=256, **EXPLOITED)
     result = train(config)
     assert (result.finished, result.steps, result.rows["exploitability"]) == (False, 0, [])
@@ -331,8 +329,6 @@ def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollo
     ("changes", "words"),
     [
         ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
-        ({"activation": "sigmoid"}, "tanh"),
-        ({"encoding": "pixels"}, "planes"),
         ({"game": "super_tictactoe"}, "super_tic_tac_toe"),
         ({"opponents": ("ismcts",), "game": "operation_tic_tac_toe"}, "simultaneous"),
         ({"eval_agents": ("random", "random")}, "agent 'random' is listed twice"),

@@ -8,7 +8,7 @@ from typing import get_type_hints
 import pytest
 
 from ttt_envs.learning import METHODS
-from ttt_envs.learning.settings import Within
+from ttt_envs.learning.runs.settings import Within
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -51,8 +51,7 @@ THREE = {"game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}}
     [
         ("alphazero", {"game": "operation_tic_tac_toe"}, "without simultaneous choices"),
         ("alphazero", {"game": "tic_tac_match"}, "without hidden information"),
-        ("alphazero", {"num_envs": 8, "buffer": 511}, "buffer must be at least num_envs . horizon, 512"),
-        ("alphazero", {"simulations_final": 0}, "simulations_final must be"),
+        ("alphazero", {"num_envs": 8, "buffer": 511}, "buffer must be at least num_envs . 64, 512"),
         ("dqn", {"num_envs": 16, "buffer": 63}, r"buffer must be at least num_envs \* \(n_step \+ 1\), 64, not 63"),
         ("dqn", {"seeds": 2}, "a run has one seed"),
         ("nfsp", {"game": "tic_tac_match", "buffer": 100}, "buffer must be at least"),

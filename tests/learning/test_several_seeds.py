@@ -13,8 +13,8 @@ from small_training import tiny
 from ttt_envs.cli import main
 from ttt_envs.evaluation.reports.intervals import bootstrap, interquartile_mean, t_interval
 from ttt_envs.learning import ppo
-from ttt_envs.learning.metrics import read_metrics, title_of
-from ttt_envs.learning.seeds import SUMMARY, folders_of, train_seeds
+from ttt_envs.learning.runs.loop import SUMMARY, folders_of, train_seeds
+from ttt_envs.learning.runs.measurements import read_metrics, title_of
 
 
 def small(out: Path, **changes):

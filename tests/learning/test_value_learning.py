@@ -10,9 +10,9 @@ from small_training import LEARNERS
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
-from ttt_envs.learning.checkpoint import RESUME, RESUME_FORMAT
-from ttt_envs.learning.loop import Buffer
-from ttt_envs.learning.probes import Exploitability
+from ttt_envs.learning.runs.checkpoint import RESUME, RESUME_FORMAT
+from ttt_envs.learning.runs.loop import Buffer
+from ttt_envs.learning.runs.measurements import Exploitability
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.value_learning import ActionValues, Config, MatrixGames, train
 from ttt_envs.storage.tensors import read_tensors
@@ -145,10 +145,11 @@ def test_each_metric_is_measured_as_often_as_it_is_asked_for(tmp_path, monkeypat
 
 def test_both_players_learn_from_their_own_views():
     """Values are negated for player 1, and policies stand beside the observation of whom they are for."""
-    config = Config(**{**AT_ONCE, "num_envs": 64, "exploration": 0.0})
+    config = Config(**{**AT_ONCE, "num_envs": 64})
     game = config.load()
     backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 64, seed=0, auto_reset=True)
     torch.manual_seed(0)
+    backup.exploration = 0.0
     net, generator = TorchNetwork(backup.info), np.random.default_rng(0)
     for _ in range(6):
         views = [batch.view(player) for player in range(2)]
@@ -165,9 +166,10 @@ def test_both_players_learn_from_their_own_views():
 
 
 def test_exploration_meets_every_action():
-    config = Config(**{**AT_ONCE, "num_envs": 512, "exploration": 1.0})
+    config = Config(**{**AT_ONCE, "num_envs": 512})
     game = config.load()
     backup, batch = MatrixGames(config, game), ttt_envs.Batch(game, 512, seed=0)
+    backup.exploration = 1.0
     _, actions = backup.label(TorchNetwork(backup.info), batch, np.random.default_rng(0))
     for player in range(2):
         counts = np.array([np.bincount(actions[:, player], minlength=game.num_actions)])

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from ttt_envs import cli
-from ttt_envs.learning.curves import write_rows
-from ttt_envs.learning.probes import RegretRow, ScoreRow
+from ttt_envs.learning.runs.measurements import RegretRow, ScoreRow, write_rows
 from ttt_envs.studies.runs import Config, compare, curve_of, read_runs
 
 

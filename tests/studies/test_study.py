@@ -19,9 +19,9 @@ from ttt_envs import agents, cli, evaluation
 from ttt_envs.agents.networks import load_network
 from ttt_envs.core import jit, threads
 from ttt_envs.learning import METHODS
-from ttt_envs.learning.interrupts import Interrupts
-from ttt_envs.learning.metrics import read_metrics
-from ttt_envs.learning.settings import Settings
+from ttt_envs.learning.runs.loop import Interrupts
+from ttt_envs.learning.runs.measurements import read_metrics
+from ttt_envs.learning.runs.settings import Settings
 from ttt_envs.storage.files import locked_folder
 from ttt_envs.studies import grid, page, statistics
 from ttt_envs.studies.grid import plan_of, read_plan
@@ -380,12 +380,12 @@ def test_what_random_play_loses_is_exact():
 
 
 def measured(task, agent) -> float:
-    """The measure of an agent, by the probes that a learner of the task has."""
+    """The measure of an agent, by the measurements that a learner of the task has."""
     config = Settings(**task.settings(every=1), quiet=True)
     config.check()
-    probes = config.probes(config.load())
+    found = config.measurements(config.load())
     found = {}
-    for probe in probes:
+    for probe in found:
         found |= probe.scalars(probe.measure(agents.load(agent), 0, lambda: None))
     return float(task.measures(np.array([found[task.metric]]))[0])
 

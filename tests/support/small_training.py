@@ -19,7 +19,6 @@ LEARNERS: dict[str, dict[str, Any]] = {
         "buffer": 2000,
         "eval_every": 512,
         "eval_agents": ("random",),
-        "eval_simulations": 2,
         "save_every": 256,
     },
     "dqn": {"num_envs": 16, "steps": 512, "buffer": 400, "eval_every": 256, "snapshot_every": 256, "save_every": 128},

@@ -26,7 +26,7 @@ class Train:
             places = {name: summary_of(f"{module}:") for name, module in METHODS.items()}
             parse(places, arguments, "ttt train", inspect.getdoc(cls) or "")
         require("train", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
-        from ttt_envs.learning.settings import command_line
+        from ttt_envs.learning.runs.settings import command_line
 
         module = import_module(METHODS[method])
         with folded(arguments):
@@ -50,6 +50,6 @@ class Training:
 
     def run(self) -> int:
         """Train; returns the exit status of success, or of an interrupt."""
-        from ttt_envs.learning.seeds import train_all
+        from ttt_envs.learning.runs.loop import train_all
 
         return DONE if train_all(self.settings, self.train, self.method) else INTERRUPTED

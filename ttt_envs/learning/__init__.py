@@ -1,11 +1,9 @@
 """Making agents: one file a method, and beside them what the methods share. `ttt train METHOD GAME` runs one.
 
-A method is a module with its settings, `Config`, and `train(config)`. What the methods share: `settings` has their
-common settings and command line, `seeds` trains with several seeds, `loop` has the outer loop, `policy_gradient` and
-`whole_games` that of mmd and rnad, `reservoir` an even sample of the past, `opponents` who they play
-against, `checkpoint` what a run folder keeps, `logs` and `probes` what is logged and measured on the way, `metrics`
-reads that again, `torch_networks` the networks as torch modules; `curves`, `progress` and `interrupts` the rest.
-`exploit` is a measurement: a learned best response. All need the extra `train`.
+A method is a module with its settings, `Config`, and `train(config)`. What all methods share is in `runs`; some share
+`policy_gradient` and `whole_games` (mmd and rnad), `reservoir` (an even sample of the past), `opponents` (who they play
+against), `optimizers`, and `torch_networks` (the networks as torch modules). `exploit` is a measurement: a learned best
+response. All need the extra `train`.
 """
 
 from typing import TYPE_CHECKING

@@ -38,14 +38,33 @@ from ttt_envs.agents.search.gumbel_trees import SearchResult
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
 from ttt_envs.learning.optimizers import OPTIMIZERS
-from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
+from ttt_envs.learning.runs.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.registry import parse_options
 
 NAME = "alphazero"
+
+#: Simulations of each search in measurements.
+EVAL_SIMULATIONS = 32
+
+# Actions that a search considers at first, and the weight of the values it finds in the improved policy; see the agent
+# `guided`.
+_CONSIDERED, _C_SCALE = 16, 0.3
+
+#: Lambda of the value targets: 1 learns from the ends of games, 0 from the search's value of the next position.
+TD_LAMBDA = 0.9
+
+#: Plies of a game that are kept; a longer game is learned from before its end, with the search's value there.
+HORIZON = 64
+
+#: The most random plies that a game starts with, their number being drawn uniformly, and the share of such games.
+OPENING_PLIES, OPENING_SHARE = 8, 0.6
+
+# Weight decay of what Adam optimises.
+_WEIGHT_DECAY = 1e-4
 
 # In a row of the buffer, what stands in the place of an illegal action's probability.
 _ILLEGAL = -1.0
@@ -65,12 +84,6 @@ class Config(Settings):
     """Options, such as size=3, with which half of the games are played instead; the network learns both."""
     simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 16
     """Simulations of each search that is learned from."""
-    simulations_final: Annotated[int | None, Within(1, MOST_SIMULATIONS)] = None
-    """Simulations at the end of the training, reached linearly; none keeps their number."""
-    considered: Annotated[int, Within(1, 10**6)] = 16
-    """Number of actions that a search considers at first."""
-    c_scale: Annotated[float, Within(0.0, 1e6)] = 0.3
-    """Weight of the values found by the search in the improved policy; see `c_scale` of the agent `guided`."""
     proofs: bool = False
     """Keep wins and losses that searches prove, in training and in measurements; see `proofs` of the agent `guided`."""
     buffer: Annotated[int, Within(1, 10**9)] = 600_000
@@ -85,16 +98,6 @@ class Config(Settings):
     """Learning rate, decreased linearly over --steps to a hundredth."""
     optimizer: str = "adam"
     """adam or muon; a step of muon takes longer, and learns more where the network is large."""
-    weight_decay: Annotated[float, Within(0.0, 1e6)] = 1e-4
-    """Weight decay of what Adam optimises."""
-    td_lambda: Share = 0.9
-    """Lambda of the value targets: 1 learns from the ends of games, 0 from the search's value of the next position."""
-    horizon: Annotated[int, Within(2, 10**6)] = 64
-    """Plies of a game that are kept; a longer game is learned from before its end, with the search's value there."""
-    opening_plies: Annotated[int, Within(0, 10**6)] = 8
-    """The most random plies that a game starts with; their number is drawn uniformly."""
-    opening_share: Share = 0.6
-    """Share of the games that start with random plies."""
     average: Share = 0.005
     """Share by which the average of the networks, which plays, moves at each gradient step."""
     hidden: tuple[int, ...] = (256, 256)
@@ -104,17 +107,14 @@ class Config(Settings):
     for a game that has such parts."""
     residual: bool = True
     """Add the input of a hidden layer to its output where both have the same size."""
-    eval_simulations: Annotated[int, Within(1, MOST_SIMULATIONS)] = 32
-    """Simulations of each search in measurements."""
     save_every: Steps = 100_000
     """Positions between two updates of the run folder."""
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
         super().check()
-        if self.buffer < self.num_envs * self.horizon:
-            least = f"num_envs * horizon, {self.num_envs * self.horizon}"
-            raise ValueError(f"buffer must be at least {least}, not {self.buffer}")
+        if self.buffer < (least := self.num_envs * HORIZON):
+            raise ValueError(f"buffer must be at least num_envs * {HORIZON}, {least}, not {self.buffer}")
         check_sizes(hidden=self.hidden, **({"shared": self.shared} if self.shared else {}))
         choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
         if self.also and self.num_envs < 2:
@@ -134,9 +134,9 @@ class Config(Settings):
 class SelfPlayGames:
     """Games in lockstep that start with random plies, and the latest plies of each that are not learned from yet."""
 
-    def __init__(self, game: Game, config: Config, generator: np.random.Generator) -> None:
-        n, horizon = config.num_envs, config.horizon
-        self.game, self.config, self.generator = game, config, generator
+    def __init__(self, game: Game, n: int, generator: np.random.Generator) -> None:
+        horizon = HORIZON
+        self.game, self.generator = game, generator
         self.batch = Batch(game, n, seed=int(generator.integers(2**63)))
         self.observations = np.zeros((n, horizon, game.observation_size), np.int8)
         self.policies = np.zeros((n, horizon, game.num_actions), np.float16)
@@ -161,12 +161,12 @@ class SelfPlayGames:
         self.lengths += 1
         batch.step_unchecked(searched.actions)
         over = np.flatnonzero(batch.done)
-        full = np.flatnonzero(~batch.done & (self.lengths == self.config.horizon))
+        full = np.flatnonzero(~batch.done & (self.lengths == HORIZON))
         parts = [self._take(over, self.lengths[over], batch.rewards[over])]
         self.lengths[over] = 0
         self._open(over)
         # The later half stays, until more is known of what came of it.
-        half = self.config.horizon // 2
+        half = HORIZON // 2
         parts.append(self._take(full, np.full(len(full), half), self.values[full, -1], self.lengths[full] - 1))
         for kept in (self.observations, self.policies, self.values, self.movers):
             kept[full, :-half] = kept[full, half:]
@@ -176,8 +176,8 @@ class SelfPlayGames:
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
         """The first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as `lambda_returns`."""
         lengths = counts if lengths is None else lengths
-        returns = lambda_returns(self.values[rows], lengths, last, self.config.td_lambda)
-        game, ply = np.nonzero(np.arange(self.config.horizon) < counts[:, None])
+        returns = lambda_returns(self.values[rows], lengths, last, TD_LAMBDA)
+        game, ply = np.nonzero(np.arange(HORIZON) < counts[:, None])
         seen = as_seen(self.game, returns[game, ply], self.movers[rows[game], ply])
         return {
             "observations": self.observations[rows[game], ply],
@@ -187,9 +187,9 @@ class SelfPlayGames:
 
     def _open(self, rows: np.ndarray) -> None:
         """Start games anew, some with random plies."""
-        config, generator, batch = self.config, self.generator, self.batch
-        plies = generator.integers(0, config.opening_plies + 1, len(rows))
-        plies[generator.random(len(rows)) >= config.opening_share] = 0
+        generator, batch = self.generator, self.batch
+        plies = generator.integers(0, OPENING_PLIES + 1, len(rows))
+        plies[generator.random(len(rows)) >= OPENING_SHARE] = 0
         if len(rows):
             batch.reset_rows(rows)
         for ply in range(plies.max(initial=0)):
@@ -204,17 +204,16 @@ class SelfPlayGames:
 class Searcher:
     """Games that go on, and the search in the positions they come to."""
 
-    def __init__(self, game: Game, config: Config, generator: np.random.Generator) -> None:
-        self.games, self.generator = SelfPlayGames(game, config, generator), generator
-        self._final = config.simulations_final or config.simulations
-        most = max(config.simulations, self._final)
+    def __init__(self, game: Game, n: int, config: Config, generator: np.random.Generator) -> None:
+        """`n` games; of the settings it takes how to search."""
+        self.games, self.generator, self.simulations = SelfPlayGames(game, n, generator), generator, config.simulations
         kind = ProvingSearch if config.proofs else GumbelSearch
-        self._search = kind(game, config.num_envs, most, config.considered, c_scale=config.c_scale)
+        self._search = kind(game, n, self.simulations, _CONSIDERED, c_scale=_C_SCALE)
 
-    def play(self, network: TorchNetwork, done: float) -> Rows:
-        """Search in a position of each game, and play on; `done`: share of the training that is over."""
+    def play(self, network: TorchNetwork) -> Rows:
+        """Search in a position of each game, and play on."""
         games, generator = self.games, self.generator
-        config, game, n = games.config, games.game, games.batch.n
+        game, n = games.game, games.batch.n
 
         def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             with torch.inference_mode():
@@ -223,8 +222,7 @@ class Searcher:
 
         draws = generator.integers(0, 2**64, n, np.uint64)
         noise = generator.gumbel(size=(n, game.num_actions)).astype(np.float32)
-        simulations = round(config.simulations + done * (self._final - config.simulations))
-        return games.play(self._search.search(games.batch.states, draws, evaluate, noise, simulations))
+        return games.play(self._search.search(games.batch.states, draws, evaluate, noise, self.simulations))
 
 
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
@@ -283,16 +281,13 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     info = replace(info, parts=game.parts if config.shared else (), shared=config.shared)
     network, average = TorchNetwork(info), TorchNetwork(info)
     average.load_state_dict(network.state_dict())
-    optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, config.weight_decay)
+    optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, _WEIGHT_DECAY)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = checkpoint.restore(folder, parts) if config.resume else 0
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     shares = np.array_split(np.arange(config.num_envs), len(games))
-    searchers = [
-        Searcher(each, replace(config, num_envs=len(share)), generator)
-        for each, share in zip(games, shares, strict=True)
-    ]
+    searchers = [Searcher(each, len(share), config, generator) for each, share in zip(games, shares, strict=True)]
     buffer, permutations, owed = Buffer(config.buffer), permutations_of(game), 0.0
     latest: dict[str, float] = {}
 
@@ -300,7 +295,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
         nonlocal owed
         done = min((steps + config.num_envs) / config.steps, 1.0)
-        for rows in [searcher.play(average, done) for searcher in searchers]:
+        for rows in [searcher.play(average) for searcher in searchers]:
             buffer.add(rows)
             owed += config.reuse * len(rows["values"])
         while buffer.added >= config.warm_up and owed >= config.batch:
@@ -326,7 +321,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     def agent(steps: int) -> Agent:
         """The agent that is measured."""
         network = Network(*kept(steps))
-        return Guided(network, config.eval_simulations, considered=config.considered, proofs=config.proofs)
+        return Guided(network, EVAL_SIMULATIONS, considered=_CONSIDERED, proofs=config.proofs)
 
     learner = Learner(
         one_round=one_round,

@@ -55,9 +55,9 @@ class BothSidesEnv(SB3PlayerEnv):
 
     _games: MoverGames
 
-    def __init__(self, game: Game, num_envs: int, encoding: str = "flat") -> None:
+    def __init__(self, game: Game, num_envs: int) -> None:
         """Environments for `game`; ValueError as from `MoverGames`."""
-        super().__init__(game, num_envs, opponent=RandomAgent(), encoding=encoding)
+        super().__init__(game, num_envs, opponent=RandomAgent())
         self._games = MoverGames(game, num_envs)
 
     @property

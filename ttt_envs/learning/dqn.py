@@ -29,15 +29,18 @@ from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, save_network
 from ttt_envs.core.game import Game
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Learner, gradient_step, train_rounds
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.optimizers import adam
-from ttt_envs.learning.settings import Result, SelfPlay, Share, Steps, Within, check_sizes
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import Learner, gradient_step, train_rounds
+from ttt_envs.learning.runs.settings import Result, SelfPlay, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork, load_torch_network
 from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "dqn"
+
+# Share of the steps over which exploration decreases.
+_FALLING = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +62,11 @@ class Config(SelfPlay):
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
     """Learning rate of Adam, decreased linearly over --steps to a tenth."""
     exploration: Share = 0.05
-    """Share of random actions at the end; it decreases linearly from 1."""
-    exploration_share: Share = 0.1
-    """Share of --steps over which exploration decreases."""
+    """Share of random actions; it decreases to this linearly from 1, over a tenth of --steps."""
     gamma: Share = 0.99
     """Discount factor for each decision."""
     n_step: Annotated[int, Within(1, 1000)] = 3
     """Decisions whose rewards a target sums up before it relies on the target network."""
-    target_share: Share = 0.01
-    """Share by which the target network moves to the online network at each gradient step."""
-    double: bool = True
-    """Let the online network choose the action that the target network values; else the target network does both."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
     save_every: Steps = 100_000
@@ -151,11 +148,11 @@ class EpsilonGreedy(Agent):
         return (1 - self.exploration) * best + self.exploration * uniform(masks)
 
 
-def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.ndarray], double: bool) -> torch.Tensor:
+def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.ndarray]) -> torch.Tensor:
     """Target values of the sampled decisions, float32 (n,); `sampled`: the last four arrays of `Replay.sample`."""
     returns, discounts, observations, masks = sampled
     values = q_values(target, observations)
-    choosing = np.where(masks, q_values(network, observations) if double else values, -np.inf)
+    choosing = np.where(masks, q_values(network, observations), -np.inf)
     best = values[np.arange(len(values)), choosing.argmax(axis=1)]
     return torch.from_numpy(returns + discounts * best)
 
@@ -174,9 +171,12 @@ class SeatLearner:
     replay: Replay
     generator: np.random.Generator
 
-    def __init__(self, current: EpsilonGreedy, config: Config) -> None:
-        """`config`: the settings that learning depends on; those of the run's course are the caller's."""
-        self.current, self.config = current, config
+    def __init__(self, current: EpsilonGreedy, config: Config, target_share: float = 0.01) -> None:
+        """Take the learner and the settings that learning depends on; those of the run's course are the caller's.
+
+        `target_share`: share by which the target network moves to the online network at each gradient step.
+        """
+        self.current, self.config, self.target_share = current, config, target_share
         self.target = TorchNetwork(current.network.info)
         self.target.load_state_dict(current.network.state_dict())
         self.optimizers = adam(current.network, config.learning_rate)
@@ -213,8 +213,8 @@ class SeatLearner:
         )
         values = network(torch.from_numpy(observations.astype(np.float32)))["q"]
         values = values.gather(1, torch.from_numpy(actions)[:, None])[:, 0]
-        loss = functional.smooth_l1_loss(values, targets(network, self.target, following, config.double))
-        numbers = gradient_step(loss, network, self.target, self.optimizers, rate=rate, share=config.target_share)
+        loss = functional.smooth_l1_loss(values, targets(network, self.target, following))
+        numbers = gradient_step(loss, network, self.target, self.optimizers, rate=rate, share=self.target_share)
         self.numbers.update(numbers, **{"train/exploration": self.current.exploration})
 
 
@@ -246,8 +246,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     def one_round(steps: int) -> int:
         """One decision in each game, and the gradient steps that are due."""
-        falling = config.exploration_share * config.steps
-        exploration = max(config.exploration, 1 - steps / falling if falling else 0)
+        falling = _FALLING * config.steps
+        exploration = max(config.exploration, 1 - steps / falling)
         return learning.round(exploration, config.learning_rate * max(1 - steps / config.steps, 0.1))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:

@@ -37,14 +37,20 @@ from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.known import acting_players
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Buffer, train_self_play
 from ttt_envs.learning.policy_gradient import masked
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
-from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import Buffer, train_self_play
+from ttt_envs.learning.runs.settings import Result, Settings, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "escher"
+
+# Latest positions that the value network learns from.
+_BUFFER = 20_000
+
+# Share by which the slow average of the value network, which values what follows, moves at each gradient step.
+_TARGET_SHARE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +63,12 @@ class Config(Settings):
     """Games in a round, an iteration of CFR."""
     reservoir: Annotated[int, Within(1, 10**8)] = 400_000
     """Decisions of all rounds so far, drawn evenly, that regrets and average are learned from, each of so many."""
-    buffer: Annotated[int, Within(1, 10**9)] = 20_000
-    """Latest positions that the value network learns from."""
     batch: Annotated[int, Within(1, 2**24)] = 512
     """Decisions or positions in a gradient step."""
     updates: Annotated[int, Within(1, 10**6)] = 8
     """Gradient steps of each network in a round."""
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 2e-3
     """Learning rate of Adam, decreased linearly over --steps to a tenth."""
-    target_share: Share = 0.05
-    """Share by which the slow average of the value network, which values what follows, moves at each gradient step."""
     hidden: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, of all networks."""
     save_every: Steps = 100_000
@@ -129,7 +131,7 @@ class Escher:
 
     def begin(self, generator: np.random.Generator) -> None:
         """Begin the games, with nothing in the buffer of positions."""
-        self.generator, self.buffer = generator, Buffer(self.config.buffer)
+        self.generator, self.buffer = generator, Buffer(_BUFFER)
         self.batch = Batch(self.game, self.config.num_envs, seed=int(generator.integers(2**63)))
 
     def policy(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -227,7 +229,7 @@ class Escher:
         self._descend("values", (values - torch.from_numpy(rows["targets"])).square().mean(), rate)
         with torch.no_grad():
             for slow, latest in zip(self.slow_values.parameters(), self.networks["values"].parameters(), strict=True):
-                slow.lerp_(latest, self.config.target_share)
+                slow.lerp_(latest, _TARGET_SHARE)
 
     def _descend(self, name: str, loss: torch.Tensor, rate: float) -> None:
         network, optimizer = self.networks[name], self.optimizers[name]

@@ -15,7 +15,7 @@ both players learn in each game, and the average plays their seats too; what it 
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -24,16 +24,29 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
-from ttt_envs.learning import checkpoint, dqn
+from ttt_envs.learning import dqn
 from ttt_envs.learning.dqn import EpsilonGreedy, SeatLearner
-from ttt_envs.learning.loop import train_self_play
 from ttt_envs.learning.policy_gradient import masked
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
-from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import train_self_play
+from ttt_envs.learning.runs.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "nfsp"
+
+# Decisions in a gradient step of either network, and gradient steps of either for each decision in all games.
+_BATCH, _UPDATES = 128, 2
+
+# Learning rate of the average policy, decreased as that of the best response.
+_AVERAGE_RATE = 1e-3
+
+# Share of random actions of the best response at first, decreased linearly to nothing.
+_EXPLORATION = 0.1
+
+# Share by which the best response's target network moves to its online network at each gradient step.
+_TARGET_SHARE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +63,8 @@ class Config(Settings):
     """Latest decisions that the best response learns from."""
     reservoir: Annotated[int, Within(1, 10**8)] = 400_000
     """Decisions of all best responses so far that the average learns from, drawn evenly."""
-    batch: Annotated[int, Within(1, 2**24)] = 128
-    """Decisions in a gradient step of either network."""
-    updates: Annotated[int, Within(1, 10**6)] = 2
-    """Gradient steps of either network for each decision in all games."""
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 3e-3
     """Learning rate of Adam of the best response, decreased linearly over --steps to a tenth."""
-    average_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
-    """Learning rate of the average policy, decreased likewise."""
-    target_share: Share = 0.05
-    """Share by which the target network of the best response moves to its online network at each gradient step."""
-    exploration: Share = 0.1
-    """Share of random actions of the best response at first, decreased linearly over --steps to nothing."""
-    gamma: Share = 1.0
-    """Discount factor for each decision."""
     hidden: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, of both networks."""
     save_every: Steps = 100_000
@@ -77,20 +78,10 @@ class Config(Settings):
 
     def of_best_response(self) -> dqn.Config:
         """The settings that double Q-learning takes."""
-        shared = (
-            "num_envs",
-            "buffer",
-            "batch",
-            "updates",
-            "learning_rate",
-            "gamma",
-            "hidden",
-            "target_share",
-            "seed",
-            "seeds",
-        )
+        shared = ("num_envs", "buffer", "learning_rate", "hidden", "seed", "seeds")
         given = {name: getattr(self, name) for name in shared}
-        return dqn.Config(game=self.game, options=self.options, warm_up=1000, **given)
+        own: dict[str, Any] = {"warm_up": 1000, "batch": _BATCH, "updates": _UPDATES, "gamma": 1.0}
+        return dqn.Config(game=self.game, options=self.options, **own, **given)
 
 
 class NFSP:
@@ -103,9 +94,9 @@ class NFSP:
         self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
         self.playing = TorchNetwork(self.info)
         self.best = EpsilonGreedy(TorchNetwork(replace(self.info, kind="q")))
-        self.responding = SeatLearner(self.best, config.of_best_response())
+        self.responding = SeatLearner(self.best, config.of_best_response(), _TARGET_SHARE)
         self.reservoir = Reservoir(config.reservoir, of_decisions(game, actions=((), torch.int64)))
-        self.optimizer = torch.optim.Adam(self.playing.parameters(), lr=config.average_rate)
+        self.optimizer = torch.optim.Adam(self.playing.parameters(), lr=_AVERAGE_RATE)
         self.parts: checkpoint.Parts = {
             **self.responding.parts,
             "average": self.playing,
@@ -126,15 +117,15 @@ class NFSP:
     def one_round(self, done: float) -> int:
         """One decision in each game, and what both networks learn from it."""
         config, left = self.config, max(1 - done, 0.0)
-        played = self.responding.round(config.exploration * left, config.learning_rate * max(left, 0.1))
+        played = self.responding.round(_EXPLORATION * left, config.learning_rate * max(left, 0.1))
         observations, masks, actions = self.responding.replay.latest()
         self.reservoir.add({"observations": observations, "masks": masks, "actions": actions}, self.generator)
-        for _ in range(config.updates):
-            some = self.reservoir.sample(config.batch, self.generator)
+        for _ in range(_UPDATES):
+            some = self.reservoir.sample(_BATCH, self.generator)
             log_probs = masked(self.playing(some["observations"].float())["policy"], some["masks"])
             loss = -log_probs.gather(1, some["actions"][:, None]).mean()
             for group in self.optimizer.param_groups:
-                group["lr"] = config.average_rate * max(left, 0.1)
+                group["lr"] = _AVERAGE_RATE * max(left, 0.1)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.optimizer.step()

@@ -33,9 +33,9 @@ from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
 from ttt_envs.core import jit, rng
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Learner, train_rounds
-from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import Learner, train_rounds
+from ttt_envs.learning.runs.settings import Result, Settings, Share, Steps, Within
 
 NAME = "ntuple"
 
@@ -254,7 +254,7 @@ def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]
 
 
 class WeightBuffers(torch.nn.Module):
-    """The weights and what their learning rates depend on, as a part that `ttt_envs.learning.checkpoint` saves."""
+    """The weights and what their learning rates depend on, as a part that `ttt_envs.learning.runs.checkpoint` saves."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

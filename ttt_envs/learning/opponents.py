@@ -9,7 +9,10 @@ from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import SNAPSHOTS
 from ttt_envs.core.game import Game
-from ttt_envs.learning.settings import SelfPlay
+from ttt_envs.learning.runs.settings import SelfPlay
+
+#: Snapshots to play against at a time, spread evenly over the past.
+PAST = 6
 
 
 class OpponentPool:
@@ -23,8 +26,8 @@ class OpponentPool:
 
         Args:
             game: the game that is played.
-            config: settings of the run: `opponents`, which share what the two weights leave, `self_weight`,
-                `past_weight` and `past`; the snapshots are in its folder, files whose names sort by age.
+            config: settings of the run: `opponents`, which share what the two weights leave, `self_weight` and
+                `past_weight`; the snapshots are in its folder, files whose names sort by age.
             current: the learner as it plays now; the same object while it learns.
             read: callback that makes an agent of a snapshot's file.
 
@@ -43,13 +46,13 @@ class OpponentPool:
             agent.check(game)
         self.snapshots = config.out / SNAPSHOTS
         self.read = read
-        self.self_weight, self.past_weight, self.past = self_weight, past_weight, config.past
+        self.self_weight, self.past_weight = self_weight, past_weight
         self._frozen: dict[Path, Agent] = {}
 
     def pool(self) -> dict[Agent, float]:
         """The agents to draw from now, and their weights, which need not sum to 1."""
         paths = sorted(self.snapshots.glob("[!.]*"))  # without the temporary files of a killed run
-        chosen = np.unique(np.linspace(0, len(paths) - 1, min(self.past, len(paths))).astype(int))
+        chosen = np.unique(np.linspace(0, len(paths) - 1, min(PAST, len(paths))).astype(int))
         self._frozen = {paths[k]: self._frozen.get(paths[k]) or self.read(paths[k]) for k in chosen}
         past = list(self._frozen.values())
         rest = 1 - self.self_weight - self.past_weight

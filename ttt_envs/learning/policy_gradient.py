@@ -16,12 +16,17 @@ import torch
 
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice
 from ttt_envs.core.rng import sample_rows
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.settings import Settings, Share, Steps, Within, check_sizes
-from ttt_envs.learning.torch_networks import ACTIVATIONS, TorchNetwork
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.settings import Settings, Steps, Within, check_sizes
+from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import Rollout, WholeGames
+
+#: Weight of the value network's squared error.
+VALUE_WEIGHT = 0.5
+
+# Largest norm of a gradient.
+_GRADIENT_NORM = 0.5
 
 # The logit of an illegal action; finite, so that 0 times it is 0.
 _NEVER = -1e8
@@ -33,26 +38,10 @@ class Config(Settings):
 
     num_envs: Annotated[int, Within(1, 2**20)] = 1024
     """Games that are played to their end between two updates."""
-    epochs: Annotated[int, Within(1, 10**6)] = 2
-    """Passes over the decisions of these games."""
-    minibatches: Annotated[int, Within(1, 10**6)] = 4
-    """Gradient steps in a pass."""
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 3e-4
     """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
-    clip: Annotated[float, Within(0.0, 1e6)] = 0.2
-    """Change of an action's probability, as a share, beyond which PPO's loss gives no gradient."""
-    gamma: Share = 1.0
-    """Discount factor for each decision of a player."""
-    gae_lambda: Share = 0.95
-    """Lambda of generalised advantage estimation."""
-    value_weight: Annotated[float, Within(0.0, 1e6)] = 0.5
-    """Weight of the value network's squared error."""
-    gradient_norm: Annotated[float, Within(0.0, 1e6)] = 0.5
-    """Largest norm of a gradient."""
     hidden: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, of the policy and of the value network alike."""
-    activation: str = "relu"
-    """Activation function, relu or tanh."""
     save_every: Steps = 100_000
     """Decisions between two updates of the run folder."""
 
@@ -60,7 +49,6 @@ class Config(Settings):
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
         super().check()
         check_sizes(hidden=self.hidden)
-        choice("activation", self.activation, tuple(ACTIVATIONS))
 
 
 @dataclass(frozen=True)
@@ -99,17 +87,21 @@ class PolicyGradient(Generic[Settled]):
         network: the networks.
         optimizer: Adam, of all their parameters.
         numbers: numbers by name for the log.
+        passes: passes over the decisions of a round.
+        minibatches: gradient steps in a pass.
+        gae_lambda: lambda of generalised advantage estimation.
     """
 
-    #: Heads with hidden layers of their own.
-    separate = True
+    passes = 2
+    minibatches = 4
+    gae_lambda = 0.95
 
     def __init__(self, config: Settled, game: Game) -> None:
         """New weights, by torch's random numbers."""
         self.config, self.game = config, game
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy+value", size, actions, config.hidden, 0)
-        self.info = replace(self.info, separate=self.separate, activation=config.activation)
+        self.info = replace(self.info, separate=True)
         self.network = orthogonal(TorchNetwork(self.info))
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
         self.numbers: dict[str, float] = {}
@@ -146,7 +138,7 @@ class PolicyGradient(Generic[Settled]):
 
     def sample_of(self, rollout: Rollout) -> Sample:
         """The decisions with their advantages and returns."""
-        advantages = rollout.advantages(self.config.gamma, self.config.gae_lambda)
+        advantages = rollout.advantages(1.0, self.gae_lambda)
         return Sample(
             torch.from_numpy(rollout.observations.astype(np.float32)),
             torch.from_numpy(rollout.masks),
@@ -168,15 +160,15 @@ class PolicyGradient(Generic[Settled]):
             log_probs = masked(heads["policy"], some.masks)
             of_policy = self.policy_loss(log_probs, some, done)
             of_value = (heads["value"][:, 0] - some.returns).square().mean()
-            self.descend(of_policy + self.config.value_weight * of_value, done)
+            self.descend(of_policy + VALUE_WEIGHT * of_value, done)
             self.numbers.update(
                 {"train/policy_loss": float(of_policy.detach()), "train/value_loss": float(of_value.detach())}
             )
 
     def parts_of(self, n: int) -> Iterator[torch.Tensor]:
         """Numbers of the decisions of each gradient step, in every pass in another order."""
-        for _ in range(self.config.epochs):
-            yield from torch.randperm(n).chunk(self.config.minibatches)
+        for _ in range(self.passes):
+            yield from torch.randperm(n).chunk(self.minibatches)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
         """The loss of a part of a sample: one number.
@@ -192,7 +184,7 @@ class PolicyGradient(Generic[Settled]):
         """A gradient step."""
         self.network.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.gradient_norm)
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), _GRADIENT_NORM)
         rate = self.config.learning_rate * max(1 - done, 0.01)
         for group in self.optimizer.param_groups:
             group["lr"] = rate

@@ -37,15 +37,13 @@ from ttt_envs.agents.random import RandomAgent
 from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.blocks import MOST_HISTORY
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import choice
 from ttt_envs.core.rng import fold
-from ttt_envs.learning import checkpoint
 from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
-from ttt_envs.learning.interrupts import Interrupts
-from ttt_envs.learning.loop import Learner, train_rounds
 from ttt_envs.learning.opponents import OpponentPool
-from ttt_envs.learning.settings import Result, SelfPlay, Share, Within, check_sizes
-from ttt_envs.learning.torch_networks import ACTIVATIONS, Logits, load_torch_network
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import Interrupts, Learner, train_rounds
+from ttt_envs.learning.runs.settings import Result, SelfPlay, Share, Within, check_sizes
+from ttt_envs.learning.torch_networks import Logits, load_torch_network
 from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
 NAME = "ppo"
@@ -85,10 +83,6 @@ class Config(SelfPlay):
     """Lambda of generalised advantage estimation."""
     hidden: tuple[int, ...] = (128, 128)
     """Sizes of the hidden layers, of the policy and of the value network alike."""
-    activation: str = "relu"
-    """Activation function, relu or tanh."""
-    encoding: str = "flat"
-    """Encoding of observations, flat or planes."""
     history: Annotated[int, Within(0, MOST_HISTORY)] = 0
     """Number of the learner's last decisions in an observation, what was seen and chosen, for a policy that remembers.
     Its mistakes and its exploitability cannot be measured."""
@@ -112,7 +106,6 @@ class Config(SelfPlay):
             for name in others:
                 if getattr(self, name):
                     raise ValueError(f"{name} is for history=0, not {self.history}")
-        choice("activation", self.activation, tuple(ACTIVATIONS))
 
 
 class ActorNet(torch.nn.Module):
@@ -139,11 +132,10 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
     env: SB3PlayerEnv
     buffer: dict[str, Any] = {}
     if config.both_sides:
-        env = both = BothSidesEnv(game, config.num_envs, config.encoding)
+        env = both = BothSidesEnv(game, config.num_envs)
         buffer = {"rollout_buffer_class": ZeroSumBuffer, "rollout_buffer_kwargs": {"games": both.games}}
     else:
-        form: dict[str, Any] = {"encoding": config.encoding, "history": config.history}
-        env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), **form)
+        env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), history=config.history)
     model = MaskablePPO(
         "MlpPolicy",
         env,
@@ -158,7 +150,7 @@ def make_model(config: Config, game: Game) -> MaskablePPO:
         gae_lambda=config.gae_lambda,
         policy_kwargs={
             "net_arch": {"pi": list(config.hidden), "vf": list(config.hidden)},
-            "activation_fn": ACTIVATIONS[config.activation],
+            "activation_fn": torch.nn.ReLU,
         },
         **buffer,
     )
@@ -197,8 +189,6 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
         actions=game.num_actions,
         hidden=config.hidden,
         steps=model.num_timesteps,
-        encoding=config.encoding,
-        activation=config.activation,
         separate=True,
         history=config.history,
     )
@@ -215,7 +205,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
 def read_snapshot(path: Path) -> PolicyAgent:
     """A snapshot as an opponent."""
     network = load_torch_network(path)
-    return PolicyAgent(Logits(network), network.info.encoding, history=network.info.history)
+    return PolicyAgent(Logits(network), history=network.info.history)
 
 
 def train(config: Config) -> Result:
@@ -245,8 +235,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
 
     # The agents: the learner as an opponent of itself, as it is measured, and the average of its past.
     actor = ActorNet(model.policy)
-    current = PolicyAgent(actor, config.encoding, history=config.history)
-    measured = PolicyAgent(actor, config.encoding, symmetric=config.symmetric, history=config.history)
+    current = PolicyAgent(actor, history=config.history)
+    measured = PolicyAgent(actor, symmetric=config.symmetric, history=config.history)
 
     def average() -> tuple[Agent, int]:
         agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)

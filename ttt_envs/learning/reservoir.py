@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ttt_envs.core.game import Game
-from ttt_envs.learning.loop import Rows
+from ttt_envs.learning.runs.loop import Rows
 
 
 class Reservoir(torch.nn.Module):

@@ -4,7 +4,7 @@
 
 Rewards are transformed: a player pays for the divergence of their policy from a regularisation policy, and gets what
 the other one pays. The game that this makes has one equilibrium, to which the policy converges; then that becomes the
-new regularisation policy, --iterations times in a run, and the series of them converges to an equilibrium of the game
+new regularisation policy, 20 times in a run, and the series of them converges to an equilibrium of the game
 itself. The policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its advantage,
 however seldom the action is played. The policy that plays is a slow average of the networks. All seats are played by
 the learner, games are played to their end, and each game is learned from once, so that v-trace's corrections, which are
@@ -24,34 +24,36 @@ import numpy as np
 import torch
 
 from ttt_envs.core.game import Game
-from ttt_envs.learning import checkpoint, policy_gradient
-from ttt_envs.learning.loop import train_self_play
-from ttt_envs.learning.policy_gradient import PolicyGradient, masked
-from ttt_envs.learning.settings import Result, Share, Within
+from ttt_envs.learning import policy_gradient
+from ttt_envs.learning.policy_gradient import VALUE_WEIGHT, PolicyGradient, masked
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import train_self_play
+from ttt_envs.learning.runs.settings import Result, Share, Within
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.whole_games import Rollout
 
 NAME = "rnad"
 
+#: Regularisation policies in a run.
+ITERATIONS = 20
+
+# Limit of the logits, less their mean: one beyond it is pushed no further out.
+_BETA = 2.0
+
+# Limit at which advantages are clipped.
+_LARGEST = 10_000.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config(policy_gradient.Config):
-    """Settings of regularised Nash dynamics; --epochs and --clip do nothing here."""
+    """Settings of regularised Nash dynamics."""
 
     out: Path = Path("runs/rnad")
     """Run folder."""
     learning_rate: Annotated[float, Within(0.0, 1e3)] = 1e-3
     """Learning rate of Adam, decreased linearly over --steps to a hundredth."""
-    gae_lambda: Share = 1.0
-    """Lambda of the returns."""
     eta: Annotated[float, Within(0.0, 1e6)] = 0.2
     """Weight of the divergence from the regularisation policy, in units of reward."""
-    iterations: Annotated[int, Within(1, 10**6)] = 20
-    """Regularisation policies in a run."""
-    beta: Annotated[float, Within(0.0, 1e6)] = 2.0
-    """Limit of the logits, less their mean: one beyond it is pushed no further out."""
-    largest: Annotated[float, Within(0.0, 1e9)] = 10_000.0
-    """Limit at which advantages are clipped."""
     target_share: Share = 0.02
     """Share by which the slow average moves to the network after each round."""
 
@@ -89,12 +91,12 @@ class RNaD(PolicyGradient[Config]):
             action_values, returns = self.estimates(rollout, log_ratio.numpy(), values.numpy())
             probs = log_probs.exp()
             advantages = action_values - (probs * action_values).sum(dim=1, keepdim=True)
-            advantages = advantages.clamp(-self.config.largest, self.config.largest) * masks
-        for part in torch.randperm(len(rollout)).chunk(self.config.minibatches):
+            advantages = advantages.clamp(-_LARGEST, _LARGEST) * masks
+        for part in torch.randperm(len(rollout)).chunk(self.minibatches):
             heads = self.network(observations[part])
-            of_policy = neurd_loss(heads["policy"], masks[part], advantages[part], self.config.beta)
+            of_policy = neurd_loss(heads["policy"], masks[part], advantages[part], _BETA)
             of_value = (heads["value"][:, 0] - returns[part]).square().mean()
-            self.descend(of_policy + self.config.value_weight * of_value, done)
+            self.descend(of_policy + VALUE_WEIGHT * of_value, done)
         self.numbers.update(
             {"train/policy_loss": float(of_policy.detach()), "train/value_loss": float(of_value.detach())}
         )
@@ -115,13 +117,11 @@ class RNaD(PolicyGradient[Config]):
         eta, probs = self.config.eta, np.exp(rollout.log_probs)
         divergence = eta * (probs * log_ratio).sum(axis=1)
         others = rollout.rewards + rollout.of_others(divergence)
-        known = np.append(values, np.float32(0))
         targets = np.zeros(len(rollout) + 1, np.float32)  # the last row is that after a game
         following = np.zeros(len(rollout), np.float32)
         for ply in reversed(rollout.plies):
             after = rollout.following[ply]
-            mixed = (1 - self.config.gae_lambda) * known[after] + self.config.gae_lambda * targets[after]
-            following[ply] = others[ply] + self.config.gamma * mixed
+            following[ply] = others[ply] + targets[after]
             targets[ply] = following[ply] - divergence[ply]
         # What each action costs is known; what follows, of the action that was taken, with its probability as weight.
         base, rows = values + divergence, np.arange(len(rollout))
@@ -131,7 +131,7 @@ class RNaD(PolicyGradient[Config]):
 
     def _next_iteration(self, done: float) -> float:
         """Replace the regularisation policy if it is time; the share of the latest one in what is paid for."""
-        at = done * self.config.iterations
+        at = done * ITERATIONS
         if self._iteration is not None and int(at) > self._iteration:
             self.former.load_state_dict(self.regular.state_dict())
             self.regular.load_state_dict(self.target.state_dict())

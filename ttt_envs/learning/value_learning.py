@@ -39,13 +39,16 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
 from ttt_envs.learning.optimizers import OPTIMIZERS
-from ttt_envs.learning.settings import Result, Settings, Share, Steps, Within, check_sizes
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
+from ttt_envs.learning.runs.settings import Result, Settings, Share, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "value_learning"
+
+# Iterations of predictive regret matching+ in each matrix game.
+_ITERATIONS = 150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +72,6 @@ class Config(Settings):
     """Learning rate, decreased linearly over --steps to a hundredth."""
     optimizer: str = "adam"
     """adam or muon; a step of muon takes longer, and learns more where the network is large."""
-    exploration: Annotated[float | None, Within(0.0, 1.0)] = None
-    """Share of random actions in the games that are learned from; None: 0.1, or 0.5 where players choose at once."""
-    gamma: Share = 1.0
-    """Discount factor for each ply."""
     average: Share = 0.005
     """Share by which the average of the networks, which plays and makes the targets, moves at each gradient step."""
     hidden: tuple[int, ...] = (256, 256)
@@ -84,10 +83,8 @@ class Config(Settings):
     (AMX): twice as fast."""
     policy_weight: Annotated[float, Within(0.0, 1e6)] = 0.1
     """Simultaneous choices: weight of the policy's loss; that of the value's is 1."""
-    iterations: Annotated[int, Within(1, 10**6)] = 150
-    """Simultaneous choices: iterations of predictive regret matching+ in each matrix game."""
     extend: bool = False
-    """Simultaneous choices: search one ply further where one player alone decides next; that ply has no discount."""
+    """Simultaneous choices: search one ply further where one player alone decides next."""
     outcomes: Annotated[int, Within(1, MOST_STRATA)] = 1
     """Largest number of outcomes of the first chance draws after an action (such as a roll of dice) to enumerate in its
     target; 1 draws one sample. Enumeration removes noise and takes more time. For games in which players take turns."""
@@ -116,10 +113,12 @@ class ActionValues:
     `label` and `loss` are the interface of a backup; the constructor says what network it learns.
     """
 
+    #: Share of random actions in the games that are learned from.
+    exploration = 0.1
+
     def __init__(self, config: Config, game: Game) -> None:
-        self.game, self.gamma = game, config.gamma
+        self.game = game
         self.outcomes = config.outcomes if game.stochastic else 1
-        self.exploration = 0.1 if config.exploration is None else config.exploration
         self.updates = config.updates or 1
         self.info = _info(config, game, "q")
 
@@ -130,7 +129,7 @@ class ActionValues:
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
             best = np.where(masks, evaluate(average, observations, "q"), -np.inf).max(axis=1, keepdims=True)
-            return for_all_players(self.game, self.gamma * best, players)
+            return for_all_players(self.game, best, players)
 
         seeds = generator.integers(0, 2**64, n, np.uint64)
         values = action_values(self.game, batch.states, masks, seeds, worth, outcomes=self.outcomes)
@@ -153,12 +152,12 @@ class MatrixGames:
     Each position gives two rows, as both players see it.
     """
 
+    exploration = 0.5
+
     def __init__(self, config: Config, game: Game) -> None:
         """Raise ValueError for a game that does not fit."""
         check_two_players(game, NAME)
-        self.game, self.gamma = game, config.gamma
-        self.iterations, self.extend, self.policy_weight = config.iterations, config.extend, config.policy_weight
-        self.exploration = 0.5 if config.exploration is None else config.exploration
+        self.game, self.extend, self.policy_weight = game, config.extend, config.policy_weight
         self.updates = config.updates or 8
         self.info = replace(_info(config, game, "policy+value"), squash=True)
 
@@ -167,10 +166,10 @@ class MatrixGames:
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
         def values(observations: np.ndarray) -> np.ndarray:
-            return self.gamma * evaluate(average, observations, "value")[:, 0]
+            return evaluate(average, observations, "value")[:, 0]
 
         value = from_both_seats(values)
-        solved = equilibria(self.game, batch.states, seeds, value, self.iterations, extend=self.extend)
+        solved = equilibria(self.game, batch.states, seeds, value, _ITERATIONS, extend=self.extend)
         masks = np.stack([batch.masks(player) for player in range(2)], axis=1)
         uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
         explores = generator.random((batch.n, 2, 1)) < self.exploration

@@ -44,11 +44,12 @@ from ttt_envs.core import threads
 from ttt_envs.core.options import choice, unknown, within
 from ttt_envs.evaluation.tournaments.processes import interrupts_held
 from ttt_envs.evaluation.tournaments.ray_cluster import Tasks, connected
-from ttt_envs.learning import METHODS, checkpoint
-from ttt_envs.learning.logs import FILE as LOG
-from ttt_envs.learning.logs import read_log
-from ttt_envs.learning.loop import PROCESSOR
-from ttt_envs.learning.metrics import read_metrics
+from ttt_envs.learning import METHODS
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.logs import FILE as LOG
+from ttt_envs.learning.runs.logs import read_log
+from ttt_envs.learning.runs.loop import PROCESSOR
+from ttt_envs.learning.runs.measurements import read_metrics
 from ttt_envs.storage.files import existing, locked_folder, write_whole
 from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.runs import CONFIG, read_config

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
-from ttt_envs.learning import curves as files
-from ttt_envs.learning.logs import FILE as LOG
-from ttt_envs.learning.logs import read_log
-from ttt_envs.learning.loop import PROCESSOR
-from ttt_envs.learning.metrics import read_metrics
+from ttt_envs.learning.runs import measurements as files
+from ttt_envs.learning.runs.logs import FILE as LOG
+from ttt_envs.learning.runs.logs import read_log
+from ttt_envs.learning.runs.loop import PROCESSOR
+from ttt_envs.learning.runs.measurements import read_metrics
 from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.grid import Plan

@@ -25,10 +25,10 @@ import numpy as np
 
 from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
-from ttt_envs.learning.logs import FILE as LOG
-from ttt_envs.learning.logs import read_log
-from ttt_envs.learning.metrics import Metrics, read_metrics, title_of
-from ttt_envs.learning.seeds import folders_of
+from ttt_envs.learning.runs.logs import FILE as LOG
+from ttt_envs.learning.runs.logs import read_log
+from ttt_envs.learning.runs.loop import folders_of
+from ttt_envs.learning.runs.measurements import Metrics, read_metrics, title_of
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.storage.runs import CONFIG, read_config
@@ -37,7 +37,7 @@ from ttt_envs.storage.runs import CONFIG, read_config
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
 #: Settings that say how a run was measured: runs of one game are compared only where they agree.
-MEASURED = ("eval_games", "regret_games", "regret_layouts", "mistakes_positions", "exploitability_starts")
+MEASURED = ("eval_games", "regret_games", "regret_layouts", "mistakes_positions")
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,12 @@ class Task:
 
     Attributes:
         game: the game with its options, as text.
-        measured: the settings that measurements depend on.
         folders: the run folders.
         metrics: those of each run.
         seconds: steps and wall time of each run, as its log has them, (k, 2) each.
     """
 
     game: str
-    measured: Mapping[str, Any]
     folders: tuple[Path, ...]
     metrics: tuple[Metrics, ...]
     seconds: tuple[np.ndarray, ...]
@@ -90,16 +88,12 @@ class Curve:
 
 def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
     """The tasks of each label; raises FileNotFoundError for a folder without a run, ValueError for a damaged file."""
-    groups: dict[str, list[Path]] = {}
+    folders: dict[str, dict[str, list[Path]]] = {}  # of each label and game
+    measured: dict[str, tuple[Path, dict[str, Any]]] = {}  # how each game's first run was
     for text in texts:
         label, equals, place = text.rpartition("=")
         path = existing(place if equals else text, "run folder")
-        groups.setdefault(label or path.name, []).extend(folders_of(path) or [path])
-    found: dict[str, list[Task]] = {}
-    for label, folders in groups.items():
-        by_game: dict[str, list[Path]] = {}
-        how: dict[str, dict[str, Any]] = {}
-        for folder in dict.fromkeys(folders):
+        for folder in folders_of(path) or [path]:
             settings = read_config(folder, "no run")["settings"]
             options = settings.get("options")
             if not isinstance(settings.get("game"), str) or not isinstance(options, dict):
@@ -107,28 +101,22 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
             if settings["game"] in GAMES:
                 options = game_of_file(settings["game"], options).chosen
             game = " ".join([settings["game"], *(f"{name}={as_text(value)}" for name, value in options.items())])
-            by_game.setdefault(game, []).append(folder)
-            measured = {name: settings[name] for name in MEASURED if settings.get(name)}
-            if how.setdefault(game, measured) != measured:
-                words = _differing(measured, how[game])
-                raise ValueError(f"{folder} was measured otherwise than {by_game[game][0]}: {words}")
-        for game, mine in by_game.items():
-            logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in mine]
-            seconds = tuple(np.array(log, np.float64).reshape(-1, 2) for log in logs)
-            task = Task(game, how[game], tuple(mine), tuple(read_metrics(folder) for folder in mine), seconds)
-            found.setdefault(label, []).append(task)
-    every = [task for tasks in found.values() for task in tasks]
-    for task in every:
-        first = next(other for other in every if other.game == task.game)
-        if task.measured != first.measured:
-            words = _differing(task.measured, first.measured)
-            raise ValueError(f"{task.folders[0]} was measured otherwise than {first.folders[0]}: {words}")
-    return found
+            here = {name: settings.get(name) for name in MEASURED}
+            first, there = measured.setdefault(game, (folder, here))
+            if here != there:
+                differing = [name for name in MEASURED if here[name] != there[name]]
+                words = "; ".join(f"{name} is {here[name]} and {there[name]}" for name in differing)
+                raise ValueError(f"{folder} was measured otherwise than {first}: {words}")
+            mine = folders.setdefault(label or path.name, {}).setdefault(game, [])
+            if folder not in mine:
+                mine.append(folder)
+    return {label: [_task(game, mine) for game, mine in of_label.items()] for label, of_label in folders.items()}
 
 
-def _differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> str:
-    names = [name for name in MEASURED if here.get(name) != there.get(name)]
-    return "; ".join(f"{name} is {here.get(name)} and {there.get(name)}" for name in names)
+def _task(game: str, folders: Sequence[Path]) -> Task:
+    logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in folders]
+    seconds = tuple(np.array(log, np.float64).reshape(-1, 2) for log in logs)
+    return Task(game, tuple(folders), tuple(read_metrics(folder) for folder in folders), seconds)
 
 
 def metrics_of(labels: Mapping[str, Sequence[Task]]) -> list[str]:

@@ -1,7 +1,14 @@
-"""The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop."""
+"""The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop, seeds.
 
+With several seeds (`--seeds 5`) the run of seed K stands in OUT/seed-K. At the end `summary.csv` in OUT has the mean of
+each metric over the seeds, with the 95 % interval by Student's t: it says what other seeds would give, which games
+played by one trained agent cannot.
+"""
+
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,19 +20,22 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
 from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.interrupts import Interrupts
-from ttt_envs.learning.logs import Log
+from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning.optimizers import Optimizers
-from ttt_envs.learning.probes import Probes, due
-from ttt_envs.learning.progress import Bar
-from ttt_envs.learning.settings import Result
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.logs import Bar, Log
+from ttt_envs.learning.runs.measurements import Measurements, due, read_metrics, title_of, write_rows
+from ttt_envs.learning.runs.settings import AnySettings, Result
 from ttt_envs.learning.torch_networks import Logits, TorchNetwork
-from ttt_envs.storage.files import reason_of
+from ttt_envs.storage.files import locked_folder, reason_of, write_whole
+from ttt_envs.storage.runs import CONFIG
 
 #: In the log: the processor time of this process in training by then, without saving and measurements; a resumed run
 #: goes on from what was logged last.
 PROCESSOR = "time/processor_seconds"
+
+#: In the folder of several seeds.
+SUMMARY = "summary.csv"
 
 #: Arrays by name.
 Rows = dict[str, np.ndarray]
@@ -87,6 +97,38 @@ def gradient_step(
     return {"train/loss": float(loss.detach()), "train/learning_rate": rate}
 
 
+class Interrupts:
+    """A context in which SIGINT and SIGTERM are noted, and `check` raises KeyboardInterrupt.
+
+    Raised by the signal itself, the exception could fall into the callback of a weak reference, where Python drops
+    exceptions. A second signal does not wait for `check`. Outside the main thread, which alone receives signals, the
+    context does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        if threading.current_thread() is threading.main_thread():
+            self._previous = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _note(self, *_: Any) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if a signal came."""
+        if self.asked:
+            raise KeyboardInterrupt
+
+
 @dataclass(kw_only=True)
 class Learner:
     """The parts of a method that the outer loop calls.
@@ -95,11 +137,11 @@ class Learner:
         one_round: (steps so far) -> steps more, after a round of training.
         write: (file, steps) writes what has been learned, for an agent to play.
         agent: (steps) -> the agent that is measured.
-        parts: what a resumed run needs beside that, see `ttt_envs.learning.checkpoint`.
+        parts: what a resumed run needs beside that, see `ttt_envs.learning.runs.checkpoint`.
         plays_as: name of the agent that plays the run folder, for the closing words.
         file: name of the file in the run folder.
         numbers: numbers by name for the log, such as the loss; the loop takes them at each save.
-        average: the average of the past, as `ttt_envs.learning.probes.Exploitability` takes it.
+        average: the average of the past, as `Exploitability` takes it.
         exchange: replaces the opponents, after a snapshot; None for a learner that takes no snapshots.
         interrupts: a round that lasts long may check them, if it has changed nothing yet that is saved.
     """
@@ -120,7 +162,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
     """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
 
     Args:
-        this: the run, whose settings have `save_every` beside those of `ttt_envs.learning.settings.Settings`, and
+        this: the run, whose settings have `save_every` beside those of `ttt_envs.learning.runs.settings.Settings`, and
             `snapshot_every` if the learner takes snapshots.
         game: the game that is played.
         start: steps trained on in earlier calls.
@@ -132,8 +174,8 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
     config, folder, unit, interrupts = this.config, this.folder, this.config.UNIT, learner.interrupts
     bar = Bar(config.steps, start, unit=unit, quiet=config.quiet)
     log = Log(this, start)
-    probes = Probes(
-        config.probes(game, learner.average),
+    measurements = Measurements(
+        config.measurements(game, learner.average),
         folder,
         resume=config.resume,
         unit=unit,
@@ -146,7 +188,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
 
     def measure(last: bool = False) -> None:
         try:
-            probes.measure(learner.agent(steps), steps, last=last)
+            measurements.measure(learner.agent(steps), steps, last=last)
         finally:  # also what was measured before an interrupt
             log.write(steps)
 
@@ -169,7 +211,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
                 save()
             while steps < config.steps:
                 measure()
-                until = min(probes.next(steps), saved + config.save_every, config.steps)
+                until = min(measurements.next(steps), saved + config.save_every, config.steps)
                 began = time.process_time()
                 with bar.training():
                     while steps < until:
@@ -188,9 +230,9 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         if steps > saved:
             save()
         this.write_config()
-        probes.draw()
+        measurements.draw()
         bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")
-        return Result(folder, steps, bar.speed, False, probes.rows)
+        return Result(folder, steps, bar.speed, False, measurements.rows)
     except OSError as error:
         if not (folder / checkpoint.RESUME).exists():
             raise
@@ -199,7 +241,7 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
     finally:
         log.close()
     bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {learner.plays_as}")
-    return Result(folder, steps, bar.speed, True, probes.rows)
+    return Result(folder, steps, bar.speed, True, measurements.rows)
 
 
 class SelfPlayMethod(Protocol):
@@ -207,7 +249,7 @@ class SelfPlayMethod(Protocol):
 
     Attributes:
         info: the network that plays, without its steps.
-        parts: what a resumed run needs, see `ttt_envs.learning.checkpoint`.
+        parts: what a resumed run needs, see `ttt_envs.learning.runs.checkpoint`.
         numbers: numbers by name for the log.
         playing: the network that is measured and kept.
     """
@@ -257,3 +299,90 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
             numbers=method.numbers,
         )
         return train_rounds(this, game, start, learner)
+
+
+# --- several seeds ---
+
+
+@dataclass
+class SummaryRow:
+    """A metric at the end of training: its mean over seeds, and the half width of the 95 % interval."""
+
+    metric: str
+    seeds: int
+    steps: int
+    mean: float
+    half_width: float
+
+
+def folders_of(group: Path) -> list[Path]:
+    """The run folders of the seeds in a folder, in order of the seeds."""
+    folders = [path for path in group.glob("seed-*") if path.name.removeprefix("seed-").isdigit()]
+    return sorted(folders, key=lambda path: int(path.name.removeprefix("seed-")))
+
+
+def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], method: str) -> list[Result]:
+    """Train with each of the seeds `config.seed`, `config.seed + 1`, ..., and write the summary.
+
+    Args:
+        config: settings with `seeds`; with `resume`, what is there is continued, and seeds may be added.
+        train: the learner's `train`.
+        method: name of the method.
+
+    Returns:
+        The results so far; the last one is not finished if it was interrupted.
+
+    Raises:
+        FileExistsError: the folder holds runs, and `resume` is not set.
+        ValueError: the folder holds a run of one seed; or as `train` raises it.
+    """
+    config.check()
+    if (config.out / checkpoint.RESUME).exists():
+        raise ValueError(f"{config.out} holds a run of one seed: choose another folder with --out")
+    results: list[Result] = []
+    with locked_folder(config.out):
+        this = checkpoint.Run(config, method, needs=CONFIG)
+        path = config.out / CONFIG
+        before = path.read_bytes() if config.resume else None
+        this.write_config()
+        for seed in range(config.seed, config.seed + config.seeds):
+            folder = config.out / f"seed-{seed}"
+            resume = config.resume and (folder / checkpoint.RESUME).exists()
+            try:
+                results.append(train(replace(config, seed=seed, seeds=1, out=folder, resume=resume)))
+            except (FileNotFoundError, ImportError, TypeError, ValueError):
+                if before is not None and not results:
+                    write_whole(path, before)  # settings that were refused are nothing to go on with
+                elif not results and not (folder / checkpoint.RESUME).exists():
+                    path.unlink()
+                raise
+            if not results[-1].finished:
+                if not config.quiet:
+                    print(f"Continue all seeds with:\n  {this.resume_command}")
+                return results
+        this.write_config()
+        rows = summary([result.folder for result in results])
+        write_rows(config.out / SUMMARY, SummaryRow, rows)
+    if not config.quiet:
+        print(f"Mean and 95 % interval over {config.seeds} seeds, in {config.out / SUMMARY}:")
+        for row in rows:
+            print(f"  {title_of(row.metric)}: {row.mean:.3f} ± {row.half_width:.3f}")
+    return results
+
+
+def summary(folders: Sequence[Path]) -> list[SummaryRow]:
+    """The metrics of these runs where they were measured last; those that not all of them have are left out."""
+    metrics = [read_metrics(folder) for folder in folders]
+    rows = []
+    for metric in metrics[0]:
+        if all(metric in each for each in metrics):
+            last = [each[metric][-1] for each in metrics]
+            mean, half_width = t_interval([value for _, value in last])
+            rows.append(SummaryRow(metric, len(metrics), min(steps for steps, _ in last), mean, half_width))
+    return rows
+
+
+def train_all(config: AnySettings, train: Callable[[AnySettings], Result], method: str) -> bool:
+    """Train with the one seed or the several of the settings; False if it was interrupted. Raises as `train` does."""
+    results = [train(config)] if config.seeds == 1 else train_seeds(config, train, method)
+    return results[-1].finished

@@ -18,8 +18,8 @@ from ttt_envs.agents import as_agent, stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, within
 from ttt_envs.evaluation.judging import knows_most
-from ttt_envs.learning import checkpoint
-from ttt_envs.learning.probes import Exploitability, Layouts, Mistakes, Probe, Regret, Score
+from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.measurements import Exploitability, Layouts, Measurement, Mistakes, Regret, Score
 from ttt_envs.registry import GAMES, full_id, parse_options, resolve
 
 # Agents: texts on the command line; in Python also agents.
@@ -117,8 +117,6 @@ class Settings:
     exploitability_every: Annotated[int, Within(0, 10**15)] = 0
     """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
-    exploitability_starts: Annotated[int, Within(2, 10**7)] = 20
-    """Number of drawn starts to measure exploitability from, where it cannot be measured for all at once."""
     wandb: str | None = None
     """Project of Weights & Biases to log to as well; needs the package wandb."""
     log: Annotated[Callable[[int, dict[str, float]], None] | None, tyro.conf.Suppress] = None
@@ -169,34 +167,35 @@ class Settings:
         game.check_rewards("training")
         return game
 
-    def probes(self, game: Game, average: Any = None) -> list[Probe]:
-        """The probes that the settings ask for; `average` as for `Exploitability`.
+    def measurements(self, game: Game, average: Any = None) -> list[Measurement]:
+        """The measurements that the settings ask for; `average` as for `Exploitability`.
 
         Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
         """
         every = self.eval_every or max(self.steps // 10, 1)
-        probes: list[Probe] = [Score(game, every=every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)]
+        found: list[Measurement] = [
+            Score(game, every=every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)
+        ]
         regret_games = self.regret_games
         if regret_games is None:
             regret_games = REGRET_GAMES if knows_most(game) else 0
         if regret_games:
-            probes.append(Regret(game, every=every, games=regret_games, seed=self.seed))
+            found.append(Regret(game, every=every, games=regret_games, seed=self.seed))
         if self.regret_layouts:
-            probes.append(Layouts(game, every=every, layouts=self.regret_layouts))
+            found.append(Layouts(game, every=every, layouts=self.regret_layouts))
         if self.mistakes_positions:
-            probes.append(Mistakes(game, every=every, positions=self.mistakes_positions, seed=self.seed))
+            found.append(Mistakes(game, every=every, positions=self.mistakes_positions, seed=self.seed))
         if self.exploitability_every:
-            probes.append(
+            found.append(
                 Exploitability(
                     game,
                     every=self.exploitability_every,
-                    starts=self.exploitability_starts,
                     seed=self.seed,
                     average=average,
                     quiet=self.quiet,
                 )
             )
-        return probes
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,8 +206,6 @@ class SelfPlay(Settings):
     """Share of games against the current self."""
     past_weight: Share = 0.2
     """Share of games against past snapshots, once there are any."""
-    past: Annotated[int, Within(1, 10**6)] = 6
-    """Number of snapshots to play against at a time, spread evenly over the past."""
     snapshot_every: Steps = 200_000
     """Decisions between two snapshots."""
     opponents: Agents = ("random",)
@@ -240,7 +237,7 @@ class Result:
         steps: steps trained on, in the unit of the method, earlier calls included.
         steps_per_second: speed of this call, measurements left out.
         finished: False if it was interrupted.
-        rows: the rows of each curve, such as rows["score"], earlier calls included; see `ttt_envs.learning.probes`.
+        rows: the rows of each curve, such as rows["score"], earlier calls included; see `measurements`.
     """
 
     folder: Path

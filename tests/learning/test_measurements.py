@@ -1,6 +1,5 @@
-"""Probes: when they are due, their files, and their use by a learner of one's own."""
+"""Measurements: when they are due, their files, and their use by a learner of one's own."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,21 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.learning import curves, probes
-from ttt_envs.learning.curves import read_rows, write_picture, write_rows
-from ttt_envs.learning.probes import (
+from ttt_envs.learning.runs import measurements
+from ttt_envs.learning.runs.measurements import (
     Exploitability,
     ExploitabilityRow,
-    Probe,
-    Probes,
+    Measurement,
+    Measurements,
     Regret,
     RegretRow,
     Score,
     ScoreRow,
+    draw_line,
     due,
+    read_rows,
+    write_picture,
+    write_rows,
 )
 
 
@@ -35,17 +37,18 @@ class LengthRow:
     plies: float
 
 
-class Length(Probe):
+class Length(Measurement):
     """The mean length of a game that the agent plays with itself."""
 
-    name, row, unit = "length", LengthRow, "plies"
+    name, file, row, unit = "length", "length", LengthRow, "plies"
 
     def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[LengthRow]:
         played = play_games(self.game, [agent], seats=[0] * self.game.num_players, games=20, seed=0)
         return [LengthRow(steps, float(played.lengths.mean()))]
 
-    def draw(self, axes: Any, rows: Sequence[LengthRow]) -> None:
-        axes.plot([row.steps for row in rows], [row.plies for row in rows])
+    @classmethod
+    def values(cls, row: LengthRow) -> dict[str, tuple[float, float]]:
+        return {"plies": (row.plies, 0.0)}
 
 
 class TableAgent(agents.Agent):
@@ -82,7 +85,7 @@ class TableAgent(agents.Agent):
 def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
     """A table that learns in a loop, without any library of networks."""
     game, learner, said, logged = ttt_envs.load("tic_tac_match", **SMALL_DECK), TableAgent(), [], []
-    probes = Probes(
+    found = Measurements(
         [
             Score(game, every=10, agents=["random"], games=20),
             Exploitability(game, every=20),
@@ -93,11 +96,11 @@ def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
         log=lambda name, value: logged.append((name, value)),
     )
     for step in range(20):
-        probes.measure(learner, step)
+        found.measure(learner, step)
         learner.learn(game, seed=step)
-    probes.measure(learner, 20, last=True)
+    found.measure(learner, 20, last=True)
 
-    assert {name: [row.steps for row in rows] for name, rows in probes.rows.items()} == {
+    assert {name: [row.steps for row in rows] for name, rows in found.rows.items()} == {
         "score": [0, 10, 20],
         "exploitability": [0, 20],
         "length": [0, 5, 10, 15, 20],
@@ -107,16 +110,16 @@ def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
         ("exploitability", "exploitability", ExploitabilityRow),
         ("length", "length", LengthRow),
     ):
-        found = read_rows(tmp_path / f"{file}.csv", row)
-        assert [str(each) for each in found] == [str(each) for each in probes.rows[name]]  # nan is not itself
+        kept = read_rows(tmp_path / f"{file}.csv", row)
+        assert [str(each) for each in kept] == [str(each) for each in found.rows[name]]  # nan is not itself
         assert Image.open(tmp_path / f"{file}.png").size[0] > 300
-    first, last = probes.rows["exploitability"]
+    first, last = found.rows["exploitability"]
     assert last.policy < first.policy
     assert (last.snapshots, np.isnan(last.average)) == (0, True)
     assert f"         20 decisions   exploitability: {last.policy:.3f}" in said
     assert any(line.startswith("          5 decisions   plies: ") for line in said)
-    assert logged[-1] == ("eval/exploitability", last.policy)
-    assert ("eval/random", probes.rows["score"][0].score) in logged
+    assert ("eval/exploitability", last.policy) in logged
+    assert ("eval/random", found.rows["score"][0].score) in logged
 
 
 class Counted(Length):
@@ -135,44 +138,43 @@ class Counted(Length):
 def test_what_is_due_is_measured_once(tmp_path: Path) -> None:
     game, agent = ttt_envs.load("tic_tac_dice"), agents.load("random")
     probe = Counted(game, 100)
-    probes = Probes([probe], tmp_path)
+    found = Measurements([probe], tmp_path)
     for steps in (0, 60, 120, 180, 240, 240):
-        probes.measure(agent, steps)
+        found.measure(agent, steps)
     assert probe.asked == [0, 120, 240]
-    probes.measure(agent, 240, last=True)
+    found.measure(agent, 240, last=True)
     assert probe.asked == [0, 120, 240], "measured a moment ago"
     # Continued, from before the last measurement: rows of what is no longer true are replaced.
     again = Counted(game, 100)
-    probes = Probes([again], tmp_path, resume=True)
-    probes.measure(agent, 180)
-    probes.measure(agent, 200)
+    found = Measurements([again], tmp_path, resume=True)
+    found.measure(agent, 180)
+    found.measure(agent, 200)
     assert again.asked == [200]
     assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0, 120, 200]
     # Begun anew, the old curve is replaced.
-    Probes([Counted(game, 100)], tmp_path).measure(agent, 0)
+    Measurements([Counted(game, 100)], tmp_path).measure(agent, 0)
     assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0]
 
 
 def test_a_picture_is_drawn_now_and_then_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game, agent, drawn = ttt_envs.load("tic_tac_dice"), agents.load("random"), []
-    monkeypatch.setattr(curves, "write_picture", lambda *arguments: drawn.append(arguments[0].name))
-    probes = Probes([Counted(game, 100), Score(game, every=10**6, agents=["random"], games=2)], tmp_path)
-    probes._takes = np.inf
+    monkeypatch.setattr(measurements, "write_picture", lambda *arguments: drawn.append(arguments[0].name))
+    found = Measurements([Counted(game, 100), Score(game, every=10**6, agents=["random"], games=2)], tmp_path)
+    found._takes = np.inf
     for steps in (0, 100):
-        probes.measure(agent, steps)
+        found.measure(agent, steps)
     assert drawn == []
-    probes._takes = 0.0  # as after a long time
-    probes.measure(agent, 200)
+    found._takes = 0.0  # as after a long time
+    found.measure(agent, 200)
     assert drawn == ["length.png", "curve.png"]
-    assert 0 < probes._takes < np.inf
-    probes._takes = np.inf
-    probes.measure(agent, 300)
-    probes.draw()  # after an interrupt: one of them has a new row
-    assert drawn[2:] == ["length.png"]
-    probes.measure(agent, 300, last=True)
-    assert drawn[3:] == ["curve.png"]
+    assert 0 < found._takes < np.inf
+    found._takes = np.inf
+    found.measure(agent, 300)
+    assert len(drawn) == 2
+    found.measure(agent, 300, last=True)
+    assert drawn[2:] == ["length.png", "curve.png"]
     # What a killed run has left may be older than its rows.
-    Probes([Counted(game, 100)], tmp_path, resume=True).measure(agent, 300, last=True)
+    Measurements([Counted(game, 100)], tmp_path, resume=True).measure(agent, 300, last=True)
     assert drawn[4:] == ["length.png"]
 
 
@@ -188,12 +190,12 @@ def test_a_measurement_given_up_is_made_up_for(tmp_path: Path) -> None:
         Regret(game, every=100, games=2),
         Exploitability(ttt_envs.load("tic_tac_match", **SMALL_DECK), every=100),
     ):
-        interrupted = Probes([probe], tmp_path, check=stop)
+        interrupted = Measurements([probe], tmp_path, check=stop)
         with pytest.raises(KeyboardInterrupt):
             interrupted.measure(agent, 100)
         assert not list(tmp_path.iterdir())
-    probes = Probes([probe := Counted(game, 100)], tmp_path, resume=True)
-    probes.measure(agent, 130)
+    found = Measurements([probe := Counted(game, 100)], tmp_path, resume=True)
+    found.measure(agent, 130)
     assert probe.asked == [130]
 
 
@@ -209,10 +211,10 @@ def test_due() -> None:
 def test_probes_that_cannot_measure_are_refused(tmp_path: Path) -> None:
     game = ttt_envs.load("tic_tac_dice")
     for every in (0, -5):
-        with pytest.raises(ValueError, match="every must be at least 1"):
+        with pytest.raises(ValueError, match="every must be"):
             Counted(game, every)
-    with pytest.raises(ValueError, match="two probes would write the same files: length, length"):
-        Probes([Counted(game, 1), Length(game, 1)], tmp_path)
+    with pytest.raises(ValueError, match="two measurements would write the same files: length, length"):
+        Measurements([Counted(game, 1), Length(game, 1)], tmp_path)
     with pytest.raises(ValueError, match="two players"):
         Exploitability(ttt_envs.load("tic_tac_match", players=4), every=1)
     with pytest.raises(ValueError, match="regret cannot be measured"):
@@ -227,13 +229,13 @@ def test_regret_where_the_oracle_knows_little() -> None:
     assert (row.steps, row.per_game, row.measured) == (7, found.per_game, found.measured)
     assert row.measured < 0.05
     assert probe.text(rows).startswith("regret a game: at least 0.0")
-    assert probe.scalars(rows) == {"eval/regret": row.per_game}
+    assert probe.values(row) == {"eval/regret": (row.per_game, row.per_game_half_width)}
 
     probe = Regret(ttt_envs.load("super_tic_tac_toe", random_opening_plies=16), every=1, games=2)
     rows = probe.measure(agent, 0)
     assert np.isnan(rows[0].per_game)
     assert probe.text(rows) == "regret: not known of any decision"
-    assert probe.scalars(rows) == {}
+    assert probe.values(rows[0]) == {}
 
 
 def test_score_counts_each_seat_equally() -> None:
@@ -255,7 +257,7 @@ def test_score_plays_each_start_from_every_side(monkeypatch: pytest.MonkeyPatch)
         given.extend(zip(map(tuple, seats.tolist()), seeds.tolist(), strict=True))
         return replace(play_games(game, lineup, seats=seats, seeds=seeds), rewards=rewards.astype(np.float32))
 
-    monkeypatch.setattr(probes, "play_games", noted)
+    monkeypatch.setattr(measurements, "play_games", noted)
     (row,) = Score(game, every=1, agents=["random"], games=4).measure(agents.load("random"), 0)
     assert sorted(given) == [(seats, seed) for seats in ((0, 1), (1, 0)) for seed in sorted(game_seeds(0, 2).tolist())]
     # A win and a draw as player 0, two wins as player 1.
@@ -286,7 +288,6 @@ FOREIGN = (
     "",
     "\n",
     "steps,plies\n1,1,1\n",
-    "steps,plies\n-5,1\n",
     "steps,plies\n\0,1\n",
 )
 
@@ -305,10 +306,10 @@ def test_a_name_is_drawn_as_it_is(tmp_path: Path, name: str) -> None:
     """A curve that was kept may name any agent, and Matplotlib takes dollars for the ends of a formula."""
 
     def draw(axes: Any) -> None:
-        curves.line(axes, [1, 2], np.array([0.5, 0.6]), np.array([0.1, 0.1]), f"against {name}")
+        draw_line(axes, np.array([1, 2]), np.array([0.5, 0.6]), np.array([0.1, 0.1]), f"against {name}")
         (text,) = axes.legend().get_texts()
         assert text.get_text().replace("\\$", "$") == f"against {name}"
         assert "$" not in text.get_text().replace("\\$", "")
 
-    curves.write_picture(tmp_path / "curve.png", name, "steps", "score", draw)
+    write_picture(tmp_path / "curve.png", name, "steps", "score", draw)
     assert (tmp_path / "curve.png").stat().st_size > 1000

@@ -1,22 +1,24 @@
-"""Probes measure a learner while it trains. Any learner that gives an `Agent` can use them::
+"""Measurements of a learner while it trains, and their curves. Any learner that gives an `Agent` can use them::
 
-    from ttt_envs.learning.probes import Probes, Score
+    from ttt_envs.learning.runs.measurements import Measurements, Score
 
-    probes = Probes([Score(game, every=1000, agents=["random", "greedy"])], "runs/mine", progress=print)
+    measurements = Measurements([Score(game, every=1000, agents=["random", "greedy"])], "runs/mine", progress=print)
     for step in range(10_000):
         ...  # learn
-        probes.measure(agent, step)  # those that are due; curve.csv is brought up to date, curve.png now and then
-    probes.measure(agent, step, last=True)
+        measurements.measure(agent, step)  # those that are due; curve.csv is brought up to date, curve.png now and then
+    measurements.measure(agent, step, last=True)
 
-A metric of your own is a subclass of `Probe`: a dataclass for its rows, `measure`, and `draw`.
+A metric of your own is a subclass of `Measurement`: a dataclass for its rows, `measure`, and `values`.
 """
 
+import csv
+import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -29,24 +31,36 @@ from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.best_response import STARTS, tree_for
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.evaluation.judging import oracle_of
-from ttt_envs.evaluation.reports.intervals import mean_interval, percent, t_interval
+from ttt_envs.evaluation.reports.intervals import mean_interval, t_interval
 from ttt_envs.evaluation.solved.layouts import regrets
 from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
-from ttt_envs.learning import curves
+from ttt_envs.storage.files import write_whole
 
 Check = Callable[[], None]
+Row = TypeVar("Row")
+
+#: Metric -> (steps, value), one for each time it was measured.
+Metrics = dict[str, list[tuple[int, float]]]
+
+_TITLES = {
+    "eval/regret": "regret a game",
+    "eval/layouts": "regret on solved layouts",
+    "eval/mistakes": "mistakes in solved positions",
+    "eval/exploitability": "exploitability",
+    "eval/exploitability_of_average": "exploitability of the average",
+}
 
 # Seconds that the first pictures are taken to need: Matplotlib is imported for them.
 _FIRST = 0.5
 
 
-class Probe(ABC):
-    """A metric: when it is due, its row in a CSV file, how it is measured, how it is drawn.
+class Measurement(ABC):
+    """What is measured: when it is due, its row in a CSV file, how it is measured.
 
     Attributes:
-        name: its name in `Probes.rows`.
-        file: stem of its files' names, where it is not `name`.
+        name: its name in `Measurements.rows`.
+        file: stem of its files' names.
         row: dataclass of a row; its first field is `steps`.
         unit: label of the vertical axis.
         every: steps between two measurements.
@@ -54,43 +68,58 @@ class Probe(ABC):
     """
 
     name: ClassVar[str]
-    file: ClassVar[str] = ""
+    file: ClassVar[str]
     row: ClassVar[type]
     unit: ClassVar[str]
 
     def __init__(self, game: Game, every: int) -> None:
-        if every < 1:
-            raise ValueError(f"a probe's every must be at least 1, not {every}")
+        within(1, 10**15, every=every)
         self.game, self.every = game, every
-
-    def due(self, steps: int, before: int) -> bool:
-        """Whether to measure at `steps`, if the last time was at `before`, which is negative if there was none."""
-        return due(steps, before, self.every)
 
     @abstractmethod
     def measure(self, agent: Agent, steps: int, check: Check) -> Sequence[Any]:
         """Measure the agent; returns rows. Long work calls the callback `check`, which raises at an interrupt."""
 
+    @classmethod
     @abstractmethod
-    def draw(self, axes: Any, rows: Sequence[Any]) -> None:
-        """Draw all rows so far into Matplotlib's axes."""
+    def values(cls, row: Any) -> dict[str, tuple[float, float]]:
+        """Return the metrics of a row by name, each with the half width of its 95 % interval; 0 if it is exact."""
 
     def text(self, rows: Sequence[Any]) -> str:
-        """The rows of one measurement as one line for people."""
-        numbers = ((each.name, getattr(row, each.name)) for row in rows for each in fields(row)[1:])
-        return "   ".join(f"{name}: {value:.3g}" if isinstance(value, float) else f"{value}" for name, value in numbers)
+        """Return the rows of one measurement as one line for people."""
+        found = (each for row in rows for each in self.values(row).items())
+        return "   ".join(
+            f"{title_of(name)}: {value:.3f}" + (f" ± {width:.3f}" if width else "") for name, (value, width) in found
+        )
 
-    @classmethod
-    def scalars(cls, rows: Sequence[Any]) -> dict[str, float]:
-        """The rows of one measurement as named numbers, for a log such as TensorBoard's. By default none."""
-        return {}
+    def draw(self, axes: Any, rows: Sequence[Any]) -> None:
+        """Draw all rows so far into Matplotlib's axes: a line for each metric."""
+        points: dict[str, list[tuple[float, ...]]] = {}
+        for row in rows:
+            for name, found in self.values(row).items():
+                points.setdefault(name, []).append((row.steps, *found))
+        for name, mine in points.items():
+            steps, values, widths = np.array(mine).T
+            draw_line(axes, steps, values, widths, title_of(name))
+        self.scale(axes, np.array([each for mine in points.values() for each in mine]).reshape(-1, 3))
+        if points:
+            axes.legend()
 
+    def scale(self, axes: Any, points: np.ndarray) -> None:
+        """Set the vertical axis for points float (n, 3), of steps, value and half width: those fall toward 0.
 
-def _draw(axes: Any, rows: Sequence[Any], means: np.ndarray, widths: np.ndarray, label: str) -> None:
-    """A curve of what is good if it is near 0, with the half widths of its intervals."""
-    curves.line(axes, [row.steps for row in rows], means, widths, label)
-    curves.scale_to_zero(axes, means - widths, means)
-    axes.legend(loc="upper right")
+        It is logarithmic where they fall far, or all but the start of a curve would look flat.
+        """
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        _, values, widths = points.T
+        if not (len(points) and (values - widths).min() > 0 and values.max() >= 10 * values.min()):  # also with nan
+            axes.set_ylim(bottom=0)
+            return
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def due(now: int, before: int, every: int) -> bool:
@@ -98,28 +127,28 @@ def due(now: int, before: int, every: int) -> bool:
     return before < 0 or now // every > before // every
 
 
-class Probes:
-    """The probes of a run: measures those that are due, and keeps each one's curve in the run folder.
+class Measurements:
+    """The measurements of a run: makes those that are due, and keeps each one's curve in the run folder.
 
     Attributes:
-        rows: the rows of each probe, by its name.
+        rows: the rows of each measurement, by its name.
     """
 
     def __init__(
         self,
-        probes: Iterable[Probe],
+        measurements: Iterable[Measurement],
         folder: str | Path,
         *,
         resume: bool = False,
         unit: str = "decisions",
-        progress: Callable[[str], None] | None = None,
-        log: Callable[[str, float], None] | None = None,
-        check: Check | None = None,
+        progress: Callable[[str], None] = lambda text: None,
+        log: Callable[[str, float], None] = lambda name, value: None,
+        check: Check = lambda: None,
     ) -> None:
         """Make the list; nothing is written yet.
 
         Args:
-            probes: each has files of its own in `folder`, NAME.csv and NAME.png.
+            measurements: each has files of its own in `folder`, FILE.csv and FILE.png.
             folder: run folder.
             resume: go on with the curves in the folder, instead of replacing them.
             unit: what a step of the learner is called.
@@ -127,68 +156,51 @@ class Probes:
             log: gets each measurement as numbers, by name.
             check: raises if a long measurement is to be given up. The next call of `measure` makes up for it.
         """
-        self.probes = list(probes)
+        self.measurements = list(measurements)
         self.folder, self.unit = Path(folder), unit
-        self._progress, self._log = progress or (lambda text: None), log or (lambda name, value: None)
-        self._check = check or (lambda: None)
-        names = [self._stem(probe) for probe in self.probes]
-        if len(set(names)) < len(names):
-            raise ValueError(f"two probes would write the same files: {', '.join(sorted(names))}")
+        self._progress, self._log, self._check = progress, log, check
+        files = [each.file for each in self.measurements]
+        if len(set(files)) < len(files):
+            raise ValueError(f"two measurements would write the same files: {', '.join(sorted(files))}")
         self.rows: dict[str, list[Any]] = {
-            probe.name: curves.read_rows(self._path(probe, "csv"), probe.row) if resume else [] for probe in self.probes
+            each.name: read_rows(self.folder / f"{each.file}.csv", each.row) if resume else []
+            for each in self.measurements
         }
-
-        self._behind = {name for name, rows in self.rows.items() if rows}  # maybe: a run may have been killed
         self._drawn, self._takes = time.perf_counter(), _FIRST
 
     def next(self, steps: int) -> int:
-        """The number of steps at which the next measurement is due, if `steps` are done."""
-        return min(steps // probe.every * probe.every + probe.every for probe in self.probes)
+        """Return the number of steps at which the next measurement is due, if `steps` are done."""
+        return min(steps // each.every * each.every + each.every for each in self.measurements)
 
     def measure(self, agent: Agent, steps: int, *, last: bool = False) -> None:
         """Measure what is due after `steps` steps of training; with `last`, at the end of it, all.
 
         Pictures take a twentieth of the time at most, except the last ones.
         """
-        for probe in self.probes:
-            earlier = [row for row in self.rows[probe.name] if row.steps <= steps]
+        for each in self.measurements:
+            earlier = [row for row in self.rows[each.name] if row.steps <= steps]
             before = max((row.steps for row in earlier), default=-1)
-            if before == steps or not (last or probe.due(steps, before)):
+            if before == steps or not (last or due(steps, before, each.every)):
                 continue
-            rows = probe.measure(agent, steps, self._check)
-            self.rows[probe.name] = [*earlier, *rows]
-            self._write(probe)
-            for name, value in probe.scalars(rows).items():
-                self._log(name, value)
-            self._progress(f"{steps:>11,} {self.unit}   {probe.text(rows)}")
+            rows = each.measure(agent, steps, self._check)
+            self.rows[each.name] = [*earlier, *rows]
+            write_rows(self.folder / f"{each.file}.csv", each.row, self.rows[each.name])
+            for row in rows:
+                for name, (value, _) in each.values(row).items():
+                    self._log(name, value)
+            self._progress(f"{steps:>11,} {self.unit}   {each.text(rows)}")
         if last or time.perf_counter() - self._drawn > 20 * self._takes:
             self.draw()
-
-    def _write(self, probe: Probe) -> None:
-        """Bring the probe's rows up to date."""
-        curves.write_rows(self._path(probe, "csv"), probe.row, self.rows[probe.name])
-        self._behind.add(probe.name)
 
     def draw(self) -> None:
         """Bring the pictures up to date."""
         began = time.perf_counter()
-        for probe in self.probes:
-            if probe.name in self._behind:
-                self._picture(probe)
-                self._behind.discard(probe.name)
-                self._drawn = time.perf_counter()
-                self._takes = self._drawn - began
-
-    def _picture(self, probe: Probe) -> None:
-        rows, labels = self.rows[probe.name], (f"{self.unit} trained on", probe.unit)
-        title = f"{probe.game.title}: {probe.name}"
-        curves.write_picture(self._path(probe, "png"), title, *labels, lambda axes: probe.draw(axes, rows))
-
-    def _stem(self, probe: Probe) -> str:
-        return probe.file or probe.name
-
-    def _path(self, probe: Probe, ending: str) -> Path:
-        return self.folder / f"{self._stem(probe)}.{ending}"
+        for each in self.measurements:
+            if rows := self.rows[each.name]:
+                labels = f"{each.game.title}: {each.name}", f"{self.unit} trained on", each.unit
+                write_picture(self.folder / f"{each.file}.png", *labels, lambda axes: each.draw(axes, rows))  # noqa: B023
+        self._drawn = time.perf_counter()
+        self._takes = self._drawn - began
 
 
 # --- score ---
@@ -207,7 +219,7 @@ class ScoreRow:
     half_width: float
 
 
-class Score(Probe):
+class Score(Measurement):
     """The score against some agents, from all seats and the same starts each time; a draw counts half."""
 
     name, file, row = "score", "curve", ScoreRow
@@ -220,7 +232,7 @@ class Score(Probe):
         self.games, self.seed = games, seed
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ScoreRow]:
-        """The results, one row per opponent."""
+        """Return the results, one row per opponent."""
         game, rows = self.game, []
         repeats = max(self.games // len(game.teams), 1)
         seats = np.ones((len(game.teams), game.num_players), np.int64)
@@ -249,24 +261,19 @@ class Score(Probe):
             )
         return rows
 
-    def draw(self, axes: Any, rows: Sequence[ScoreRow]) -> None:
-        """The curves, one line per opponent."""
-        for agent in dict.fromkeys(row.agent for row in rows):
-            mine = [row for row in rows if row.agent == agent]
-            scores, widths = np.array([row.score for row in mine]), np.array([row.half_width for row in mine])
-            curves.line(axes, [row.steps for row in mine], scores, widths, f"against {agent}", low=-np.inf, high=1)
-        axes.set_ylim(0, 1.02)
-        axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
-        axes.legend(loc="lower right")
+    @classmethod
+    def values(cls, row: ScoreRow) -> dict[str, tuple[float, float]]:
+        """Return the score against the opponent."""
+        return {f"eval/{row.agent}": (row.score, row.half_width)}
 
     def text(self, rows: Sequence[ScoreRow]) -> str:
-        """Shares of games won, drawn, lost."""
+        """Return the shares of games won, drawn, lost."""
         return "   ".join(f"{e.agent}: {e.win:.0%} won, {e.draw:.0%} drawn, {e.loss:.0%} lost" for e in rows)
 
-    @classmethod
-    def scalars(cls, rows: Sequence[ScoreRow]) -> dict[str, float]:
-        """The score against each opponent."""
-        return {f"eval/{row.agent}": row.score for row in rows}
+    def scale(self, axes: Any, points: np.ndarray) -> None:
+        """Set the vertical axis to all scores that there are."""
+        axes.set_ylim(0, 1.02)
+        axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
 
 
 def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
@@ -296,48 +303,46 @@ class RegretRow:
     measured: float
 
 
-class Regret(Probe):
+class Regret(Measurement):
     """The regret to best play, with the agent in all seats."""
 
-    name, row = "regret", RegretRow
+    name, file, row = "regret", "regret", RegretRow
     unit = "regret a game (reward)"
 
     def __init__(self, game: Game, *, every: int, games: int = 200, seed: int = 0) -> None:
         """Raise ValueError for a game without oracle, or one with hidden information."""
         super().__init__(game, every)
-        if games < 2:
-            raise ValueError(f"regret_games must be 0, or at least 2 for an interval, not {games}")
+        within(2, 10**7, regret_games=games)
         oracle_of(game)
         self.games, self.seed = games, seed
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[RegretRow]:
-        """One row."""
+        """Return one row."""
         measured = measure_regret(
             self.game, agent, games=self.games, seed=self.seed, progress=lambda finished, planned: check()
         )
         return [RegretRow(steps, *(getattr(measured, each.name) for each in fields(RegretRow)[1:]))]
 
-    def draw(self, axes: Any, rows: Sequence[RegretRow]) -> None:
-        """The regret a game."""
-        means, widths = (np.array([getattr(row, f"per_game{end}") for row in rows]) for end in ("", "_half_width"))
-        what = "" if all(row.measured == 1 for row in rows) else ", of the measured decisions"
-        _draw(axes, rows, means, widths, f"in all seats{what}, with 95 % interval")
+    @classmethod
+    def values(cls, row: RegretRow) -> dict[str, tuple[float, float]]:
+        """Return the regret a game, if any is known."""
+        return {"eval/regret": (row.per_game, row.per_game_half_width)} if row.measured else {}
 
     def text(self, rows: Sequence[RegretRow]) -> str:
-        """The regret a game, and how much of it is known."""
+        """Return the regret a game, and how much of it is known."""
         (row,) = rows
+        if row.measured == 1:
+            return super().text(rows)
         if not row.measured:
             return "regret: not known of any decision"
         value = f"{row.per_game:.3f} ± {row.per_game_half_width:.3f}"
-        if row.measured < 1:
-            return f"regret a game: at least {value}, {row.measured:.1%} of decisions measured"
-        return f"regret a game: {value}"
+        return f"regret a game: at least {value}, {row.measured:.1%} of decisions measured"
 
-    @classmethod
-    def scalars(cls, rows: Sequence[RegretRow]) -> dict[str, float]:
-        """The regret a game, if any is known."""
-        (row,) = rows
-        return {"eval/regret": row.per_game} if row.measured else {}
+    def draw(self, axes: Any, rows: Sequence[RegretRow]) -> None:
+        """Draw the regret a game, and say if it is not of all decisions."""
+        super().draw(axes, rows)
+        if any(row.measured < 1 for row in rows):
+            axes.set_ylabel("regret a game (reward), of the measured decisions")
 
 
 # --- layouts ---
@@ -355,10 +360,10 @@ class LayoutsRow:
     half_width: float
 
 
-class Layouts(Probe):
-    """The regret on some layouts, always the same ones with the same dice; each measurement solves them anew."""
+class Layouts(Measurement):
+    """The regret on some layouts, always the same ones with the same dice; each measurement solves them again."""
 
-    name, row = "layouts", LayoutsRow
+    name, file, row = "layouts", "layouts", LayoutsRow
     unit = "regret a round on solved layouts (reward)"
 
     def __init__(self, game: Game, *, every: int, layouts: int = 3) -> None:
@@ -369,27 +374,17 @@ class Layouts(Probe):
         self.layouts = layouts
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[LayoutsRow]:
-        """One row."""
+        """Return one row."""
         found: list[float] = []
         for k in range(self.layouts):
             check()
             found += regrets(self.game, [agent], 1, _LAYOUT_GAMES, _FIRST_LAYOUT + k)[0].tolist()
         return [LayoutsRow(steps, *t_interval(found))]
 
-    def draw(self, axes: Any, rows: Sequence[LayoutsRow]) -> None:
-        """The regret."""
-        means, widths = np.array([row.regret for row in rows]), np.array([row.half_width for row in rows])
-        _draw(axes, rows, means, widths, f"on {self.layouts} layouts, with 95 % interval")
-
-    def text(self, rows: Sequence[LayoutsRow]) -> str:
-        """The regret with its interval."""
-        (row,) = rows
-        return f"regret on layouts: {row.regret:.3f} ± {row.half_width:.3f}"
-
     @classmethod
-    def scalars(cls, rows: Sequence[LayoutsRow]) -> dict[str, float]:
-        """The regret."""
-        return {"eval/layouts": rows[0].regret}
+    def values(cls, row: LayoutsRow) -> dict[str, tuple[float, float]]:
+        """Return the regret."""
+        return {"eval/layouts": (row.regret, row.half_width)}
 
 
 # --- mistakes ---
@@ -405,10 +400,10 @@ class MistakesRow:
     high: float
 
 
-class Mistakes(Probe):
+class Mistakes(Measurement):
     """The share of solved positions in which the agent throws something away: always the same positions."""
 
-    name, row = "mistakes", MistakesRow
+    name, file, row = "mistakes", "mistakes", MistakesRow
     unit = "mistakes in solved positions (share)"
 
     def __init__(self, game: Game, *, every: int, positions: int = 1000, seed: int = 0) -> None:
@@ -417,25 +412,15 @@ class Mistakes(Probe):
         self.positions, self.seed = draw_positions(game, positions, seed=seed), seed
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[MistakesRow]:
-        """One row."""
+        """Return one row."""
         check()
         found = measure_mistakes(self.game, agent, self.positions, seed=self.seed)
         return [MistakesRow(steps, found.share, *found.interval)]
 
-    def draw(self, axes: Any, rows: Sequence[MistakesRow]) -> None:
-        """The share."""
-        shares, widths = np.array([(row.share, (row.high - row.low) / 2) for row in rows]).T
-        _draw(axes, rows, shares, widths, f"in {len(self.positions)} positions")
-
-    def text(self, rows: Sequence[MistakesRow]) -> str:
-        """The share with its interval."""
-        (row,) = rows
-        return f"mistakes: {percent(row.share)} ({percent(row.low)} to {percent(row.high)})"
-
     @classmethod
-    def scalars(cls, rows: Sequence[MistakesRow]) -> dict[str, float]:
-        """The share."""
-        return {"eval/mistakes": rows[0].share}
+    def values(cls, row: MistakesRow) -> dict[str, tuple[float, float]]:
+        """Return the share."""
+        return {"eval/mistakes": (row.share, (row.high - row.low) / 2)}
 
 
 # --- exploitability ---
@@ -462,10 +447,10 @@ class ExploitabilityRow:
     snapshots: int
 
 
-class Exploitability(Probe):
+class Exploitability(Measurement):
     """The exploitability of the agent, and of the average of its past."""
 
-    name, row = "exploitability", ExploitabilityRow
+    name, file, row = "exploitability", "exploitability", ExploitabilityRow
     unit = "exploitability (reward)"
 
     def __init__(
@@ -473,7 +458,6 @@ class Exploitability(Probe):
         game: Game,
         *,
         every: int,
-        starts: int = STARTS,
         seed: int = 0,
         average: Callable[[], tuple[Agent, int]] | None = None,
         quiet: bool = True,
@@ -483,8 +467,7 @@ class Exploitability(Probe):
         Args:
             game: a zero-sum game of two players, small unless its oracle gives best responses.
             every: steps between two measurements.
-            starts: drawn starts of the game, always the same ones, where not all can be measured at once.
-            seed: for drawing these starts.
+            seed: for drawing starts, always the same ones, where not all can be measured at once.
             average: gives the average of the learner's past, and of how many snapshots that is; None leaves it out.
             quiet: do not show the progress of the walk.
 
@@ -492,13 +475,11 @@ class Exploitability(Probe):
             ValueError: the game is of another kind, or too large.
         """
         super().__init__(game, every)
-        if starts < 2:
-            raise ValueError(f"exploitability_starts must be at least 2, for an interval, not {starts}")
-        self.starts, self.seed, self.average = starts, seed, average
+        self.seed, self.average = seed, average
         self.tree = tree_for(game, quiet=quiet)
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ExploitabilityRow]:
-        """One row."""
+        """Return one row."""
         of_average, number = (np.nan, np.nan), 0
         if self.average is not None:
             average, number = self.average()
@@ -507,37 +488,87 @@ class Exploitability(Probe):
 
     def _of(self, agent: Agent, check: Check) -> tuple[float, float]:
         measured = measure_exploitability(
-            self.game, agent, starts=self.starts, seed=self.seed, game_tree=self.tree, progress=lambda share: check()
+            self.game, agent, starts=STARTS, seed=self.seed, game_tree=self.tree, progress=lambda share: check()
         )
         return measured.exploitability, measured.half_width
 
-    def draw(self, axes: Any, rows: Sequence[ExploitabilityRow]) -> None:
-        """The curves of the policy and of the average of its snapshots."""
-        steps, lines = [row.steps for row in rows], {"policy": "the policy"}
-        if any(row.snapshots for row in rows):
-            lines["average"] = "the average of the latest half of its snapshots"
-        means, widths = (
-            np.array([[getattr(row, f"{name}{end}") for row in rows] for name in lines]) for end in ("", "_half_width")
-        )
-        for k, label in enumerate(lines.values()):
-            curves.line(axes, steps, means[k], widths[k], label)
-        curves.scale_to_zero(axes, means - widths, means)
-        axes.legend(loc="upper right")
-
-    def text(self, rows: Sequence[ExploitabilityRow]) -> str:
-        """Both numbers, with half widths where they are estimates."""
-        (row,) = rows
-
-        def value(name: str) -> str:
-            half_width = getattr(row, f"{name}_half_width")
-            return f"{getattr(row, name):.3f}" + (f" ± {half_width:.3f}" if half_width else "")
-
-        text = f"exploitability: {value('policy')}"
-        return f"{text}, of the average of {row.snapshots} snapshots: {value('average')}" if row.snapshots else text
-
     @classmethod
-    def scalars(cls, rows: Sequence[ExploitabilityRow]) -> dict[str, float]:
-        """Both numbers."""
-        (row,) = rows
-        figures = {"eval/exploitability": row.policy}
-        return {**figures, "eval/exploitability_of_average": row.average} if row.snapshots else figures
+    def values(cls, row: ExploitabilityRow) -> dict[str, tuple[float, float]]:
+        """Return both numbers; that of the average only if there are snapshots."""
+        found = {"eval/exploitability": (row.policy, row.policy_half_width)}
+        if row.snapshots:
+            found["eval/exploitability_of_average"] = row.average, row.average_half_width
+        return found
+
+
+# --- files ---
+
+_KINDS: tuple[type[Measurement], ...] = (Score, Regret, Layouts, Mistakes, Exploitability)
+
+
+def read_metrics(folder: Path) -> Metrics:
+    """The metrics of a run folder, finished or not, by name; ValueError if a curve is damaged."""
+    metrics: Metrics = {}
+    for kind in _KINDS:
+        rows: list[Any] = read_rows(folder / f"{kind.file}.csv", kind.row)
+        for row in rows:
+            for name, (value, _) in kind.values(row).items():
+                metrics.setdefault(name, []).append((row.steps, value))
+    return metrics
+
+
+def title_of(metric: str) -> str:
+    """A metric's name for people."""
+    score = metric.removeprefix("eval/")
+    return _TITLES.get(metric, metric if score == metric else f"score against {score}")
+
+
+def write_rows(path: Path, kind: type, rows: Sequence[Any]) -> None:
+    """Write rows, dataclasses of type `kind`, as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=[each.name for each in fields(kind)])
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    write_whole(path, text.getvalue())
+
+
+def read_rows(path: Path, kind: type[Row]) -> list[Row]:
+    """The rows of an earlier run, none if there is no file; ValueError if the file cannot be read."""
+    if not path.is_file():
+        return []
+    convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}  # type: ignore[arg-type]
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *lines = csv.reader(file)
+        if header != list(convert):
+            raise ValueError(f"its columns must be {', '.join(convert)}")
+        return [kind(*(of(text) for of, text in zip(convert.values(), line, strict=True))) for line in lines]
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def write_picture(path: Path, title: str, xlabel: str, ylabel: str, draw: Callable[[Any], None]) -> None:
+    """Write a PNG of a curve over steps; `draw(axes)` fills Matplotlib's axes."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
+
+    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    axes.set(title=_plain(title), xlabel=xlabel, ylabel=ylabel)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
+    axes.grid(alpha=0.3, which="both")
+    draw(axes)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_whole(path, picture.getvalue())
+
+
+def draw_line(axes: Any, steps: np.ndarray, values: np.ndarray, half_widths: np.ndarray, label: str) -> None:
+    """Draw a line with its interval as a band."""
+    axes.plot(steps, values, marker="o", markersize=4, label=_plain(label))
+    axes.fill_between(steps, values - half_widths, values + half_widths, alpha=0.2, linewidth=0)
+
+
+def _plain(text: str) -> str:
+    """A text for Matplotlib, which takes what stands between dollars for a formula, and fails at one that is wrong."""
+    return text.replace("$", r"\$")
