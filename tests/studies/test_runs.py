@@ -8,7 +8,7 @@ from PIL import Image
 
 from ttt_envs import cli
 from ttt_envs.learning.runs.measurements import RegretRow, ScoreRow, write_rows
-from ttt_envs.studies.runs import Config, compare, curve_of, read_runs
+from ttt_envs.studies.runs import compare, curve_of, read_runs
 
 
 def make_run(
@@ -35,9 +35,7 @@ def runs(tmp_path) -> Path:
 
 def test_a_page(runs, capsys):
     out = runs / "page"
-    assert (
-        cli.main(["study", str(runs / "many"), f"single={runs / 'one'}", "--out", str(out), "--resamples", "500"]) == 0
-    )
+    assert cli.main(["study", str(runs / "many"), f"single={runs / 'one'}", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert printed.strip() == (out / "compare.md").read_text().strip()
     assert Image.open(out / "compare.png").size[0] > 1000
@@ -62,7 +60,7 @@ def test_games_of_one_label_are_tasks(tmp_path):
         make_run(tmp_path / "b" / f"seed-{seed}", {0: 0.9, 50: 0.7, 200: 0.8}, game="tic_tac_dice")
     labels = read_runs([f"ppo={tmp_path / 'a'}", f"ppo={tmp_path / 'b'}"])
     assert [(task.game, len(task.folders)) for task in labels["ppo"]] == [("super_tic_tac_toe", 3), ("tic_tac_dice", 3)]
-    found = curve_of(labels["ppo"], "eval/random", Config(()))
+    found = curve_of(labels["ppo"], "eval/random")
     assert (found.runs, found.games, found.x.tolist()) == (6, 2, [0, 100])
     # The other runs are read between their points: 0.7 + 50 / 150 * 0.1.
     assert found.at_the_end == pytest.approx([0.2] * 3 + [0.7 + 0.1 / 3] * 3)
@@ -80,16 +78,16 @@ def test_runs_of_one_label_and_game_are_seeds_however_they_are_named(runs):
 
 def test_wall_time_as_axis(runs):
     labels = read_runs([str(runs / "one")])
-    found = curve_of(labels["one"], "eval/random", Config((), x="seconds"))
+    found = curve_of(labels["one"], "eval/random", "seconds")
     assert found.x.tolist() == [0, 80, 160]
     (runs / "one" / "log.jsonl").unlink()
-    assert curve_of(read_runs([str(runs / "one")])["one"], "eval/random", Config((), x="seconds")) is None
+    assert curve_of(read_runs([str(runs / "one")])["one"], "eval/random", "seconds") is None
 
 
 def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
     make_run(tmp_path / "x" / "seed-0", {0: 0.5, 10: 0.5})
     make_run(tmp_path / "x" / "seed-1", {20: 0.5, 30: 0.5})
-    assert curve_of(read_runs([str(tmp_path / "x")])["x"], "eval/random", Config(())) is None
+    assert curve_of(read_runs([str(tmp_path / "x")])["x"], "eval/random") is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +96,6 @@ def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
         (["missing"], "no run folder at"),
         ([".", "--out", "x"], "no run: no file config.json"),
         (["{one}", "--x", "games"], "'games' must be one of 'steps', 'seconds'"),
-        (["{one}", "--resamples", "0"], "resamples must be a whole number from 1"),
         ([], "name at least one run folder"),
     ],
 )
@@ -121,7 +118,7 @@ def test_damaged_files_are_named(runs, capsys):
 def test_metrics_that_were_never_measured(tmp_path):
     make_run(tmp_path / "x", {})
     with pytest.raises(ValueError, match="no metric that was measured"):
-        compare(Config((str(tmp_path / "x"),), out=tmp_path / "page"))
+        compare([str(tmp_path / "x")], tmp_path / "page")
 
 
 def test_runs_that_were_measured_otherwise_are_refused(tmp_path):

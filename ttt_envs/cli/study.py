@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
@@ -29,18 +29,11 @@ class Study:
     """Train a built-in grid of two tasks and three methods that takes seconds."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Folder for runs and page; by default runs/ and the name of the plan, runs/quick, or runs/compare."""
-    workers: int = 0
-    """Runs that are trained side by side; 0: one a processor."""
-    engine: Literal["processes", "ray"] = "processes"
-    """Where runs are trained: processes of this machine, or tasks on a Ray cluster whose nodes share --out."""
-    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
-    """Address of a Ray cluster, such as 127.0.0.1:6379; by default one is started on this machine."""
+    workers: Annotated[int | str, tyro.conf.arg(metavar="N|ray[:ADDRESS]")] = 0
+    """Processes that train runs, 0 for one a processor; or a Ray cluster whose nodes share --out: ray starts one
+    on this machine, ray:127.0.0.1:6379 joins one."""
     x: str = "steps"
     """Horizontal axis of a page of runs: steps, or seconds of wall time. A grid has both steps and processor time."""
-    resamples: int = 2000
-    """Resamples of the bootstrap of a page of runs."""
-    seed: int = 0
-    """Seed of that bootstrap."""
 
     def run(self) -> int:
         """Train what is left and write the page; returns the exit status of success, or of an interrupt."""
@@ -58,9 +51,8 @@ class Study:
             raise ValueError("give one plan, --quick, tables of studies, or run folders")
         plan = grid.plan_of(grid.QUICK) if self.quick else grid.read_plan(plans[0])
         out = self.out or Path("runs") / ("quick" if self.quick else Path(plans[0]).stem)
-        workers = grid.Workers(self.workers, self.engine, self.address)
-        plan = grid.budgeted(plan, out, workers, print)
-        complete = grid.train(plan, out, workers, print)
+        plan = grid.budgeted(plan, out, self.workers, print)
+        complete = grid.train(plan, out, self.workers, print)
         try:
             print(write_page(plan, out, complete))
         except ValueError as error:
@@ -71,9 +63,7 @@ class Study:
         return DONE if complete else INTERRUPTED
 
     def _page_of_runs(self) -> int:
-        from ttt_envs.studies import runs
+        from ttt_envs.studies.runs import compare
 
-        out = self.out or Path("runs/compare")
-        folder = runs.compare(runs.Config(self.given, out, self.x, self.resamples, self.seed))
-        print((folder / "compare.md").read_text(encoding="utf-8"))
+        print(compare(self.given, self.out or Path("runs/compare"), self.x))
         return DONE

@@ -9,9 +9,9 @@ A plan is a file in TOML::
 
     [methods.mmd]
 
-    [methods.ppo-magnet]
+    [methods.ppo-entropy]
     method = "ppo"
-    magnet = 0.1
+    entropy = 0.1
 
 Each table under `methods` names a method of `ttt train`, or has its name as `method`, and gives settings in the place
 of their defaults; `steps` too. Each run is an ordinary run folder, OUT/runs/TASK/METHOD/seed-K.
@@ -23,27 +23,17 @@ measure how many steps each method makes of it in each task, and OUT/steps.json 
 
 import json
 import math
-import os
 import shutil
-import signal
-import threading
-import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from ttt_envs.core import threads
-from ttt_envs.core.options import choice, unknown, within
-from ttt_envs.evaluation.tournaments.processes import interrupts_held
-from ttt_envs.evaluation.tournaments.ray_cluster import Tasks, connected
+from ttt_envs.core.options import unknown, within
+from ttt_envs.evaluation import pool
 from ttt_envs.learning import METHODS
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.logs import FILE as LOG
@@ -79,9 +69,6 @@ _PILOT = 0.15
 
 # Steps of the first pilot run.
 _FIRST = 4096
-
-# Libraries of matrix products would share each process's work among threads that get in each other's way.
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -129,22 +116,10 @@ class Run:
         return config
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Where runs are trained.
+#: Gets a line of text when something is finished.
+Progress = Callable[[str], None]
 
-    Attributes:
-        number: of processes; 0: one a processor.
-        engine: "processes", or "ray": tasks on a Ray cluster, whose nodes have the study's folder under the same path.
-        address: of a cluster to join; None starts one on this machine, with `number` processors.
-    """
-
-    number: int = 0
-    engine: str = "processes"
-    address: str | None = None
-
-
-_HERE = Workers()
+_GOES_ON = "the same command goes on with all runs"
 
 
 @dataclass(frozen=True)
@@ -153,7 +128,6 @@ class Plan:
 
     Attributes:
         tasks, labels: names of tasks, and of methods as the plan calls them.
-        seeds: number of seeds.
         runs: all trainings, seed after seed, so that an early page has all methods.
         seconds: processor time of a run, whose steps `budgeted` finds; None where the plan gives steps.
         given: the contents of its file.
@@ -161,7 +135,6 @@ class Plan:
 
     tasks: tuple[str, ...]
     labels: tuple[str, ...]
-    seeds: int
     runs: tuple[Run, ...]
     seconds: float | None
     given: Mapping[str, Any]
@@ -200,10 +173,10 @@ def plan_of(given: Mapping[str, Any], steps: Mapping[str, int] | None = None) ->
         within(0.1, 1e9, seconds=given["seconds"])
     names = given["tasks"]
     if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
-        raise TypeError(f"tasks must be a list of names, not {given['tasks']!r}")
+        raise TypeError(f"tasks must be a list of names, not {names!r}")
     if not isinstance(given["methods"], dict) or not given["methods"]:
         raise TypeError("methods must be tables, such as [methods.ppo]")
-    named, runs = [task_of(name) for name in given["tasks"]], []
+    named, runs = [task_of(name) for name in names], []
     for seed in range(first, first + given["seeds"]):
         for task in named:
             for label, settings in given["methods"].items():
@@ -213,9 +186,7 @@ def plan_of(given: Mapping[str, Any], steps: Mapping[str, int] | None = None) ->
                 runs.append(_run_of(task, label, settings, seed, given, number))
     if len({run.folder(Path()) for run in runs}) < len(runs):
         raise ValueError("a task is named twice")
-    return Plan(
-        *(tuple(given["tasks"]), tuple(given["methods"]), given["seeds"], tuple(runs), given.get("seconds"), given)
-    )
+    return Plan(tuple(given["tasks"]), tuple(given["methods"]), tuple(runs), given.get("seconds"), given)
 
 
 def _tasks_of(label: str, settings: Any, named: Sequence[str]) -> Sequence[str]:
@@ -251,9 +222,8 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
     number: Any = own.pop("steps", steps)
     within(1, 10**15, steps=number)
     every = max(number // given["measurements"], 1)
-    run = Run(task, label, method, seed, {**task.settings(every), "save_every": every, "steps": number, **own})
-    if method == "ppo":  # saves after every rollout
-        run = Run(task, label, method, seed, {k: v for k, v in run.settings.items() if k != "save_every"})
+    saving = {} if method == "ppo" else {"save_every": every}  # PPO saves after every rollout
+    run = Run(task, label, method, seed, {**task.settings(every), **saving, "steps": number, **own})
     try:
         run.config(Path("runs"))
     except (TypeError, ValueError) as error:
@@ -261,9 +231,7 @@ def _run_of(task: Task, label: str, settings: Any, seed: int, given: Mapping[str
     return run
 
 
-def budgeted(
-    plan: Plan, out: Path, workers: Workers = _HERE, progress: Callable[[str], None] = lambda text: None
-) -> Plan:
+def budgeted(plan: Plan, out: Path, workers: int | str = 0, progress: Progress = lambda text: None) -> Plan:
     """The plan with the steps that its processor time makes; of a plan that gives steps, itself.
 
     Arguments and errors are those of `train`; ValueError also if the folder's steps are for another processor time. An
@@ -271,25 +239,18 @@ def budgeted(
     """
     if plan.seconds is None:
         return plan
-    path, steps = out / STEPS, {}
+    path, steps = out / STEPS, dict[str, int]()
     with locked_folder(out):
         if path.is_file():
             steps = _steps_of(path, plan.seconds)
         pilots = {f"{run.task.name}/{run.label}": run for run in plan.runs if run.seed == plan.runs[0].seed}
-        left = {name: run for name, run in pilots.items() if name not in steps}
-        with _pool(workers) as pool:
-            waiting = {
-                pool.submit(_pilot, run, out / "pilots" / name, plan.seconds): name for name, run in left.items()
-            }
-            try:
-                for future in as_completed(waiting):
-                    name = waiting[future]
-                    steps[name] = max(future.result(), plan.given["measurements"])
-                    write_whole(path, json.dumps({"seconds": plan.seconds, "steps": steps}, indent=2) + "\n")
-                    progress(f"{name}: {steps[name]:,} steps in {plan.seconds:g} s of processor time")
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        left = [name for name in pilots if name not in steps]
+        pilot = partial(_pilot, pilots, out / "pilots", plan.seconds)
+        for number, found in pool.run(pilot, left, workers=workers, goes_on=_GOES_ON):
+            name = left[number]
+            steps[name] = max(found, plan.given["measurements"])
+            write_whole(path, json.dumps({"seconds": plan.seconds, "steps": steps}, indent=2) + "\n")
+            progress(f"{name}: {steps[name]:,} steps in {plan.seconds:g} s of processor time")
     return plan_of(plan.given, steps)
 
 
@@ -298,8 +259,6 @@ def _steps_of(path: Path, seconds: float) -> dict[str, int]:
     try:
         known = read_json(path.read_bytes())
         of, steps = known["seconds"], dict(known["steps"])
-        within(0.1, 1e9, seconds=of)
-        within(1, 10**15, **steps)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {error})") from None
     if of != seconds:
@@ -307,8 +266,9 @@ def _steps_of(path: Path, seconds: float) -> dict[str, int]:
     return steps
 
 
-def _pilot(run: Run, folder: Path, seconds: float) -> int:
+def _pilot(pilots: Mapping[str, Run], out: Path, seconds: float, name: str) -> int:
     """The steps that a run makes of its processor time, two digits of them."""
+    run, folder = pilots[name], out / name
     quiet = {"exploitability_every": 0, "regret_games": 0, "eval_games": 2}
 
     def spent_on(steps: int) -> float:
@@ -332,156 +292,46 @@ def _pilot(run: Run, folder: Path, seconds: float) -> int:
     return int(round(number, 1 - int(math.log10(number))))
 
 
-def train(plan: Plan, out: Path, workers: Workers = _HERE, progress: Callable[[str], None] = lambda text: None) -> bool:
+def train(plan: Plan, out: Path, workers: int | str = 0, progress: Progress = lambda text: None) -> bool:
     """Train what is not finished yet; False if it was interrupted, and the same call goes on.
 
     Args:
         plan: the grid, see `budgeted`.
-        out: the study's folder, which is locked meanwhile.
-        workers: where runs are trained; by default a process a processor.
+        out: the study's folder, which is locked meanwhile; all nodes of a cluster have it under the same path.
+        workers: where runs are trained, as of `ttt_envs.evaluation.pool.run`; by default a process a processor.
         progress: gets a line for each run that is finished.
 
     Raises:
         InUse: another process is writing the folder.
         ValueError: a run cannot be trained, such as a game that a method is not for; the error names it.
-        ConnectionError: there is no cluster at the address.
-        ChildProcessError: a process was killed; the same call goes on.
         FileNotFoundError: a run is not in the folder, as the node that trained it has another one.
+        ConnectionError, ChildProcessError: as of `pool.run`.
     """
-    within(0, 10_000, workers=workers.number)
+    pool.check(workers)
     with locked_folder(out):
         left = [run for run in plan.runs if not run.finished(out)]
         done = len(plan.runs) - len(left)
         if done:
             progress(f"{done} of {len(plan.runs)} runs are finished")
-        with _pool(workers) as pool:
-            waiting = {pool.submit(_train, run, out): run for run in left}
-            try:
-                for future in as_completed(waiting):
-                    run = waiting[future]
-                    if not future.result():
-                        raise KeyboardInterrupt
-                    if not (folder := run.folder(out)).is_dir():
-                        raise FileNotFoundError(f"there is no {folder}: all nodes of a cluster must share that path")
-                    done += 1
-                    progress(f"{done} of {len(plan.runs)}: {run.task.name}, {run.label}, seed {run.seed}")
-            except KeyboardInterrupt:
-                pool.shutdown(cancel_futures=True)
-                return False
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        try:
+            for number, finished in pool.run(partial(_train, out), left, workers=workers, goes_on=_GOES_ON):
+                run = left[number]
+                if not finished:
+                    return False
+                if not (folder := run.folder(out)).is_dir():
+                    raise FileNotFoundError(f"there is no {folder}: all nodes of a cluster must share that path")
+                done += 1
+                progress(f"{done} of {len(plan.runs)}: {run.task.name}, {run.label}, seed {run.seed}")
+        except KeyboardInterrupt:
+            return False
     return True
 
 
-class _Pool(Protocol):
-    """Where runs are trained: an executor of processes, or Ray."""
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]: ...
-
-    def shutdown(self, *, cancel_futures: bool = False) -> None: ...
-
-
-@contextmanager
-def _pool(workers: Workers) -> Iterator[_Pool]:
-    """A context with processes, or tasks on a cluster, that have one thread for matrix products."""
-    if choice("engine", workers.engine, ("processes", "ray")) == "ray":
-        with _OneThread(), connected(workers.address, workers.number or None):
-            yield Tasks()
-        return
-    if workers.address is not None:
-        raise ValueError(f"address={workers.address!r} is that of a Ray cluster: give engine='ray' too")
-    number = workers.number or threads.MOST
-    with _OneThread(), _Processes(number) as pool:
-        try:
-            yield pool
-        except BrokenProcessPool:
-            raise ChildProcessError(
-                "a process that trained a run has ended, as if it was killed or memory was short: the same command "
-                "goes on with all runs, and fewer workers need less memory"
-            ) from None
-
-
-class _Processes(ProcessPoolExecutor):
-    """Processes that save what they have of their runs, and end, once the rest is cancelled.
-
-    Ctrl-C is for the first process alone, to which `kill -INT` sends it, too.
-    """
-
-    def __init__(self, number: int | None) -> None:
-        """`number`: of processes; None: one a processor."""
-        context = get_context("spawn")
-        # All see when it is closed. An event would wait for ever for a process that waited for it and was killed.
-        theirs, self._goes_on = context.Pipe(duplex=False)
-        super().__init__(number, context, _watch, (theirs,))
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """As of the base class, which starts processes here."""
-        with interrupts_held():
-            return super().submit(_unless_cancelled, function, *arguments, **named)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As of the base class; with `cancel_futures` runs are interrupted, too."""
-        if cancel_futures:
-            self._goes_on.close()
-        super().shutdown(wait, cancel_futures=cancel_futures)
-
-
-# In a process of the pool: the end of a pipe that has nothing to read before all is cancelled.
-_told: list[Connection] = []
-
-
-def _watch(theirs: Connection) -> None:
-    """Interrupt what runs here once all is cancelled, and end at once when the study's process has ended."""
-    _told.append(theirs)
-
-    def with_study() -> None:
-        if (parent := parent_process()) is not None:
-            parent.join()
-            os._exit(1)
-
-    def with_rest() -> None:
-        wait(_told)
-        while signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # no run can save itself yet
-            time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    for each in (with_study, with_rest):
-        threading.Thread(target=each, daemon=True).start()
-
-
-def _unless_cancelled(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function, unless it was still on its way when all was cancelled."""
-    if wait(_told, 0):
-        raise KeyboardInterrupt
-    return function(*arguments)
-
-
-def _train(run: Run, out: Path) -> bool:
-    """Train one run in a process of its own, or go on with it."""
-    resume = (run.folder(out) / "resume.safetensors").is_file()
+def _train(out: Path, run: Run) -> bool:
+    """Train one run, or go on with it."""
+    resume = (run.folder(out) / checkpoint.RESUME).is_file()
     try:
         found = import_module(METHODS[run.method]).train(run.config(out, resume=resume))
     except ValueError as error:
         raise ValueError(f"{run.task.name}, {run.label}, seed {run.seed}: {error}") from None
     return bool(found.finished)
-
-
-class _OneThread:
-    """A context in which new processes have one thread for matrix products."""
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in _ONE_THREAD}
-        os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
-
-    def __exit__(self, *_: object) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def folders(plan: Plan, out: Path) -> Iterator[tuple[Run, Path]]:
-    """The runs that are finished, and their folders."""
-    return ((run, run.folder(out)) for run in plan.runs if run.finished(out))

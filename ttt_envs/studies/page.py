@@ -1,9 +1,8 @@
 """The page of a study: curves, interquartile means, performance profiles, probability of improvement; CSV and LaTeX."""
 
 import io
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,13 @@ from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.loop import PROCESSOR
 from ttt_envs.learning.runs.measurements import read_metrics
 from ttt_envs.storage.files import existing, write_whole
-from ttt_envs.studies import grid, statistics
+from ttt_envs.studies import statistics
 from ttt_envs.studies.grid import Plan
 from ttt_envs.studies.tasks import Task, task_of
 
 #: Files that a page consists of.
 PICTURES = tuple(f"curves.{end}" for end in ("png", "svg", "pdf"))
-FILES = ("study.md", "table.csv", "table.tex", *PICTURES, "study.json")
+FILES = ("study.md", "table.csv", "table.tex", *PICTURES)
 
 # One for each method that there is.
 _COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
@@ -55,7 +54,10 @@ def curves_of(plan: Plan, out: Path) -> Curves:
     """The curves of finished runs, of methods that have one in every task of theirs."""
     planned = {label: {run.task.name for run in plan.runs if run.label == label} for label in plan.labels}
     found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
-    for run, folder in grid.folders(plan, out):
+    for run in plan.runs:
+        if not run.finished(out):
+            continue
+        folder = run.folder(out)
         points = np.array(read_metrics(folder)[run.task.metric], np.float64)
         log = [(line["steps"], line[PROCESSOR]) for line in read_log(folder / LOG) if PROCESSOR in line]
         times = np.array([(0, 0), *log], np.float64)
@@ -101,19 +103,12 @@ def write_page_of_tables(paths: Sequence[str | Path], out: Path) -> str:
 def _write(names: Sequence[str], curves: Curves, out: Path, partial: str = "") -> str:
     tasks = [task_of(name) for name in names]
     text = _text(tasks, curves, partial)
-    rows = _rows(tasks, curves)
-    files.write_rows(out / "table.csv", Row, rows)
+    files.write_rows(out / "table.csv", Row, _rows(tasks, curves))
     write_whole(out / "table.tex", _latex(tasks, curves))
     for name, data in _pictures(tasks, curves).items():
         write_whole(out / name, data)
-    found = {"tasks": _tasks(tasks), "runs": [asdict(row) for row in rows]}
-    write_whole(out / "study.json", json.dumps(found, indent=2) + "\n")
     write_whole(out / "study.md", text)
     return text
-
-
-def _tasks(tasks: Sequence[Task]) -> list[dict[str, Any]]:
-    return [{**vars(task), "options": {k: str(v) for k, v in task.options.items()}} for task in tasks]
 
 
 def _rows(tasks: Sequence[Task], curves: Curves) -> list[Row]:

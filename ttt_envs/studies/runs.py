@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.options import as_text, choice, within
+from ttt_envs.core.options import as_text, choice
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
 from ttt_envs.learning.runs.logs import FILE as LOG
 from ttt_envs.learning.runs.logs import read_log
@@ -36,24 +36,11 @@ from ttt_envs.storage.runs import CONFIG, read_config
 #: The horizontal axes to choose from.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
+#: Resamples of the bootstrap.
+RESAMPLES = 2000
+
 #: Settings that say how a run was measured: runs of one game are compared only where they agree.
 MEASURED = ("eval_games", "regret_games", "regret_layouts", "mistakes_positions")
-
-
-@dataclass(frozen=True)
-class Config:
-    """Settings of a comparison."""
-
-    runs: tuple[str, ...]
-    """Run folders, or folders of several seeds; a label before each, or its folder's name."""
-    out: Path = Path("runs/compare")
-    """Folder for the page."""
-    x: str = "steps"
-    """Horizontal axis: steps, or seconds of wall time, which is fair between learners that count different steps."""
-    resamples: int = 2000
-    """Resamples of the bootstrap."""
-    seed: int = 0
-    """Seed of the bootstrap."""
 
 
 @dataclass(frozen=True)
@@ -119,28 +106,18 @@ def _task(game: str, folders: Sequence[Path]) -> Task:
     return Task(game, tuple(folders), tuple(read_metrics(folder) for folder in folders), seconds)
 
 
-def metrics_of(labels: Mapping[str, Sequence[Task]]) -> list[str]:
-    """The metrics that all runs of some label have."""
-    names = dict.fromkeys(name for tasks in labels.values() for task in tasks for name in task.metrics[0])
-    return [name for name in names if any(_have(tasks, name) for tasks in labels.values())]
-
-
-def _have(tasks: Sequence[Task], metric: str) -> bool:
-    return all(metric in metrics for task in tasks for metrics in task.metrics)
-
-
-def curve_of(tasks: Sequence[Task], metric: str, config: Config) -> Curve | None:
-    """The curve of a label; None if not all of its runs have the metric, or their axes do not overlap.
+def curve_of(tasks: Sequence[Task], metric: str, x: str = "steps") -> Curve | None:
+    """The curve of a label along an axis `x`; None if not all of its runs have the metric, or axes do not overlap.
 
     The runs are read between the points of the first of them by linear interpolation, as far as all of them reach.
     """
-    if not _have(tasks, metric):
-        return None
     runs = []
     for task in tasks:
         for metrics, seconds in zip(task.metrics, task.seconds, strict=True):
+            if metric not in metrics:
+                return None
             steps, values = np.array(metrics[metric], np.float64).T
-            if config.x == "seconds":
+            if x == "seconds":
                 if not len(seconds):
                     return None
                 steps = np.interp(steps, seconds[:, 0], seconds[:, 1])
@@ -154,34 +131,39 @@ def curve_of(tasks: Sequence[Task], metric: str, config: Config) -> Curve | None
     points = np.unique([low, *(x for x in runs[0][0] if low <= x <= high), high])
     rows = iter(np.interp(points, steps, values) for steps, values in runs)
     table = [np.stack([next(rows) for _ in task.folders]) for task in tasks]
-    ends = bootstrap(table, config.resamples, config.seed)
-    return Curve(points, *ends, len(runs), len(tasks), np.concatenate([each[:, -1] for each in table]))
+    return Curve(
+        points, *bootstrap(table, RESAMPLES), len(runs), len(tasks), np.concatenate([each[:, -1] for each in table])
+    )
 
 
-def compare(config: Config) -> Path:
-    """Read the runs and write the page; returns its folder.
+def compare(runs: Sequence[str], out: Path, x: str = "steps") -> str:
+    """Read runs and write the page; returns its text.
+
+    Args:
+        runs: run folders, or folders of several seeds; a label before each, or its folder's name.
+        out: folder for the page.
+        x: horizontal axis: steps, or seconds of wall time, which is fair between learners that count different steps.
 
     Raises:
-        ValueError: settings that make no sense, runs without a common metric, damaged files.
+        ValueError: an unknown axis, runs without a common metric, damaged files.
         FileNotFoundError: a folder that holds no run.
     """
-    choice("x", config.x, tuple(AXES))
-    within(1, 10**6, resamples=config.resamples)
-    within(0, 2**32 - 1, seed=config.seed)
-    if not config.runs:
+    choice("x", x, tuple(AXES))
+    if not runs:
         raise ValueError("name at least one run folder")
-    labels = read_runs(config.runs)
+    labels = read_runs(runs)
     found: dict[str, dict[str, Curve]] = {}
-    for metric in metrics_of(labels):
-        curves = {label: curve_of(tasks, metric, config) for label, tasks in labels.items()}
+    for metric in dict.fromkeys(name for tasks in labels.values() for task in tasks for name in task.metrics[0]):
+        curves = {label: curve_of(tasks, metric, x) for label, tasks in labels.items()}
         if any(curves.values()):
             found[metric] = {label: curve for label, curve in curves.items() if curve is not None}
     if not found:
         raise ValueError("the runs have no metric that was measured")
-    write_whole(config.out / "compare.png", picture(found, AXES[config.x]))
-    write_whole(config.out / "compare.md", page(config, labels, found))
-    write_whole(config.out / "compare.json", json.dumps(_as_json(found), indent=2) + "\n")
-    return config.out
+    text = page(labels, found, x)
+    write_whole(out / "compare.png", picture(found, AXES[x]))
+    write_whole(out / "compare.md", text)
+    write_whole(out / "compare.json", json.dumps(_as_json(found), indent=2) + "\n")
+    return text
 
 
 def picture(found: Mapping[str, Mapping[str, Curve]], xlabel: str) -> bytes:
@@ -210,7 +192,7 @@ def picture(found: Mapping[str, Mapping[str, Curve]], xlabel: str) -> bytes:
     return out.getvalue()
 
 
-def page(config: Config, labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, Curve]]) -> str:
+def page(labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, Curve]], x: str) -> str:
     """The page in Markdown: what was compared, the picture, a table of the values at the end."""
     lines = ["# Training runs compared", "", "| label | game | seeds | runs |", "|:--|:--|--:|:--|"]
     for label, tasks in labels.items():
@@ -220,10 +202,10 @@ def page(config: Config, labels: Mapping[str, Sequence[Task]], found: Mapping[st
     lines += ["", "![Curves](compare.png)", ""]
     lines.append(
         "At the end, that is at the last point that all runs of a label reach. IQM: interquartile mean over games and "
-        f"seeds, with the 95 % interval of the stratified bootstrap over seeds ({config.resamples:,} resamples). Mean: "
+        f"seeds, with the 95 % interval of the stratified bootstrap over seeds ({RESAMPLES:,} resamples). Mean: "
         "over the seeds of one game, with the 95 % interval by Student's t."
     )
-    lines += ["", f"| metric | label | {config.x} | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
+    lines += ["", f"| metric | label | {x} | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
     for metric, curves in found.items():
         for label, curve in curves.items():
             iqm = f"{curve.mean[-1]:.3f} [{curve.low[-1]:.3f}, {curve.high[-1]:.3f}]" if curve.runs > 1 else ""
