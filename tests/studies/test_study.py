@@ -177,7 +177,7 @@ def test_a_plan_of_processor_time(tmp_path, monkeypatch):
     assert len(said) == 2
     assert "2 s of processor time" in said[0]
     assert not list((tmp_path / "pilots").glob("*/*")), "pilot runs are thrown away"
-    monkeypatch.setattr(grid, "_pilot", None)  # what is known is not measured again
+    monkeypatch.setattr(grid, "_pilot", lambda *given: pytest.fail("what is known is measured again"))
     assert grid.budgeted(plan, tmp_path, 1) == found
     with pytest.raises(ValueError, match=r"is for 2\.0 seconds a run, not 3\.0"):
         grid.budgeted(plan_of({**given, "seconds": 3.0}), tmp_path)

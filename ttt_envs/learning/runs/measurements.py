@@ -103,7 +103,7 @@ class Measurement(ABC):
             draw_line(axes, steps, values, widths, title_of(name))
         self.scale(axes, np.array([each for mine in points.values() for each in mine]).reshape(-1, 3))
         if points:
-            axes.legend()
+            axes.legend(title="with 95 % intervals")
 
     def scale(self, axes: Any, points: np.ndarray) -> None:
         """Set the vertical axis for points float (n, 3), of steps, value and half width: those fall toward 0.
