@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import tyro
+from numpy.typing import ArrayLike
 
-from tools.planted import bout, chance, placed, planted_ladder, truth
+from ttt_envs.evaluation.ladder import rating
 from ttt_envs.evaluation.reports.intervals import mean_interval
 from ttt_envs.evaluation.reports.ratings import ELO, rate
 
@@ -79,6 +80,20 @@ def both(rng: np.random.Generator, n: int) -> np.ndarray:
     return (rng.random(n) < 0.3) * 0.01 + (rng.random(n) < 0.005) * 1.0
 
 
+def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
+    """The probability of a win."""
+    return 1 / (1 + np.exp(np.subtract(other, elo) / ELO))
+
+
+def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """(won, lost) of units of two games with expected score p, of which a share is drawn."""
+    drawn = rng.random((units, 2)) < draws * 2 * min(p, 1 - p)
+    # What is not drawn is won so often that the score stays p.
+    share = (p - draws * min(p, 1 - p)) / (1 - draws * 2 * min(p, 1 - p))
+    won = np.where(drawn, 0.5, rng.random((units, 2)) < share).sum(axis=1)
+    return won, 2 - won
+
+
 def tournaments(setting: str, elo: np.ndarray, units: int, trials: int, draws: float = 0.0, seed: int = 0) -> list[Row]:
     """Elo and scores in round robins of agents with these ratings, units of two games; `draws`: their share."""
     k, held, widths = len(elo), [], []
@@ -100,22 +115,20 @@ def tournaments(setting: str, elo: np.ndarray, units: int, trials: int, draws: f
     return [Row("Elo", setting, elo_in, elo_width), Row("score", setting, score_in, score_width)]
 
 
-def ladders(setting: str, rungs: tuple[int, ...], agents: tuple[float, float], trials: int, **limits: float) -> Row:
-    """Placements of agents, with ratings between two, on ladders that are calibrated anew each time.
-
-    limits: `units` of each pair of rungs, `most` units of the placement, its `target`, the share of `draws`.
-    """
+def ladders(
+    setting: str, rungs: tuple[int, ...], agents: tuple[float, float], seeds: int, trials: int, draws: float = 0.0
+) -> Row:
+    """Ratings of agents between two, by units of two games against each rung; `draws`: their share."""
     held, widths = [], []
-    draws = limits.get("draws", 0.0)
+    elo = np.array(rungs, np.float64)
     for trial in range(trials):
         rng = np.random.default_rng(trial)
-        ladder = planted_ladder(rungs, int(limits["units"]), rng, draws)
         of = rng.uniform(*agents)
-        posterior = placed(
-            ladder, chance(of, rungs), rng, limits["target"], draws, int(limits.get("most", 3000))
-        ).posterior
-        held.append(posterior.low <= truth(ladder, rungs, of) <= posterior.high)
-        widths.append(posterior.high - posterior.low)
+        games = [bout(float(each), seeds, rng, draws) for each in chance(of, elo)]
+        won, lost = (np.stack(each, axis=1) for each in zip(*games, strict=True))
+        _, low, high = rating(elo, won, lost, 400, trial)
+        held.append(low <= of <= high)
+        widths.append(high - low)
     return Row("ladder", setting, float(np.mean(held)), float(np.mean(widths)))
 
 
@@ -145,13 +158,12 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
         "2 agents, one wins 98 %, 5 seeds", np.array([0.0, ELO * np.log(49)]), 5, 2 * some, seed=seed
     )
     usual = -50.0, 700.0
-    yield ladders("placed to ±35 Elo", RUNGS, usual, some, units=200, target=35.0)
-    yield ladders("8 seeds", RUNGS, usual, some, units=200, target=1.0, most=8)
-    yield ladders("20 seeds", RUNGS, usual, some, units=200, target=1.0, most=20)
-    yield ladders("20 seeds, most games drawn", RUNGS, usual, some, units=200, target=1.0, most=20, draws=0.8)
-    yield ladders("rungs that played 5 seeds a pair, 100 seeds", RUNGS, usual, some, units=5, target=1.0, most=100)
-    yield ladders("8 equal rungs, 100 seeds", (0,) * 8, (0.0, 0.0), some, units=10, target=1.0, most=100)
-    yield ladders("far above all rungs, 60 seeds", RUNGS, (1100.0, 1100.0), some, units=50, target=1.0, most=60)
+    yield ladders("50 seeds a rung", RUNGS, usual, 50, some)
+    yield ladders("3 seeds a rung", RUNGS, usual, 3, some)
+    yield ladders("10 seeds a rung", RUNGS, usual, 10, some)
+    yield ladders("10 seeds a rung, most games drawn", RUNGS, usual, 10, some, 0.8)
+    yield ladders("2 rungs, 10 seeds a rung", RUNGS[:2], (0.0, 100.0), 10, some)
+    yield ladders("far above all rungs, 50 seeds a rung", RUNGS, (1100.0, 1100.0), 50, some)
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import ladder, play_games, tournament
 from ttt_envs.evaluation.arena.seating import line_up
 from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.evaluation.placements.ladder import find
+from ttt_envs.evaluation.ladder import find
 from ttt_envs.learning import ntuple, ppo, value_learning
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.measurements import RegretRow, draw_line, write_picture
@@ -42,8 +42,8 @@ FILM = "game.gif"
 #: Options of games whose short form says more in a minute.
 OPTIONS: dict[str, tuple[str, ...]] = {"tic_tac_dice": ("rounds=single",)}
 
-#: The place on the ladder of a game whose regret is not known: minutes at most, and half its interval in Elo.
-MINUTES, TARGET = 0.5, 60.0
+#: Games against each rung of the ladder of a game whose regret is not known.
+RUNG_GAMES = 20
 
 #: Games for a measurement of regret, and measurements on the way through training.
 REGRET_GAMES, POINTS = 200, 12
@@ -224,7 +224,7 @@ def place(game: Game, agent: str, seed: int) -> list[str]:
         rungs = find(game)
     except ValueError:
         return []
-    found = ladder(game, agent, minutes=MINUTES, target=TARGET, seed=seed, quiet=True)
+    found = ladder(game, agent, games=RUNG_GAMES, seed=seed, quiet=True)
     elo = dict(zip(rungs.rungs, rungs.elo, strict=True))
     top = max(elo, key=lambda rung: float(elo[rung]))
     known = [f"{name} {elo[name]:.0f}" for name in dict.fromkeys((rungs.zero, "greedy", top)) if name in elo]

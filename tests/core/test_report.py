@@ -15,7 +15,6 @@ from rich.console import Console
 
 import ttt_envs
 from ttt_envs.core.options import as_text, command_line
-from ttt_envs.evaluation.placements.calibration import CalibrationReport
 from ttt_envs.evaluation.reports.equilibrium import SolveReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, NotSaved, Report, Table
@@ -95,7 +94,7 @@ def test_no_report_writes_files_after_its_results():
     while kinds:
         found.append(kinds.pop())
         kinds += found[-1].__subclasses__()
-    assert {CalibrationReport, SolveReport, TournamentReport} < set(found)
+    assert {SolveReport, TournamentReport} < set(found)
     assert [each for each in found if "save" in vars(each)] == [Report]
 
 

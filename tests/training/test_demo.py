@@ -39,7 +39,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 def test_where_regret_is_not_known_the_ladder_says_how_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "TARGET", 400.0)
+    monkeypatch.setattr(demo, "RUNG_GAMES", 4)
     assert demo.given_away(ttt_envs.load("super_tic_tac_toe"), 0) == {}
     said = " ".join(demo.place(ttt_envs.load("super_tic_tac_toe"), "random", 0))
     found = re.search(r"stands at -?\d+ Elo \((-?\d+) to (-?\d+)\); random 0, greedy \d+, \S+ \d+\.$", said)

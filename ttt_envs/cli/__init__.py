@@ -31,8 +31,6 @@ VERBS: dict[str, str] = {
     "study": "ttt_envs.cli.study:Study",
     "tournament": "ttt_envs.cli.tournament:Tournament",
     "ladder": "ttt_envs.cli.ladder:Ladder",
-    "rungs": "ttt_envs.cli.rungs:Rungs",
-    "calibrate": "ttt_envs.cli.calibrate:Calibrate",
     "regret": "ttt_envs.cli.regret:Regret",
     "mistakes": "ttt_envs.cli.mistakes:Mistakes",
     "questions": "ttt_envs.cli.questions:Questions",

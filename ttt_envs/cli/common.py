@@ -141,12 +141,15 @@ class Measuring(GameArguments, Printing):
     #: The function, as "module:name"; its name is the verb.
     function: ClassVar[str]
 
+    #: Fields that are no arguments of the function.
+    others: ClassVar[tuple[str, ...]] = ()
+
     def run(self) -> int:
         """Run, print and write the report; returns the exit status of success, or of an interrupt."""
         module, name = self.function.split(":")
         self.check_form()
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
-        for how in ("json", "csv", "full"):
+        for how in ("json", "csv", "full", *self.others):
             del arguments[how]
         options = parse_options(self.game, arguments.pop("option"))
         if set(options) & set(arguments):  # a rule of the game has the name of a setting

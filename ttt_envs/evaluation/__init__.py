@@ -7,8 +7,7 @@ All of them return reports. `alpha_rank` and `nash_average` rate agents by a cro
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import regret
 from ttt_envs.evaluation.best_response import exploitability
-from ttt_envs.evaluation.placements.calibration import calibrate
-from ttt_envs.evaluation.placements.placement import ladder
+from ttt_envs.evaluation.ladder import ladder, make_ladder
 from ttt_envs.evaluation.reports.equilibrium import solve
 from ttt_envs.evaluation.reports.intransitivity import alpha_rank, nash_average
 from ttt_envs.evaluation.solved.exam import llm_eval
@@ -17,11 +16,11 @@ from ttt_envs.evaluation.tournament import tournament
 
 __all__ = [
     "alpha_rank",
-    "calibrate",
     "exploitability",
     "game_seeds",
     "ladder",
     "llm_eval",
+    "make_ladder",
     "mistakes",
     "nash_average",
     "play_games",

@@ -119,7 +119,7 @@ def tournament(
         left = sum(job.stop - job.start for job in jobs) * size
         with Work(log.finished, "games", before + left, hidden=quiet or lineup.live) as work:
             play(contest, jobs, log, workers, lambda done, job: work.update(before + done, names_of(job)))
-        pairings = [_pairing(game, log.finished, pair, games) for pair in planned]
+        pairings = [pairing_of(game, log.finished, pair, games) for pair in planned]
         return TournamentReport(
             game=game,
             settings=settings,
@@ -299,7 +299,7 @@ def rate(pairings: Sequence[Pairing], agents: int, resamples: int, seed: int) ->
     return rate_pairs(agents, pairs, won, lost, resamples=resamples, seed=seed)
 
 
-def _pairing(game: Game, finished: Iterable[tuple[Job, Games]], pair: Pair, games: int) -> Pairing:
+def pairing_of(game: Game, finished: Iterable[tuple[Job, Games]], pair: Pair, games: int) -> Pairing:
     """A pairing's finished jobs, put together in order."""
     mine = sorted((each for each in finished if (each[0].first, each[0].second) == pair), key=lambda each: each[0])
     held = held_seats(arrangements(game))

@@ -17,7 +17,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
 from ttt_envs.drawing.frame import without_words
 from ttt_envs.drawing.theme import unlit
-from ttt_envs.evaluation.placements.ladder import find
+from ttt_envs.evaluation.ladder import find
 from ttt_envs.registry import GAMES, load, options_of, parse_options, shown
 from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.web.refusals import Refused

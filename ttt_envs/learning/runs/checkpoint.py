@@ -12,7 +12,7 @@ import torch
 
 from ttt_envs.agents import as_agent, check_named
 from ttt_envs.core.options import as_text, command_line
-from ttt_envs.evaluation.placements.ladder import plain_options
+from ttt_envs.evaluation.ladder import plain_options
 from ttt_envs.learning import METHODS
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import locked_folder

@@ -1,0 +1,499 @@
+"""The ladder: fixed opponents of one game, from random to best play, and the rating of an agent by games against them.
+
+    from ttt_envs import evaluation
+
+    report = evaluation.ladder("some_game", "greedy")
+    print(report.rating, report.interval)
+
+The same on the command line: `ttt ladder some_game --agent greedy`; `--show` shows the rungs, `--make` measures them.
+
+A game's ladders are the JSON files in the folder `ladders` beside its module, one for each set of options that has one.
+The version of a ladder fixes its rungs and their ratings, so that ratings of different people are on one scale.
+
+The agent plays every rung on the same seeds, from every seat. The model is that of Bradley and Terry (1952): it scores
+1 / (1 + 10 ** ((b - r) / 400)) against a rung of rating b, a draw being half a win, and its rating r is the most likely
+one. The rungs' ratings are taken for exact. The interval comes from the Bayesian bootstrap over seeds;
+`python -m tools.coverage` simulates how often it holds the truth.
+"""
+
+import json
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from ttt_envs.agents import check_named, labelled, several
+from ttt_envs.agents.shipped import digests
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import MOST, as_text, within
+from ttt_envs.evaluation import pool
+from ttt_envs.evaluation.arena.play import Failure
+from ttt_envs.evaluation.arena.seating import arrangements, line_up, rounding
+from ttt_envs.evaluation.records.log import GamesLog
+from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
+from ttt_envs.evaluation.reports.intervals import student
+from ttt_envs.evaluation.reports.page import Chart, PagedReport
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.ratings import ELO
+from ttt_envs.evaluation.reports.report import Arguments, Table
+from ttt_envs.evaluation.reports.seats import Seats, seats
+from ttt_envs.evaluation.reports.tournament import Pairing
+from ttt_envs.evaluation.tournament import Contest, pairing_of, play, schedule, tournament
+from ttt_envs.registry import game_for, game_of_file
+from ttt_envs.storage.files import check_writable, existing, new_folder, write_whole
+from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.rows import Rows
+
+#: The number of the form of the file.
+FORMAT = 2
+
+# How far beyond the rungs a rating is looked for, and how far beyond them it says little, in Elo.
+_REACH, _BEYOND = 3000.0, 100.0
+
+# Steps of the search for the most likely rating: to less than a millionth of a point.
+_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Ladder(Rows):
+    """Rungs, from the weakest to the strongest.
+
+    Attributes:
+        game: id of the game.
+        options: options of the game, in JSON's types.
+        version: number of this ladder among those of the game and options.
+        rungs: texts for `agents.load`.
+        elo: float64 (rungs,); `random`, or else the weakest rung, has 0.
+        seconds: float64 (rungs,), time of a decision when it was measured.
+        made: how it was made: the command, versions of libraries, and `digests` of the trained agents.
+    """
+
+    game: str
+    options: Mapping[str, Any]
+    version: int
+    rungs: tuple[str, ...]
+    elo: np.ndarray
+    seconds: np.ndarray
+    made: Mapping[str, Any]
+
+    def is_of(self, game: Game) -> bool:
+        """Whether it is a ladder of this game with its options; ValueError for options that the game does not have."""
+        return self.game == game.id and game_of_file(game, self.options).options == game.options
+
+    @property
+    def zero(self) -> str:
+        """The rung with rating 0."""
+        return self.rungs[int(np.argmin(np.abs(self.elo)))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a rung, from the weakest one on."""
+        rungs = zip(self.rungs, self.elo.tolist(), self.seconds.tolist(), strict=True)
+        return [{"agent": name, "elo": elo, "seconds_a_move": seconds} for name, elo, seconds in rungs]
+
+    def table(self) -> Table:
+        """The rungs, from the strongest one down."""
+        rows = [
+            [f"{place}  {row['agent']}", f"{row['elo']:.0f}", f"{1e6 * row['seconds_a_move']:.0f}"]
+            for place, row in enumerate(reversed(self.rows()), 1)
+        ]
+        note = f"Version {self.version}. Elo by Bradley-Terry, {self.zero} at 0. {self.made.get('command', '')}"
+        return Table("Ladder", ["agent", "Elo", "µs a move"], rows, note)
+
+    def text(self) -> str:
+        """The file: JSON, one line a rung."""
+        facts = {"format": FORMAT, "game": self.game, "options": self.options, "version": self.version}
+        rungs = [
+            json.dumps({"agent": name, "elo": elo, "seconds": seconds})
+            for name, elo, seconds in zip(self.rungs, self.elo.tolist(), self.seconds.tolist(), strict=True)
+        ]
+        lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**facts, "made": self.made}.items()]
+        return "{\n" + ",\n".join([*lines, ' "rungs": [\n  ' + ",\n  ".join(rungs) + "\n ]"]) + "\n}\n"
+
+
+# --- files ---
+
+
+def versions() -> dict[str, str]:
+    """The versions that may change how agents play."""
+    return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
+
+
+def plain_options(game: Game) -> dict[str, Any]:
+    """The options of a game in JSON's types."""
+    options: dict[str, Any] = json.loads(json.dumps(dict(game.options)))
+    return options
+
+
+def find(game: Game) -> Ladder:
+    """The newest ladder of the game with its options.
+
+    Raises ValueError naming the option sets that have ladders if this one has none, and as `read`.
+    """
+    folder = Path(str(sys.modules[game.factory.__module__].__file__)).parent / "ladders"
+    ladders = [ladder for ladder in map(read, sorted(folder.glob("*.json"))) if ladder.game == game.id]
+    fitting = [ladder for ladder in ladders if ladder.is_of(game)]
+    if fitting:
+        return max(fitting, key=lambda ladder: ladder.version)
+    others = "; ".join(", ".join(f"{k}={as_text(v)}" for k, v in ladder.options.items()) for ladder in ladders)
+    known = f"; it has one with {others}" if others else ""
+    raise ValueError(f"{game} comes with no ladder{known}; `ttt ladder {game.id} --make` makes one")
+
+
+def read(path: str | Path) -> Ladder:
+    """The ladder in a file; FileNotFoundError, or ValueError naming the file if it is damaged or of another form."""
+    text = existing(path, "ladder").read_text(encoding="utf-8", errors="replace")
+    try:
+        data = read_json(text)
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']}, not {FORMAT}")
+        rungs = data["rungs"]
+        elo, seconds = (np.array([each[name] for each in rungs], np.float64) for name in ("elo", "seconds"))
+        if len(rungs) < 2 or not np.isfinite([elo, seconds]).all():
+            raise ValueError("it must have two rungs or more, with finite ratings and times")
+        return Ladder(
+            game=str(data["game"]),
+            options=dict(data["options"]),
+            version=int(data["version"]),
+            rungs=tuple(str(each["agent"]) for each in rungs),
+            elo=elo,
+            seconds=seconds,
+            made=dict(data["made"]),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{path} is no ladder, or damaged: {type(error).__name__}: {error}") from None
+
+
+def make_ladder(
+    game: str | Game,
+    rungs: Sequence[str],
+    *,
+    games: int = 400,
+    version: int = 1,
+    seed: int = 0,
+    workers: int | str = 1,
+    out: str | Path,
+    quiet: bool = False,
+    **options: Any,
+) -> Ladder:
+    """Measure the rungs of a ladder by a tournament of them, and write it to the file `out`.
+
+    Args:
+        game: an id, or a Game.
+        rungs: texts for `agents.load`, in any order.
+        games, seed, workers, quiet: as of `tournament`.
+        version: number of the ladder.
+        out: the file.
+        options: of the game, if `game` is an id.
+
+    Raises what `tournament` raises, and KeyboardInterrupt if it is interrupted.
+    """
+    check_writable(Path(out))
+    named = game if isinstance(game, str) else game.id
+    game = game_for(make_ladder, game, options)
+    report = tournament(
+        game, list(rungs), games=games, seed=seed, resamples=0, workers=workers, strict=True, quiet=quiet
+    )
+    if not report.complete:
+        raise KeyboardInterrupt("the ladder is not finished, and nothing is written")
+    order = np.argsort(report.ratings.elo, kind="stable")
+    elo = report.ratings.elo - report.ratings.elo[rungs.index("random") if "random" in rungs else order[0]]
+    seconds, moves = report.time
+    chosen = " ".join(f"--option {name}={as_text(value)}" for name, value in game.chosen.items())
+    words = [
+        "ttt ladder",
+        named,
+        "--make --rungs",
+        *rungs,
+        f"--games {games} --version {version} --seed {seed}",
+        chosen,
+    ]
+    made = Ladder(
+        game=game.id,
+        options=plain_options(game),
+        version=version,
+        rungs=tuple(rungs[i] for i in order),
+        elo=np.round(elo[order], 2) + 0.0,
+        seconds=np.array([float(f"{each:.2g}") for each in (seconds / np.maximum(moves, 1))[order]]),
+        made={"command": " ".join([*words, chosen]).strip(), "versions": versions(), "trained": digests(rungs)},
+    )
+    write_whole(Path(out), made.text())
+    return made
+
+
+# --- the place of an agent ---
+
+
+@dataclass(kw_only=True)
+class LadderReport(PagedReport):
+    """The rating of an agent on a ladder.
+
+    Attributes:
+        agent: its name.
+        ladder: the ladder.
+        pairings: the games against each rung that was played, in which the agent is the first one.
+    """
+
+    agent: str
+    ladder: Ladder
+    pairings: list[Pairing]
+
+    verb, title = "ladder", "Place on the ladder"
+
+    @cached_property
+    def place(self) -> tuple[float, float, float]:
+        """The rating, and its 95 % interval."""
+        elo = np.array([self.ladder.elo[each.second - 1] for each in self.pairings])
+        units = max(int(each.units.max()) for each in self.pairings) + 1
+        won, lost = np.zeros((2, units, len(elo)))
+        for column, each in enumerate(self.pairings):
+            rows = each.units[:: len(each.held)]
+            won[rows, column], lost[rows, column] = each.by_unit()
+        return rating(elo, won, lost, self.settings["resamples"], self.settings["seed"])
+
+    @property
+    def rating(self) -> float:
+        """The rating, in Elo."""
+        return self.place[0]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the rating."""
+        return self.place[1:]
+
+    @property
+    def games(self) -> int:
+        """Number of games."""
+        return sum(len(each.games) for each in self.pairings)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Errors and illegal actions of the agent and of rungs."""
+        return [failure for each in self.pairings for failure in each.games.failures]
+
+    @cached_property
+    def seats(self) -> Seats:
+        """The scores of the seats whoever sits there, draws, and lengths."""
+        rewards, lengths, units = (
+            np.concatenate(each)
+            for each in zip(*((p.games.rewards, p.games.lengths, p.units) for p in self.pairings), strict=True)
+        )
+        given = {"resamples": self.settings["resamples"], "seed": self.settings["seed"]}
+        return seats(self.game, rewards, lengths, units, **given)
+
+    def expected(self, pairing: Pairing) -> float:
+        """The score that the rating says the agent has against a rung."""
+        return float(1 / (1 + np.exp((self.ladder.elo[pairing.second - 1] - self.rating) / ELO)))
+
+    def facts(self) -> list[str]:
+        """The ladder, and how many games were played."""
+        return [
+            f"Ladder version {self.ladder.version}, {self.settings['games']} games a rung, each seed from all seats."
+        ]
+
+    def tables(self) -> list[Table]:
+        """The rating, and the games against each rung."""
+        low, high = self.interval
+        seconds, moves = (
+            sum(float(getattr(p.games, name)[0]) for p in self.pairings) for name in ("seconds", "decisions")
+        )
+        row = [self.agent, f"{self.rating:.0f}", f"{low:.0f} to {high:.0f}", str(self.games)]
+        note = f"Elo by Bradley-Terry on ladder version {self.ladder.version}, {self.ladder.zero} at 0."
+        place = Table(
+            "Rating", ["agent", "Elo", "95 % interval", "games", "µs a move"],
+            [[*row, f"{1e6 * seconds / max(moves, 1):.1f}"]], note,
+        )  # fmt: skip
+        rows = []
+        for each in reversed(self.pairings):
+            won, drawn, lost = np.sum(each.by_seating(), axis=0)
+            score = each.won.sum() / (each.won.sum() + each.lost.sum())
+            name, elo = self.ladder.rungs[each.second - 1], self.ladder.elo[each.second - 1]
+            shown = [name, f"{elo:.0f}", str(len(each.games)), f"{won}/{drawn}/{lost}", f"{score:.3f}"]
+            rows.append([*shown, f"{self.expected(each):.3f}", str(each.distinct)])
+        header = ["rung", "Elo", "games", "W/D/L", "score", "expected", "distinct"]
+        note = "Expected: the score that the rating gives. Distinct: games that went differently."
+        return [place, Table("Games against the rungs", header, rows, note), self.seats.table()]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row: the agent's rating."""
+        low, high = self.interval
+        return [{"agent": self.agent, "elo": self.rating, "elo_low": low, "elo_high": high, "games": self.games}]
+
+    def charts(self) -> Sequence[Chart]:
+        """The agent among the rungs, from the strongest one down."""
+        places = [(elo, elo, elo, name) for name, elo in zip(self.ladder.rungs, self.ladder.elo, strict=True)]
+        rows = [
+            Whisker(name, low, value, high, f"{value:.0f}" + (f" ({low:.0f} to {high:.0f})" if low < high else ""))
+            for value, low, high, name in sorted(
+                [*places, (self.rating, *self.interval, f"{self.agent} (rated here)")], reverse=True
+            )
+        ]
+        return [Whiskers("Place on the ladder, Elo with the 95 % interval", rows, before="Rating")]
+
+    def remarks(self) -> list[str]:
+        """The reasons to doubt the rating, one sentence each."""
+        remarks = rounding(self.settings["games"], len(self.pairings[0].held))
+        for end, sign, word in ((-1, 1, "stronger"), (0, -1, "weaker")):
+            if sign * (self.rating - self.ladder.elo[end]) > _BEYOND:
+                remarks.append(
+                    f"The agent is far {word} than every rung: its rating rests on few games that were open."
+                )
+        if self.agent in self.ladder.rungs:
+            elo = self.ladder.elo[self.ladder.rungs.index(self.agent)]
+            remarks.append(f"The agent is a rung itself, with {elo:.0f} Elo by the ladder's own games.")
+        distinct = sum(each.distinct for each in self.pairings)
+        if 2 * distinct < self.games:
+            remarks.append(f"Only {distinct} of {self.games} games went differently: the interval takes them for more.")
+        for name in dict.fromkeys(each.agent for each in self.failures):
+            reasons = [each.reason for each in self.failures if each.agent == name]
+            remarks.append(f"{name}: it lost {len(reasons)} games by errors or illegal actions, such as: {reasons[0]}")
+        return remarks
+
+    def data(self) -> dict[str, Any]:
+        """The rating, and the games against each rung."""
+        return {
+            "ladder": {"version": self.ladder.version, "rungs": list(self.ladder.rungs), "elo": self.ladder.elo},
+            "versions": versions(),
+            "rating": self.rating,
+            "interval": list(self.interval),
+            "games_played": self.games,
+            "rungs": [
+                {
+                    "agent": self.ladder.rungs[each.second - 1],
+                    "elo": self.ladder.elo[each.second - 1],
+                    "games": len(each.games),
+                    "seatings": each.by_seating(),
+                    "expected": self.expected(each),
+                    "distinct": each.distinct,
+                }
+                for each in self.pairings
+            ],
+            "seats": self.seats.data(),
+            "failures": [asdict(each) for each in self.failures],
+        }
+
+
+def ladder(
+    game: str | Game,
+    agent: Any,
+    *,
+    games: int = 100,
+    seed: int = 0,
+    resamples: int = 1000,
+    strict: bool = False,
+    table: str | Path | None = None,
+    rungs: Sequence[str] = (),
+    workers: int | str = 1,
+    out: str | Path | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> LadderReport:
+    """Rate an agent by games against every rung of a game's ladder.
+
+    Args:
+        game: an id, or a Game.
+        agent: what `agents.load` takes.
+        games: games against each rung; rounded up, so that each seed is played from every seat.
+        seed: fixes the games, of which rungs have the same seeds.
+        resamples: resamples of the bootstrap that gives the interval.
+        strict: an error or an illegal action of an agent ends it all, instead of losing the game.
+        table: file of the ladder; by default the one that comes with the game.
+        rungs: those of `table` that may do more than use the library's own data, such as programs, named again: they
+            are run only then, see `agents.stranger`.
+        workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
+        out: folder for report.md, report.html and results.json; nothing is written without one.
+        quiet: no progress bar.
+        options: of the game, if `game` is an id.
+
+    Raises:
+        ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a
+            ladder, a ladder of another game, or one with a rung that `rungs` must name.
+        FileNotFoundError: no such table, or a file that the agent needs is not there.
+        FileExistsError, InUse, NotSaved, ChildProcessError: as from `tournament`.
+        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+    """
+    settings = Arguments(ladder, locals())
+    within(1, MOST, games=games)
+    within(0, MOST, resamples=resamples)
+    within(0, 2**128 - 1, seed=seed)
+    game = game_for(ladder, game, options)
+    pool.check(workers)
+    scale = find(game) if table is None else read(table)
+    if not scale.is_of(game):
+        raise ValueError(f"the ladder {table} is one of {scale.game} with options {scale.options}, not of {game}")
+    with ExitStack() as stack:
+        mine = stack.enter_context(closing(line_up(game, [agent])))
+        settings["agent"] = mine.texts[0]
+        if table is not None:
+            settings["table"] = str(table)
+            named = (*several(rungs), mine.texts[0])
+            check_named(scale.rungs, f"the ladder {table}", "name it with --rungs", named)
+        if mine.live and workers != 1:
+            raise ValueError("a person plays in this process: leave workers out")
+        rivals = stack.enter_context(closing(line_up(game, list(scale.rungs))))
+        # An agent that is a rung learns nothing from itself.
+        own = labelled(mine.texts[0])[1]
+        pairs = [(0, k) for k, rung in enumerate(scale.rungs, 1) if rung != own]
+        log = GamesLog(None, game, [*mine.names, *scale.rungs], {})
+        jobs = schedule(pairs, game, games, one_by_one=mine.live)
+        here = [*mine.agents, *rivals.agents] if workers == 1 else [*mine.sent, *rivals.sent]
+        contest = Contest(game, here, seed, strict, mine.live)
+        total = sum(job.stop - job.start for job in jobs) * len(arrangements(game))
+        with new_folder(out) as folder:
+            with Work(log.finished, "games", total, hidden=quiet or mine.live) as work:
+                play(contest, jobs, log, workers, lambda done, job: work.update(done, scale.rungs[job.second - 1]))
+            pairings = [pairing_of(game, log.finished, pair, games) for pair in pairs]
+            return LadderReport(
+                game=game,
+                settings=settings,
+                made=mine.made,
+                complete=work.complete,
+                seconds=work.seconds,
+                agent=mine.names[0],
+                ladder=scale,
+                pairings=[each for each in pairings if len(each.games)],
+            ).kept(folder)
+
+
+def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, seed: int) -> tuple[float, float, float]:
+    """The most likely rating of an agent, and its 95 % interval.
+
+    Args:
+        elo: float64 (k,), ratings of the rungs.
+        won, lost: float64 (seeds, k), wins and losses of the agent against each, a draw being half of both; both 0
+            where a seed was not played.
+        resamples, seed: of the bootstrap over seeds.
+
+    Returns:
+        The rating, and the ends of the interval; these are nan for fewer than two seeds, or without resamples.
+    """
+    seeds, k = won.shape
+    played = ((won + lost) > 0).any(axis=1).sum()
+    # One drawn seed, shared out among the rungs, keeps the rating of an agent finite that wins or loses everything.
+    worth = (won + lost).sum() / max(((won + lost) > 0).sum(), 1) / 2
+    best = float(_most_likely(elo, won.sum(axis=0)[None] + worth / k, lost.sum(axis=0)[None] + worth / k)[0])
+    if played < 2 or not resamples:
+        return best, np.nan, np.nan
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_exponential((resamples, seeds))
+    ups, downs = (weights @ each + rng.standard_gamma(1 / k, (resamples, k)) * worth for each in (won, lost))
+    low, high = np.percentile(_most_likely(elo, ups, downs), (2.5, 97.5))
+    wider = student(int(played) - 1) / 1.96 * np.sqrt((played + 1) / (played - 1))
+    return best, min(best + wider * (low - best), best), max(best + wider * (high - best), best)
+
+
+def _most_likely(elo: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """float64 (r,): the ratings at which r agents, with wins and losses (r, k), score what they are expected to."""
+    low, high = np.full(len(won), elo.min() - _REACH), np.full(len(won), elo.max() + _REACH)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        chance = 1 / (1 + np.exp((elo - middle[:, None]) / ELO))
+        more = (won - (won + lost) * chance).sum(axis=1) > 0
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return np.asarray((low + high) / 2)

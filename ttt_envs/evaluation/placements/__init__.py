@@ -1,1 +1,0 @@
-"""Ladders: fixed opponents of one game, the place of an agent among them, and how they are calibrated."""

@@ -1,1 +1,0 @@
-"""What studies use of processes and of Ray."""
