@@ -1,5 +1,7 @@
 """Agents for single rounds in matches: a match gives its current round as a game by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from option_sets import OPTIONS
@@ -160,7 +162,7 @@ def test_the_baselines_without_chance_do_so_too():
         asked.append(len(states))
         return alone, np.arange(len(states)), states
 
-    match, batch = alone.replace(extras=Extras(current_round=current_round)), ttt_envs.Batch(alone, 5, seed=1)
+    match, batch = replace(alone, extras=Extras(current_round=current_round)), ttt_envs.Batch(alone, 5, seed=1)
     tried = [spec for spec in baselines() if not plays(spec, MATCH) and not plays(spec, AT_ONCE)]
     assert tried == ["alphabeta"]
     for spec in tried:

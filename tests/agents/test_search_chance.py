@@ -9,6 +9,7 @@ import test_agents
 import toy_coin
 import toy_race
 from asking import check_decisions, check_time, some_view, thoughts
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents
@@ -297,7 +298,7 @@ def test_values_come_to_be_exact() -> None:
 @pytest.mark.parametrize("spec", ["mcts", "expectimax"])
 @pytest.mark.parametrize("fact", ["simultaneous", "hidden_information"])
 def test_other_games_are_refused_in_words(spec: str, fact: str) -> None:
-    game = dice().replace(**{fact: True})
+    game = changed(dice(), **{fact: True})
     for ask in (agents.load(spec).act, agents.load(spec).policy):
         with pytest.raises(ValueError, match=f"agent {spec} plays only games without {fact.replace('_', ' ')}"):
             ask(view_of(game, game.new_state(0)))
@@ -377,7 +378,7 @@ def test_expectimax_forced_actions_are_not_searched() -> None:
 def test_playouts_without_masks_are_the_same_playouts(options: dict[str, str]) -> None:
     game = ttt_envs.load("super_tic_tac_toe", **options)
     assert game.kernels.random_action is not None
-    by_masks = game.replace(random_action=None)
+    by_masks = changed(game, random_action=None)
     for spec in ("mcts:simulations=300", "ismcts:simulations=300"):
         search = agents.load(spec).search
         visits, other = (search(some_view(each, 4, 3))[0] for each in (game, by_masks))

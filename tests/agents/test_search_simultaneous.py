@@ -10,6 +10,7 @@ import toy_coin
 import toy_kuhn
 import toy_race
 from asking import check_decisions, check_time, some_view
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents
@@ -313,7 +314,7 @@ def some_games() -> list[Game]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_decision_depends_on_the_view_alone(spec: str, game: Game) -> None:
     # Not far on: a match may take thousands of plies.
-    view = some_view(game.replace(max_plies=min(game.max_plies, 30)), 18, seed=3)
+    view = some_view(changed(game, max_plies=min(game.max_plies, 30)), 18, seed=3)
     agent, masks = agents.load(spec), view.masks
     policy = check_decisions(agent, view)
     assert (agents.load(spec.replace("threads=3", "threads=1")).policy(view) == policy).all()
@@ -380,7 +381,7 @@ def test_others_name_it_where_they_refuse() -> None:
             agents.load(name).act(repeated(open_game, 0, 1))
         # Nobody's search plays it if hands are hidden too.
         with pytest.raises(ValueError, match=f"{words}; `ttt agents` lists"):
-            agents.load(name).act(repeated(open_game.replace(hidden_information=True), 0, 1))
+            agents.load(name).act(repeated(changed(open_game, hidden_information=True), 0, 1))
 
 
 # --- Operation Tic-Tac-Toe, against best play and other agents ---

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import toy_coin
 import toy_kuhn
+from changed import changed
 
 import ttt_envs
 from ttt_envs.core import chance, jit, rng
@@ -32,7 +33,7 @@ MATCH = {
 
 def started(reset):
     """Kuhn poker with another start."""
-    return KUHN.replace(reset=reset)
+    return changed(KUHN, reset=reset)
 
 
 def cards(game) -> dict[tuple[int, int], Fraction]:
@@ -477,7 +478,7 @@ def step_with_a_raw_number(state, actions):
 
 
 def test_a_step_with_a_raw_draw_is_refused():
-    game = KUHN.replace(step=step_with_a_raw_number)
+    game = changed(KUHN, step=step_with_a_raw_number)
     with pytest.raises(ValueError, match="draws otherwise than"):
         chance_of(game).outcomes(KUHN.new_state(5), np.zeros((1, 2), np.int64))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import toy_kuhn
+from changed import changed
 from option_sets import OPTIONS
 
 import ttt_envs
@@ -177,7 +178,7 @@ def test_somebody_must_be_able_to_act() -> None:
 def test_states_can_be_written_to_a_file_without_a_warning() -> None:
     """NumPy warns of the metadata in which a dtype keeps its ranges."""
     game = load(SUPER)
-    assert game.replace(title="again").ranges == game.ranges
+    assert changed(game, title="again").ranges == game.ranges
     assert game.ranges
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -190,7 +191,7 @@ def test_a_text_must_be_a_position() -> None:
     refused(TypeError, lambda: game.parse_state(b"X to move"), "a position is text, not bytes")  # type: ignore[arg-type]
     state = game.new_state(0)
     state["target"] = 50
-    careless = game.replace(read_state=lambda text: state.copy())
+    careless = changed(game, read_state=lambda text: state.copy())
     refused(ValueError, lambda: careless.parse_state("anything"), "`target` is 50")
 
 
@@ -351,7 +352,7 @@ def test_clicks_are_those_of_legal_actions(state: str, action: Any, kind: type[E
     assert game.clicks(start[0], 40) == game.clicks(start, np.int64(40)) == ("cell 4/4",)
     with pytest.raises(kind, match=words):
         game.clicks(given, action)
-    replaced = game.replace(title="again").replace(title="and again")
+    replaced = changed(game, title="again")
     assert replaced.clicks is not None
     assert replaced.clicks.__self__ is replaced
     assert replaced.clicks(start[0], 40) == ("cell 4/4",)

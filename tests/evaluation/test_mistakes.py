@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from changed import changed
 from rich.console import Console
 from toy_pile import BY_HAND, PileOracle, pile
 
@@ -110,6 +111,6 @@ def test_the_report(tmp_path):
     with pytest.raises(ValueError, match="answers too few in which an action loses more than 2"):
         evaluation.mistakes(game, "random", least=2.0, quiet=True)
     with pytest.raises(ValueError, match="answers too few"):
-        evaluation.mistakes(game.replace(oracle=lambda: PileOracle(2, most=0)), "random", quiet=True)
+        evaluation.mistakes(changed(game, oracle=lambda: PileOracle(2, most=0)), "random", quiet=True)
     with pytest.raises(ValueError, match="positions must be a whole number from 1"):
         evaluation.mistakes(game, "random", positions=0, quiet=True)

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import toy_coin
+from changed import changed
 from stubborn import Interrupts
 from toy_pile import BY_HAND, PileOracle, pile
 
@@ -174,7 +175,7 @@ def test_choices_at_once_count_for_all_who_choose():
         def action_values(self, states, player):
             return np.arange(6) / np.where(player == 0, 10, 1)[:, None]
 
-    game = toy_coin.make(players=3).replace(hidden_information=False, oracle=ByNumber)
+    game = changed(toy_coin.make(players=3), hidden_information=False, oracle=ByNumber)
     played = play_games(game, [RANDOM], seats=[0, 0, 0], games=200, seed=0, record=range(200))
     found = measure(game, RANDOM, games=200)
     assert found.decisions == played.decisions.sum()
@@ -232,7 +233,7 @@ def test_nothing_covered_is_no_figure():
 def test_actions_of_unknown_value():
     """Played, they are not measured; not played, the position's value says what the best one is worth."""
     unknown = ((3, 1), (6, 0))  # of 3 taking two, of 6 taking one, which is best
-    game = pile().replace(oracle=lambda: PileOracle(2, unknown=unknown))
+    game = changed(pile(), oracle=lambda: PileOracle(2, unknown=unknown))
     losses = [(left, action, by_hand(left, action)) for left, action, _ in decisions(game, RANDOM, 200, seed=0)]
     known = [loss for left, action, loss in losses if (left, action) not in unknown]
     found = measure(game, RANDOM, games=200)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import toy_coin
 import toy_kuhn
+from changed import changed
 from option_sets import OPTIONS, marked_games
 
 import ttt_envs
@@ -64,7 +65,8 @@ def always_the_last_but_one(state, player, x):
 
 def broken(**kernels: Callable) -> Game:
     """The game with these kernels in the place of its own."""
-    return SOUND.replace(**kernels)
+    made: Game = changed(SOUND, **kernels, factory=lambda **_: made)
+    return made
 
 
 def noticed(game: Game, names: set[str]) -> set[str]:
@@ -80,11 +82,11 @@ def noticed(game: Game, names: set[str]) -> set[str]:
 
 def test_a_missing_exchange_of_seats_is_no_pass():
     """Without the declaration nobody would notice that O is shown X's board."""
-    silent = broken(observe=seen_by_x).replace(rotate_players=None)
+    silent = changed(broken(observe=seen_by_x), rotate_players=None)
     for check in ("egocentric", "seats"):
         with pytest.raises(AssertionError, match=r"give Game rotate_players.*; or, .* players_differ"):
             CHECKS[check](silent)
-    both = SOUND.replace(players_differ="they do not")
+    both = changed(SOUND, players_differ="they do not")
     assert noticed(both, {"egocentric"}) == {"egocentric"}
     assert noticed(replace(silent, players_differ="a reason"), {"egocentric", "seats"}) == set()
 
@@ -94,7 +96,7 @@ def test_check_game_names_the_check_that_fails():
         check_game(broken(legal_mask=mask_for_all))
     # An exception within the game is a failure too.
     with pytest.raises(AssertionError, match=r"fails the check 'kernels_only_read' .*ZeroDivisionError"):
-        check_game(toy_coin.make().replace(draw=lambda state, viewer: 1 / 0))
+        check_game(changed(toy_coin.make(), draw=lambda state, viewer: 1 / 0))
     with pytest.raises(AssertionError, match=r"random_action draws 79 by 0 for player 0 where the mask gives"):
         CHECKS["random_action"](broken(random_action=always_the_last_but_one))
     with pytest.raises(AssertionError, match=r"not 0 or 1, or not written: \['closed boards"):
@@ -114,7 +116,7 @@ def test_check_game_names_the_check_that_fails():
 def test_parts_that_are_not_alike_are_noticed(wrong, words):
     first, second = SOUND.parts[:2]
     with pytest.raises(AssertionError, match=words):
-        CHECKS["observations"](SOUND.replace(parts=(first, wrong(second))))
+        CHECKS["observations"](changed(SOUND, parts=(first, wrong(second))))
 
 
 def test_check_game_refuses_to_run_without_assertions():
@@ -126,15 +128,15 @@ def test_check_game_refuses_to_run_without_assertions():
 
 def test_chance_that_is_not_at_the_start_alone_is_noticed():
     with pytest.raises(AssertionError, match="different games from one start, chance='start'"):
-        CHECKS["starts"](ttt_envs.load("tic_tac_dice", **OPTIONS["tic_tac_dice"][0]).replace(chance="start"))
+        CHECKS["starts"](changed(ttt_envs.load("tic_tac_dice", **OPTIONS["tic_tac_dice"][0]), chance="start"))
     with pytest.raises(AssertionError, match="different games, chance='none'"):
-        CHECKS["starts"](toy_kuhn.make().replace(chance="none"))
+        CHECKS["starts"](changed(toy_kuhn.make(), chance="none"))
     CHECKS["starts"](toy_kuhn.make())
 
 
 def test_hidden_information_that_is_not_there_is_noticed():
     with pytest.raises(AssertionError, match=r"no player is ever left in doubt"):
-        CHECKS["indistinguishable"](SOUND.replace(hidden_information=True))
+        CHECKS["indistinguishable"](changed(SOUND, hidden_information=True))
 
 
 # --- the toy ---

@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
+from changed import changed
 from option_sets import compiled_late, late
 
 import ttt_envs
@@ -152,7 +153,7 @@ def seen_by_x(module, game) -> Game:
     def observe(state, player, out):
         observe_for(state, 0, out)
 
-    return game.replace(observe=observe)
+    return changed(game, observe=observe)
 
 
 @pytest.mark.skipif(not jit.DISABLED, reason="would be compiled anew; plain Python notices it as well")
@@ -217,7 +218,7 @@ def test_a_taken_or_bad_id_is_refused(module, tmp_path):
 
 def test_it_has_a_namespace_and_a_version_of_its_own(module, monkeypatch):
     def make():
-        return module.make().replace(version=2)
+        return changed(module.make(), version=2)
 
     def ids():
         return {each for each in gymnasium.registry if "Connect" in each}
@@ -246,7 +247,7 @@ def test_it_has_a_namespace_and_a_version_of_its_own(module, monkeypatch):
 def test_a_function_that_is_defined_anew_can_be_registered_again(module):
     def define(title):
         def make():
-            return module.make().replace(id="again", title=title)
+            return changed(module.make(), id="again", title=title)
 
         return make
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents
@@ -61,7 +62,7 @@ def test_a_run_is_resumed_as_if_it_had_not_stopped_and_another_seed_learns_somet
 def test_it_begins_with_the_prior_of_the_patterns(tmp_path, monkeypatch):
     game = ttt_envs.load("super_tic_tac_toe")
     prior = np.random.default_rng(1).normal(size=game.patterns.size).astype(np.float32)
-    suggesting = game.replace(patterns=lambda: game.patterns._replace(prior=lambda: prior))
+    suggesting = changed(game, patterns=lambda: game.patterns._replace(prior=lambda: prior))
     monkeypatch.setattr(Config, "load", lambda self: suggesting)
     unlearned = {**TINY, "steps": 1, "learning_rate": 0.0}
     for wanted in (True, False):

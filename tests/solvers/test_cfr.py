@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import toy_coin
 import toy_kuhn
+from changed import changed
 from policies import random_policy
 
 import ttt_envs
@@ -260,8 +261,8 @@ def nobody_acts(state, player, out):
     ("game", "words"),
     [
         (toy_coin.make(players=3), r"two players.*toy_coin.* has 3"),
-        (KUHN.replace(step=pay_both), "only zero-sum games"),
-        (KUHN.replace(legal_mask=nobody_acts), "nobody has a legal action"),
+        (changed(KUHN, step=pay_both), "only zero-sum games"),
+        (changed(KUHN, legal_mask=nobody_acts), "nobody has a legal action"),
     ],
     ids=["three players", "not zero-sum", "nobody acts"],
 )
@@ -395,7 +396,7 @@ def test_hidden_hands_are_solved():
     blocks = game.observation_layout + tuple(
         replace(block, name=f"other {block.name}") for block in game.observation_layout
     )
-    shown = game.replace(observe=observe_all, observation_layout=blocks)
+    shown = changed(game, observe=observe_all, observation_layout=blocks)
     opened = cfr.Solver(tree.walk(shown))
     opened.run(100)
     seen = opened.exploitability()

@@ -10,6 +10,7 @@ import numpy as np
 import pettingzoo
 import pytest
 import toy_coin
+from changed import changed
 from option_sets import OPTIONS
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 from small_games import each_game
@@ -258,7 +259,7 @@ def test_a_position_brings_the_agents_seeds_with_it():
 
 def test_a_forfeit_is_the_sides():
     game = toy_coin.make(players=3, tosses=1)
-    teams = game.replace(teams=((0, 2), (1,)))
+    teams = changed(game, teams=((0, 2), (1,)))
     wanted = [(game, [0], [-1, 0.5, 0.5]), (teams, [0], [-0.5, 1, -0.5]), (teams, [0, 1], [0, 0, 0])]
     for each, offenders, rewards in wanted:
         states = game.new_state(0)

@@ -37,6 +37,7 @@ def words_of_commands() -> Iterator[tuple[str, ...]]:
     yield ()
     for verb in cli.VERBS:
         yield (verb,)
+    yield from (("game", "new"), ("game", "check"))
     for game_id in ttt_envs.GAMES:
         for command in ttt_envs.load(game_id).solve_commands:
             yield ("solve", game_id, command)

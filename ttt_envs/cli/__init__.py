@@ -11,6 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from ttt_envs.cli.layout import paragraphs, table
 from ttt_envs.cli.shell import parse, run, summary_of
 from ttt_envs.core.notice import announce
 from ttt_envs.core.version import __version__
@@ -20,30 +21,39 @@ DESCRIPTION = (
     "`ttt --version` tells the version."
 )
 
-#: Verb -> "module:dataclass", in the order of the help.
-VERBS: dict[str, str] = {
-    "games": "ttt_envs.cli.games:Games",
-    "describe": "ttt_envs.cli.describe:Describe",
-    "agents": "ttt_envs.cli.agents:Agents",
-    "play": "ttt_envs.cli.play:Play",
-    "serve": "ttt_envs.cli.serve:Serve",
-    "train": "ttt_envs.cli.train:Train",
-    "study": "ttt_envs.cli.study:Study",
-    "tournament": "ttt_envs.cli.tournament:Tournament",
-    "ladder": "ttt_envs.cli.ladder:Ladder",
-    "regret": "ttt_envs.cli.regret:Regret",
-    "mistakes": "ttt_envs.cli.mistakes:Mistakes",
-    "questions": "ttt_envs.cli.questions:Questions",
-    "llm-eval": "ttt_envs.cli.llm_eval:LlmEval",
-    "exploitability": "ttt_envs.cli.exploitability:Exploitability",
-    "exploit": "ttt_envs.cli.exploit:Exploit",
-    "solve": "ttt_envs.cli.solve:Solve",
-    "new-game": "ttt_envs.cli.new_game:NewGame",
-    "check-game": "ttt_envs.cli.new_game:CheckGame",
-    "replay": "ttt_envs.cli.replay:Replay",
+#: Group of the help -> verb -> "module:dataclass".
+GROUPS: dict[str, dict[str, str]] = {
+    "Play": {
+        "games": "ttt_envs.cli.games:Games",
+        "describe": "ttt_envs.cli.describe:Describe",
+        "agents": "ttt_envs.cli.agents:Agents",
+        "play": "ttt_envs.cli.play:Play",
+        "serve": "ttt_envs.cli.serve:Serve",
+        "replay": "ttt_envs.cli.replay:Replay",
+    },
+    "Train": {
+        "train": "ttt_envs.cli.train:Train",
+        "study": "ttt_envs.cli.study:Study",
+    },
+    "Measure": {
+        "tournament": "ttt_envs.cli.tournament:Tournament",
+        "ladder": "ttt_envs.cli.ladder:Ladder",
+        "regret": "ttt_envs.cli.regret:Regret",
+        "mistakes": "ttt_envs.cli.mistakes:Mistakes",
+        "exploitability": "ttt_envs.cli.exploitability:Exploitability",
+        "exploit": "ttt_envs.cli.exploit:Exploit",
+        "questions": "ttt_envs.cli.questions:Questions",
+        "llm-eval": "ttt_envs.cli.llm_eval:LlmEval",
+    },
+    "Extend": {
+        "solve": "ttt_envs.cli.solve:Solve",
+        "game": "ttt_envs.cli.game:GameVerb",
+    },
 }
 
-#: The same for verbs that the help does not list.
+VERBS: dict[str, str] = {verb: place for group in GROUPS.values() for verb, place in group.items()}
+
+#: Verbs that the help does not list.
 HIDDEN: dict[str, str] = {"warm": "ttt_envs.cli.warm:Warm"}
 
 
@@ -66,6 +76,9 @@ def _run(arguments: list[str]) -> int | None:
     if arguments == ["--version"]:
         print(f"ttt-envs {__version__}")
         return None
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help())
+        return None
     repeated = _repeated(arguments)
     if repeated is not None:
         raise ValueError(f"{repeated} is given twice: give it once, and several values behind each other")
@@ -77,6 +90,19 @@ def _run(arguments: list[str]) -> int | None:
         given = _parsed(verbs, arguments)
     status: int | None = given.run()
     return status
+
+
+def _help() -> str:
+    """The verbs by group, each with the first sentence of its help."""
+    lines, widest = list(paragraphs(DESCRIPTION)), max(map(len, VERBS))
+    for group, verbs in GROUPS.items():
+        rows = [[f"  {verb:{widest}}", _first_sentence(summary_of(place))] for verb, place in verbs.items()]
+        lines += ["", f"{group}:", *table(rows)]
+    return "\n".join(lines)
+
+
+def _first_sentence(verb: Any) -> str:
+    return " ".join((verb.__doc__ or "").split()).partition(". ")[0].rstrip(".")
 
 
 def _parsed(verbs: Mapping[str, str], arguments: list[str]) -> Any:

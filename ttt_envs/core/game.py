@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from ttt_envs.core.faces import Faces
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import as_text, choice, unknown, within
+from ttt_envs.core.options import as_text, choice, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
@@ -68,8 +68,8 @@ class Extras:
 class Game:
     """One game with its options settled: facts, kernels, faces and extras. Make one with `ttt_envs.load`.
 
-    Games are equal that have the same id, version, options and kernels. `replace` gives a game with other arguments,
-    which is equal to none without them. A game is pickled as its factory, its options and what was replaced.
+    Two games are equal if id, version, options and kernels are equal. A game is pickled as its factory and its options:
+    what `dataclasses.replace` has changed does not travel.
 
     Attributes:
         id: its name in the registry.
@@ -113,7 +113,7 @@ class Game:
     version: int = 0
     same_play: Mapping[str, Any] = field(default_factory=dict)
     prototype: np.ndarray
-    ranges: Mapping[str, Range] = field(init=False)
+    ranges: Mapping[str, Range] = field(default_factory=dict)
     invariants: Invariants | None = None
     action_names: tuple[str, ...]
     observation_layout: tuple[Block, ...]
@@ -130,7 +130,6 @@ class Game:
     kernels: Kernels
     faces: Faces
     extras: Extras = field(default_factory=Extras)
-    _source: "Game | None" = None
 
     def __post_init__(self) -> None:
         if self.chance not in CHANCES:
@@ -140,16 +139,11 @@ class Game:
         names = self.faces.player_names
         if names and not len(names) == len({*names}) == self.num_players:
             raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
-        # `replace` hands on the game that the factory made.
-        source = self._source or self
-        object.__setattr__(self, "_source", source)
         # A dtype declares the ranges of its fields until it is made plain.
-        ranges = ranges_of(self.prototype.dtype)
-        kept = not ranges and source is not self
-        object.__setattr__(self, "ranges", source.ranges if kept else MappingProxyType(dict(ranges)))
+        ranges = self.ranges or ranges_of(self.prototype.dtype)
+        object.__setattr__(self, "ranges", MappingProxyType(dict(ranges)))
         # One game serves all environments of a process: nobody may write to what it gives.
-        if source is self or self.prototype is not source.prototype:
-            object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
+        object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
@@ -162,65 +156,17 @@ class Game:
         chosen = " ".join(f"{name}={as_text(value)}" for name, value in self.chosen.items())
         return f"{self.id}{f' with {chosen}' if chosen else ''}"
 
-    def _arguments(self) -> dict[str, Any]:
-        """Every argument of the game, by the names of `replace`."""
-        parts = {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "_source"}
-        kernels, faces, extras = parts.pop("kernels"), parts.pop("faces"), parts.pop("extras")
-        return {**parts, **kernels._asdict(), **vars(faces), **vars(extras)}
-
-    @cached_property
-    def replaced(self) -> Mapping[str, Any]:
-        """The arguments in which the game differs from the one that its factory made, by the names of `replace`."""
-        if self._source is None or self._source is self:
-            return {}
-        made = self._source._arguments()
-        return {name: value for name, value in self._arguments().items() if not _same(value, made[name])}
-
-    def replace(self, **parts: Any) -> "Game":
-        """The game with other arguments: facts, or kernels, faces and extras by their own names, such as `draw=`.
-
-        Raises TypeError for what is no part of a game.
-        """
-        records = {
-            "kernels": Kernels._fields,
-            "faces": Faces.__dataclass_fields__,
-            "extras": Extras.__dataclass_fields__,
-        }
-        for record, names in records.items():
-            within = {name: parts.pop(name) for name in names if name in parts}
-            if within and record in parts:
-                raise TypeError(f"{record} cannot be replaced together with its {', '.join(within)}")
-            old = getattr(self, record)
-            if within:
-                parts[record] = old._replace(**within) if isinstance(old, Kernels) else replace(old, **within)
-        known = [*self._arguments(), *records]
-        for name in parts:
-            if name not in known:
-                raise TypeError(unknown("part of a game", name, known))
-        return replace(self, **parts)
-
-    __replace__ = replace
-
     def __eq__(self, other: object) -> bool:
         if self is other or not isinstance(other, Game):
             return self is other
-        mine, theirs = self.replaced, other.replaced
-        return (
-            (self.id, self.version, self.kernels) == (other.id, other.version, other.kernels)
-            and self.options == other.options
-            and mine.keys() == theirs.keys()
-            and all(_same(value, theirs[name]) for name, value in mine.items())
-        )
+        mine, theirs = ((each.id, each.version, each.kernels) for each in (self, other))
+        return mine == theirs and self.options == other.options
 
     def __hash__(self) -> int:
-        return hash((self.id, self.version, self.kernels, *self.options, *self.replaced))
+        return hash((self.id, self.version, self.kernels, *self.options))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Kernels and tables do not travel, but what was replaced.
-        source = self._source
-        assert source is not None
-        changed = {name: dict(each) if isinstance(each, Mapping) else each for name, each in self.replaced.items()}
-        return _remake, (source.factory, dict(source.options), changed)
+        return _made, (self.factory, dict(self.options))  # kernels and tables do not travel
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self
@@ -718,11 +664,5 @@ def _plain(name: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in ("to", "and")) or tuple(words)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two attributes are the same; an array is the same as itself alone."""
-    return one is other or (type(one) is type(other) and not isinstance(one, np.ndarray) and one == other)
-
-
-def _remake(factory: Callable[..., Game], options: dict[str, Any], replaced: dict[str, Any]) -> Game:
-    game = factory(**options)
-    return game.replace(**replaced) if replaced else game
+def _made(factory: Callable[..., Game], options: dict[str, Any]) -> Game:
+    return factory(**options)

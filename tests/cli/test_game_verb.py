@@ -22,15 +22,15 @@ def ttt(folder, *words):
 
 
 def test_a_new_game_passes_its_checks_and_is_played(tmp_path):
-    made = ttt(tmp_path, "new-game", "pebble_drop")
+    made = ttt(tmp_path, "game", "new", "pebble_drop")
     assert made.returncode == 0, made.stderr
-    assert "ttt check-game pebble_drop:make" in made.stdout
+    assert "ttt game check pebble_drop:make" in made.stdout
     files = {path.name for path in (tmp_path / "pebble_drop").iterdir()}
     assert files == {path.name for path in (ROOT / "examples/connect_four").glob("*.py")}
     text = "".join(path.read_text() for path in (tmp_path / "pebble_drop").iterdir()).lower()
     assert "connect_four" not in text
     assert "connect four" not in text
-    checked = ttt(tmp_path, "check-game", "pebble_drop:make", "--option", "line=3")
+    checked = ttt(tmp_path, "game", "check", "pebble_drop:make", "--option", "line=3")
     assert checked.returncode == 0, checked.stderr
     assert checked.stdout.count("\n- ") + 1 == len(CHECKS)
     assert f"pebble_drop with line=3 passes all {len(CHECKS)} checks" in checked.stdout
@@ -45,7 +45,7 @@ def test_a_check_that_fails_is_named(monkeypatch, capsys):
         raise AssertionError("it does not")
 
     monkeypatch.setitem(CHECKS, "facts", check)
-    assert main(["check-game", "super"]) == 2
+    assert main(["game", "check", "super"]) == 2
     assert "super_tic_tac_toe fails the check 'facts' (Something holds.) it does not" in capsys.readouterr().err
 
 
@@ -61,7 +61,7 @@ def test_a_name_that_is_no_good(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "precious.py").write_text("")
-    assert main(["new-game", *words]) == 2
+    assert main(["game", "new", *words]) == 2
     assert said in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*.py")] == ["precious.py"]
 

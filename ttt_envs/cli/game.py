@@ -1,14 +1,17 @@
-"""`ttt new-game`: the folder of a game of one's own, and `ttt check-game`, which checks one."""
+"""`ttt game new`: the folder of a game of your own, and `ttt game check`, which checks one."""
 
+import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
 from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import paragraphs
+from ttt_envs.cli.shell import parse
 
 #: The example that is copied: in the installed package, and in a checkout.
 _EXAMPLE = "connect_four"
@@ -48,7 +51,7 @@ class NewGame:
         lines = (
             f"{', '.join(path.name for path in paths)} are in {folder}",
             f"It plays by the rules of Connect Four until you change them: begin with {folder / 'rules.py'}",
-            f"From the folder above it, `ttt check-game {self.name}:make` checks it, and `ttt play {self.name}:make` "
+            f"From the folder above it, `ttt game check {self.name}:make` checks it, and `ttt play {self.name}:make` "
             "plays it.",
         )
         print("\n".join(line for each in lines for line in paragraphs(each)))
@@ -74,3 +77,13 @@ class CheckGame(GameArguments):
         except AssertionError as error:
             raise ValueError(str(error)) from None
         print(f"{game} passes all {number} checks")
+
+
+@dataclass(frozen=True)
+class GameVerb:
+    """Write a game of your own: `ttt game new NAME` makes its folder, `ttt game check GAME` checks it."""
+
+    @classmethod
+    def narrowed(cls, arguments: Sequence[str]) -> Any:
+        """The command that the words behind the verb ask for."""
+        return parse({"new": NewGame, "check": CheckGame}, arguments, "ttt game", inspect.getdoc(cls) or "")
