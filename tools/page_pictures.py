@@ -130,7 +130,7 @@ class Photographer:
         self.go(f"new/{self.config.setup}", f"[data-game={self.config.setup}]")
         self.page.locator("summary", has_text="Options").click()
         self.draw("setup")
-        self.go("records", ".file-card img")
+        self.go("records", "td a")
         self.draw("records")
         self.go(f"records/{self.config.over}.jsonl/1", ".review .chart")
         self.draw("recorded")

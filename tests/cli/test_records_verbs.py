@@ -162,7 +162,7 @@ def test_what_a_file_names_is_shown_and_never_run(tmp_path, capsys):
         assert cli.main(["replay", "names.jsonl", "--game", "1", "--film", "film.svg"]) == 0
         served = Records(tmp_path)
         assert served.games("names.jsonl")[0]["agents"][0] == agent
-        assert served.open("names.jsonl", 0).played.record.agents[0] == agent
+        assert served.open("names.jsonl", 0)[0].agents[0] == agent
     Path("game.jsonl").write_text("".join(json.dumps({**each, "game": "mine:Mine"}) + "\n" for each in records))
     for words in (["replay"], ["replay", "--game", "0", "--film", "y.svg"]):
         assert cli.main([*words, "game.jsonl"]) == 2

@@ -206,21 +206,6 @@ def test_a_damaged_file_is_compiled_anew(folder, damage):
     assert list(folder.rglob("*.nb*")) == [path]
 
 
-def test_without_compiling_a_kernel_that_is_not_on_disk_says_so(folder):
-    kernel = in_next_process(add_one)
-    for _ in range(2):
-        with machine_code.without_compiling(), pytest.raises(machine_code.NotCompiled, match="add_one"):
-            kernel(1)
-    assert not folder.exists() or not list(folder.rglob("*.nbc"))
-    assert kernel(1) == 2
-    again = in_next_process(add_one)
-    with machine_code.without_compiling():
-        assert (again(1), found(again)) == (2, 1)
-        with pytest.raises(machine_code.NotCompiled):
-            again(1.5)
-    assert again(1.5) == 2.5
-
-
 def read_second(states):
     return states[0]["second"]
 

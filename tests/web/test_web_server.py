@@ -206,7 +206,7 @@ def test_a_finished_game_is_kept_as_a_record_and_as_a_film(page, tmp_path):
         assert film.n_frames == now["ply"] + 1
 
 
-def test_a_game_is_saved_after_each_ply_and_shown_by_the_next_server(page, tmp_path):
+def test_a_game_is_saved_after_each_ply_and_the_next_server_goes_on_with_it(page, tmp_path):
     ident, rng = page.begin(TURNS, None, "greedy"), np.random.default_rng(1)
     path = tmp_path / PLAYED / f"{TURNS}-{ident}.jsonl"
     assert not path.exists(), "nothing has been played"
@@ -216,11 +216,15 @@ def test_a_game_is_saved_after_each_ply_and_shown_by_the_next_server(page, tmp_p
     assert (saved.actions, saved.agents) == (live.actions, ("human", "greedy"))
     assert saved.state == live.state
     with Page(tmp_path) as later:
-        assert "--load" in later.ask(f"/api/served/{ident}", status=404)["error"]
+        later.ask(f"/api/served/{ident}", status=404)
         (listed,) = later.ask("/api/records")
         assert listed["agents"] == ["a person", "greedy, one move ahead"]
-        frame = later.ask(f"/api/records/frame?file={listed['file']}&frame={live.ply}")
-        assert (frame["ply"], frame["result"]) == (live.ply, None)
+        assert later.ask("/api/records/open", {"file": listed["file"], "game": 0})["id"] == ident
+        assert later.look(ident)["text"] == page.look(ident)["text"]
+        assert later.play_on(ident, rng)["over"]
+        (record,) = records.read(path)
+        assert len(record.actions) == later.look(ident)["ply"]
+        assert [each["id"] for each in later.ask("/api/games")["own"]] == [ident]
 
 
 # --- options and agents ---
@@ -296,30 +300,65 @@ def test_recorded_games_are_listed_and_stepped_through(folder):
         listed = page.ask(f"/api/records/games?file={NAME}")
         assert [each["number"] for each in listed] == [0, 1, 2]
         assert listed[0]["agents"] == ["random", "greedy, one move ahead"]
-        first = page.ask(f"/api/records/frame?file={NAME}&game=1&frame=0")
-        assert (first["ply"], first["move"]) == (0, "start")
-        last = page.ask(f"/api/records/frame?file={NAME}&game=1&frame={first['frames'] - 1}")
-        assert last["ply"] == listed[1]["plies"]
-        assert sum(last["result"]["rewards"]) == 0
-        page.ask(f"/api/records/frame?file={NAME}&game=1&frame={first['frames']}", status=404)
-        page.ask(f"/api/records/frame?file={NAME}&game=3&frame=0", status=404)
-        for wrong in ("other.txt", "../outside.jsonl", "/etc/passwd", "", str(folder / NAME), "deep"):
-            for path in ("games", "frame", "review"):
-                page.ask(f"/api/records/{path}?file={wrong}&game=0&frame=0", status=404)
         assert "line 1" in page.ask("/api/records/games?file=bad.jsonl", status=400)["error"]
-        page.ask(f"/api/records/frame?file={NAME}&frame=-1", status=400)
+        for wrong in ("other.txt", "../outside.jsonl", "/etc/passwd", "", str(folder / NAME), "deep"):
+            page.ask(f"/api/records/games?file={wrong}", status=404)
+            page.ask("/api/records/open", {"file": wrong, "game": 0}, 404)
 
 
-def test_a_recorded_game_is_reviewed(folder):
+def opened(page, name, k):
+    return page.ask("/api/records/open", {"file": name, "game": k})["id"]
+
+
+def test_a_recorded_game_is_shown_like_one_that_was_played_here(folder):
     record = list(records.read(folder / NAME))[2]
     with Page(folder) as page:
-        found = page.ask(f"/api/records/review?file={NAME}&game=2")
+        ident = opened(page, NAME, 2)
+        assert opened(page, NAME, 2) == ident != opened(page, NAME, 1)
+        now = page.look(ident)
+        assert (now["over"], now["watching"], now["ply"]) == (True, True, len(record.actions))
+        assert [name for ((_, name),) in now["moves"]] == list(record.actions)
+        assert now["result"]["rewards"] == list(record.rewards)
+        assert page.ask(f"/api/served/{ident}/positions/0")["ply"] == 0
+        found = page.ask(f"/api/served/{ident}/review")
+        assert page.ask("/api/games")["own"] == [], "it is none of those that are played"
+        page.ask("/api/records/open", {"file": NAME, "game": 3}, 404)
+        page.ask("/api/records/open", {"file": "bad.jsonl", "game": 0}, 400)
     assert [each["played"] for each in found["decisions"]] == list(record.actions)
     assert {each["source"] for each in found["decisions"]} == {"oracle"}
-    assert found["frames"] == list(range(len(record.actions) + 1))
     lost = [sum(each["regret"] for each in found["decisions"] if each["player"] == player) for player in range(2)]
     assert [found["totals"][str(player)] for player in range(2)] == pytest.approx(lost, abs=1e-3)
     assert sum(lost) > 0
+
+
+def test_a_game_that_an_agent_lost_by_failing_is_over(tmp_path):
+    game = ttt_envs.load(TURNS)
+    lineup = [agents.load("greedy"), agents.load("broken")]
+    games = play_games(game, lineup, seats=(0, 1), seeds=game_seeds(0, 1), keep=range(1), strict=False)
+    found = records.of_games(game, games, ["greedy", "broken"], (0, 1), game_seeds(0, 1))
+    records.write(tmp_path / "failed.jsonl", found)
+    with Page(tmp_path) as page:
+        now = page.look(opened(page, "failed.jsonl", 0))
+        assert (now["over"], now["result"]["winners"]) == (True, [0])
+
+
+def test_agents_that_a_file_names_are_run_only_if_they_are_offered(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n"
+    )
+    mine = f"{tmp_path}/mine.py:Mine"
+    live = SavedGame.begin(ttt_envs.load(TURNS), 0)
+    live.choose(0, live.legal(0)[0])
+    live.agents = ("human", mine)
+    live.save(tmp_path / "game.jsonl")
+    with Page(tmp_path) as page:
+        ident = opened(page, "game.jsonl", 0)
+        assert f"there is no agent {mine[:60]!r}" in page.wait(ident)["trouble"]
+        page.ask(f"/api/served/{ident}/thoughts/0")
+        page.ask(f"/api/served/{ident}/again", {}, 400)
+        assert not (tmp_path / "ran").exists()
+    with Page(tmp_path, more=(mine,)) as page:
+        assert page.wait(opened(page, "game.jsonl", 0))["ply"] == 2
 
 
 def test_what_a_file_of_records_holds_is_read_anew_when_it_changes(folder, monkeypatch):

@@ -12,9 +12,7 @@ import hashlib
 import os
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,26 +34,6 @@ NEEDED = (
     *(f"{_RESULTS}.{name}" for name in ("reduce", "rebuild", "check_cachable", "locator", "filename_base")),
     "numba.core.serialize:dumps",
 )
-
-
-class NotCompiled(BaseException):
-    """Raised `without_compiling` by a kernel that is not on disk; no Exception, as it is no fault of who called it."""
-
-
-_MAY_COMPILE = ContextVar("may_compile", default=True)
-
-
-@contextmanager
-def without_compiling() -> Iterator[None]:
-    """A context in which a kernel that is not on disk raises NotCompiled, where it would be compiled.
-
-    It holds for this thread. Kernels that are never kept on disk are compiled all the same.
-    """
-    before = _MAY_COMPILE.set(False)
-    try:
-        yield
-    finally:
-        _MAY_COMPILE.reset(before)
 
 
 @cache
@@ -99,15 +77,13 @@ class MachineCode:
         return self._folder / f"{self._results.filename_base}.{_DIGEST(key.encode()).hexdigest()[:32]}.nbc"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The result of compiling for a signature; None, or NotCompiled, if there is none or not a whole one."""
+        """The result of compiling for a signature; None if there is none or not a whole one."""
         target.refresh()
         try:
             data = self._path(signature, target.codegen()).read_bytes()
         except OSError:
             data = b""
         if data[:_SIZE] != _DIGEST(data[_SIZE:]).digest():
-            if not _MAY_COMPILE.get():
-                raise NotCompiled(f"{self._results.filename_base} is not compiled for {signature}")
             if notice.notice is not None:
                 notice.notice.begins()
             return None

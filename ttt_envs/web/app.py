@@ -21,7 +21,7 @@ from ttt_envs.web import shown
 from ttt_envs.web.catalog import fields_of, game_of, lessons_of, levels_of, picture_of
 from ttt_envs.web.hall import Hall, ServedGame
 from ttt_envs.web.local import LocalOnly
-from ttt_envs.web.recorded import OpenedGame, Records, frame
+from ttt_envs.web.recorded import Records
 from ttt_envs.web.refusals import Refused, body_of, digits, text, texts, whole
 from ttt_envs.web.threads import in_thread, said
 
@@ -58,8 +58,7 @@ class App:
             Route("/api/served/{id}/again", self.again, methods=["POST"]),
             Route("/api/records", self.record_files),
             Route("/api/records/games", self.record_games),
-            Route("/api/records/frame", self.record_frame),
-            Route("/api/records/review", self.record_review),
+            Route("/api/records/open", self.record_open, methods=["POST"]),
         ]
 
     # --- the page ---
@@ -102,6 +101,7 @@ class App:
         own = [
             {"id": each.id, "title": each.game.title, "over": each.live.over, "touched": each.touched}
             for each in latest
+            if not each.recorded
         ]
         return JSONResponse({"version": __version__, "games": await in_thread(_all_games), "own": own})
 
@@ -231,27 +231,12 @@ class App:
         """The games of a file."""
         return JSONResponse(await in_thread(self.records.games, request.query_params.get("file", "")))
 
-    async def record_frame(self, request: Request) -> Response:
-        """One picture of a recorded game."""
-        return JSONResponse(frame(await self._opened(request), _query(request, "frame")))
-
-    async def record_review(self, request: Request) -> Response:
-        """The judgements of the decisions of a recorded game, and the picture after each number of plies."""
-        opened = await self._opened(request)
-        async with opened.reviewing:
-            if opened.review is None:
-                opened.review = await self.hall.review_recorded(opened.played)
-        return JSONResponse(
-            {
-                **shown.judged(opened.played.game, opened.review),
-                "names": shown.spoken_names(opened.played.game),
-                "rewards": opened.played.record.rewards,
-                "frames": [k for k, each in enumerate(opened.frames) if not each.ended_round],
-            }
-        )
-
-    async def _opened(self, request: Request) -> OpenedGame:
-        return await in_thread(self.records.open, request.query_params.get("file", ""), _query(request, "game"))
+    async def record_open(self, request: Request) -> Response:
+        """Take a recorded game to those that are played here."""
+        given = await body_of(request, "file", "game")
+        name, k = text(given["file"], "file"), whole(given["game"], "game", 10**9)
+        served = await self.hall.reopen(name, k, *await in_thread(self.records.open, name, k))
+        return JSONResponse({"id": served.id})
 
 
 def _game(given: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
@@ -286,12 +271,6 @@ def _all_games() -> list[dict[str, Any]]:
             "players": game.num_players,
             "picture": picture_of(game.id) is not None,
             "levels": [asdict(each) for each in levels_of(game)],
-            "facts": [
-                f"{game.num_players} players",
-                *(["chance"] if game.stochastic else []),
-                *(["hidden information"] if game.hidden_information else []),
-                *(["simultaneous choices"] if game.simultaneous else []),
-            ],
         }
         for game in games
     ]

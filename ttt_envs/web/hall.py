@@ -1,6 +1,7 @@
 """Hall: the games of a server, and the agents that play in them."""
 
 import asyncio
+import hashlib
 import logging
 import secrets
 import time
@@ -20,7 +21,6 @@ from ttt_envs.core.view import View
 from ttt_envs.drawing.film import film
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records import GameRecord
-from ttt_envs.evaluation.records.replaying import ReplayedGame
 from ttt_envs.evaluation.thoughts import Judgement, Thoughts, review, think
 from ttt_envs.web.catalog import Agents
 from ttt_envs.web.refusals import Refused
@@ -47,6 +47,7 @@ class ServedGame:
         version: grows with all that changes.
         trouble: why an agent cannot go on; "" if nothing is wrong.
         touched: time of the last change, in seconds since 1970.
+        recorded: it was over when it was opened from a file of records.
         driver: the task in which agents answer; None while it is not their turn.
         busy: held while somebody thinks about the game, or the agents of a game without people play a ply.
     """
@@ -57,6 +58,7 @@ class ServedGame:
     version: int = 0
     trouble: str = ""
     touched: float = field(default_factory=time.time)
+    recorded: bool = False
     driver: "asyncio.Task[None] | None" = None
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
@@ -143,19 +145,32 @@ class Hall:
         self.drive(served)
         return served
 
-    def keep(self, live: LiveGame, seats: Sequence[str | None]) -> ServedGame:
-        """Take a game that may have begun already."""
-        served = ServedGame(secrets.token_urlsafe(8), live, seats)
+    def keep(self, live: LiveGame, seats: Sequence[str | None], ident: str = "") -> ServedGame:
+        """Take a game that may have begun already, by an id of its own or that one."""
+        served = ServedGame(ident or secrets.token_hex(8), live, seats)
         self.games[served.id] = served
         return served
+
+    async def reopen(self, name: str, k: int, record: GameRecord, live: LiveGame) -> ServedGame:
+        """The game number `k` of a file of records: the one that is here, if it was saved there, or one to look at.
+
+        A game that is not over goes on. Its agents are asked only if they are among those that are offered.
+        """
+        ident = hashlib.sha256(f"{name} {k} {record.digest}".encode()).hexdigest()[:16]
+        if self.folder is not None and Path(name).parent.name == self.folder.name:
+            ident = Path(name).name.partition(".")[0].rpartition("-")[2]
+        if ident not in self.games:
+            seats = [None if agent == Human.name else agent for agent in record.agents]
+            self.keep(live, seats, ident).recorded = live.over
+        return self.games[ident]
 
     def find(self, ident: str) -> ServedGame:
         """The game of that id; raises Refused if there is none."""
         if ident not in self.games:
             raise Refused(
                 404,
-                "there is no such game here: the server was started again since, or the address is wrong. The recorded "
-                "games have what was played, and `ttt play --load FILE` goes on with it",
+                "there is no such game here: the server was started again since, or the address is wrong. Look for it "
+                "among the recorded games",
             )
         return self.games[ident]
 
@@ -210,7 +225,12 @@ class Hall:
         agent, state = served.seats[player], served.live.state
         assert agent is not None
         try:
+            await in_thread(self.agents.check, served.game, agent)  # a file of records names any
             action = await in_thread(self.shelf.decide, agent, served.live.view(player))
+        except Refused as error:
+            served.trouble = error.reason
+            served.changed()
+            return
         except Exception as error:
             _LOG.exception("agent %s failed in game %s", agent, served.id)
             if served.live.state is state:
@@ -232,11 +252,11 @@ class Hall:
     async def thoughts(self, served: ServedGame, players: Sequence[int], ply: int) -> list[Thoughts]:
         """The thoughts on the decisions of these players in the position after `ply` plies."""
         state = served.live.states[ply]
-        views = [served.live.view(player, ply) for player in players]
-        seats = [served.seats[player] for player in players]
+        views = [(served.live.view(player, ply), served.seats[player]) for player in players]
 
         def work() -> list[Thoughts]:
-            return [think(view, agent, take=self.shelf.take) for view, agent in zip(views, seats, strict=True)]
+            offered = [each.agent for each in self.agents.offers(served.game)]
+            return [think(view, agent if agent in offered else None, take=self.shelf.take) for view, agent in views]
 
         async with served.busy:  # one search at a time, however many ask
             kept = served.thoughts.get(ply, [])
@@ -254,11 +274,6 @@ class Hall:
                 players = served.people or range(served.game.num_players)
                 served.review = await self._review(served.live, players)
             return served.review
-
-    async def review_recorded(self, played: ReplayedGame) -> list[Judgement]:
-        """Judgements of what all decisions of a recorded game have lost."""
-        live = await in_thread(LiveGame, played.game, played.record.seed, played.actions.tolist())
-        return await self._review(live, range(played.game.num_players))
 
     async def _review(self, live: LiveGame, players: Sequence[int]) -> list[Judgement]:
         decisions: list[tuple[int, View, int]] = [

@@ -1,45 +1,21 @@
-"""Recorded games in a folder: its files, their games, and each position."""
+"""Recorded games in a folder: its files, and their games."""
 
-import asyncio
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.drawing.film import Frame, frames_of, move_text
+from ttt_envs.core.live import LiveGame
 from ttt_envs.evaluation.records import GameRecord, read
-from ttt_envs.evaluation.records.replaying import ReplayedGame, replay
-from ttt_envs.evaluation.thoughts import Judgement
+from ttt_envs.evaluation.records.replaying import replay
 from ttt_envs.registry import GAMES, load
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tables import without_building
 from ttt_envs.web.catalog import title_of
 from ttt_envs.web.refusals import Refused
-from ttt_envs.web.shown import result, still
 
 #: Files that are listed, and games of a file.
 MOST_FILES, COUNTED = 500, 1000
-
-# Replayed games that are kept.
-_KEPT = 16
-
-
-@dataclass(eq=False)
-class OpenedGame:
-    """A recorded game, replayed.
-
-    Attributes:
-        played: the game.
-        frames: its pictures: positions, and boards of rounds that ended.
-        review: what its decisions have lost, once somebody has asked.
-        reviewing: held while that is worked out.
-    """
-
-    played: ReplayedGame
-    frames: list[Frame]
-    review: list[Judgement] | None = None
-    reviewing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Records:
@@ -71,13 +47,19 @@ class Records:
         except (OSError, ValueError) as error:
             raise Refused(400, str(error)) from None
 
-    def open(self, name: str, k: int) -> OpenedGame:
+    def open(self, name: str, k: int) -> tuple[GameRecord, LiveGame]:
         """Game `k` of a file, counted from 0, replayed and checked; raises Refused."""
-        path = self._path(name)
         try:
-            return _opened(path, path.stat().st_mtime, k)
+            record = next(islice(read(self._path(name)), k, None), None)
+            if record is None:
+                raise Refused(404, f"{name} has no game {k}")
+            with without_building():
+                (played,) = replay([record], unfinished=True)
         except (OSError, ValueError) as error:
             raise Refused(400, str(error)) from None
+        live = LiveGame(played.game, record.seed, played.actions.tolist())
+        live.states[-1] = played.states[-1:].copy()  # over, if an agent has failed there
+        return record, live
 
     def _path(self, name: str) -> Path:
         """The file of that name in the list; raises Refused if it is not there."""
@@ -104,17 +86,6 @@ def _about(path: Path, written: float) -> dict[str, Any]:
     }
 
 
-@lru_cache(_KEPT)
-def _opened(path: Path, written: float, k: int) -> OpenedGame:
-    """Game `k` of a file as it was written then; OSError or ValueError for a damaged one, Refused if there is none."""
-    record = next(islice(read(path), k, None), None)
-    if record is None:
-        raise Refused(404, f"{path.name} has no game {k}")
-    with without_building():
-        (played,) = replay([record], unfinished=True)
-    return OpenedGame(played, frames_of(played.game, played.states, played.actions))
-
-
 def _summary(k: int, record: GameRecord) -> dict[str, Any]:
     return {
         "index": k,
@@ -129,27 +100,3 @@ def _summary(k: int, record: GameRecord) -> dict[str, Any]:
 def _title(game: str) -> str:
     """The title of a game that a file names, which may be no registered one."""
     return load(game).title if game in GAMES else game
-
-
-def frame(opened: OpenedGame, k: int) -> dict[str, Any]:
-    """Picture `k` of a recorded game, all cards open, and what led to it; raises Refused if there is none."""
-    played, frames = opened.played, opened.frames
-    if k >= len(frames):
-        raise Refused(404, f"the game has {len(frames)} pictures")
-    shown, game = frames[k], played.game
-    seats = [f"{name}, {title_of(agent)}" for name, agent in zip(game.player_names, played.record.agents, strict=True)]
-    return {
-        "frame": k,
-        "frames": len(frames),
-        "ply": shown.ply,
-        "ended_round": shown.ended_round,
-        "game": {"id": game.id, "title": game.title, "rules": game.faces.rules_text},
-        "agents": seats,
-        "number": played.record.number,
-        "players": game.player_names,
-        "move": move_text(game, played.actions[shown.ply - 1], game.player_names, spoken=True)
-        if shown.ply
-        else "start",
-        **still(game, shown.state, None),
-        "result": result(game, played.states[-1]) if k == len(frames) - 1 and played.states[-1]["done"] else None,
-    }

@@ -114,7 +114,7 @@ class GamePage {
     if (rounds.length && this.shownPly === null) guarded(() => this.showRound(rounds.at(-1)))();
     else if (!this.roundShown) this.draw();
     if (now.trouble && !(before && before.trouble)) complain(sentence(now.trouble));
-    if (now.over && !(before && before.over) && !now.watching) guarded(() => this.judge())();
+    if (now.over && !(before && before.over)) guarded(() => this.judge())();
     if (now.thinking) guarded(() => this.wait())();
   }
 
@@ -209,7 +209,8 @@ class GamePage {
     show(this.hint, turn);
     show(this.files, now.over);
     show(this.again, now.over || now.ply > 0);
-    for (const each of [this.watch, this.one, this.pace]) show(each, now.watching && !now.over);
+    for (const each of [this.watch, this.pace]) show(each, now.watching);
+    show(this.one, now.watching && !now.over);
     this.overlayLabel.hidden = covered;
     this.drawSeats();
     this.drawNames();
@@ -287,37 +288,44 @@ class GamePage {
   async look(ply) {
     clearTimeout(this.roundTimer);
     if (ply < 0 || ply > this.now.ply || this.covered()) return;
-    if (ply === this.now.ply) {
-      this.shownPly = null;
+    const forth = ply === this.ply() + 1;
+    this.shownPly = ply === this.now.ply ? null : ply;
+    if (this.shownPly === null) {
       this.draw();
       return;
     }
-    this.shownPly = ply;
     const found = await ask(`${this.path}/positions/${ply}`);
     if (this.shownPly !== ply) return; // another one was asked for meanwhile
-    this.board.show(found, [], {});
-    this.doing.replaceChildren(...inWords(found.head));
-    this.text.textContent = found.text;
-    this.thoughts = null;
-    this.draw();
+    const then = () => {
+      this.board.show(found, [], {});
+      this.doing.replaceChildren(...inWords(found.head));
+      this.text.textContent = found.text;
+      this.thoughts = null;
+      this.draw();
+    };
+    if (forth && found.ended_round) this.showEnded(found, then);
+    else then();
   }
 
-  /** The board of a round that has ended, before the next one. */
+  /** The board of a round that has just ended, before the next one. */
   async showRound(ply) {
     this.roundShown = true;
     const found = await ask(`${this.path}/positions/${ply}`);
-    if (!found.ended_round) {
-      this.draw();
-      return;
-    }
+    if (found.ended_round) this.showEnded(found, () => this.draw());
+    else this.draw();
+  }
+
+  /** The board of the round that ended with a ply, and `then` what follows. */
+  showEnded({ ply, ended_round: ended }, then) {
+    this.roundShown = true;
     this.board.element.hidden = false;
     this.curtain.hidden = true;
-    this.board.show(found.ended_round, [], {});
-    this.doing.replaceChildren(...inWords(found.ended_round.head));
-    this.status.textContent = sentence(`The round is over: ${found.ended_round.how}`);
+    this.board.show(ended, [], {});
+    this.doing.replaceChildren(...inWords(ended.head));
+    this.status.textContent = sentence(`The round is over: ${ended.how}`);
     const go = () => {
       clearTimeout(this.roundTimer);
-      if (this.roundShown) this.draw();
+      if (this.roundShown) then();
     };
     this.banner.replaceChildren(`${sentence(this.moveText(ply))} `, button(this.now.over ? "Go on" : "Next round", go));
     this.banner.hidden = false;
@@ -339,10 +347,11 @@ class GamePage {
   async run() {
     this.running = !this.running;
     this.watch.textContent = this.running ? "Pause" : "Play";
-    while (this.running && !this.now.over && !this.ended && !this.now.trouble) {
+    if (this.running && this.now.over && this.shownPly === null) await this.look(0); // from the start again
+    while (this.running && !(this.now.over && this.shownPly === null) && !this.ended && !this.now.trouble) {
       const began = performance.now();
       try {
-        await this.step();
+        await (this.now.over ? this.look(this.ply() + 1) : this.step());
       } catch (error) {
         this.running = false;
         this.watch.textContent = "Play";
@@ -432,7 +441,7 @@ class GamePage {
     });
     this.markPly = mark;
     mark(this.ply());
-    this.review.replaceChildren(el("h2", {}, "What your moves have lost"), ...parts);
+    this.review.replaceChildren(el("h2", {}, `What ${this.now.watching ? "the" : "your"} moves have lost`), ...parts);
     this.drawLog();
   }
 }

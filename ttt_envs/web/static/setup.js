@@ -76,40 +76,26 @@ function face(name) {
   return drawn("svg", { viewBox: "0 0 48 48", "aria-hidden": "true" }, ...parts.map((part) => drawn(...part)));
 }
 
-export async function setupPage(main, wanted) {
-  const found = await ask("/api/games");
-  const form = el("form", { class: "setup", onsubmit: (event) => event.preventDefault() });
-  const details = el("div", { class: "chosen-game" });
-  const games = el("fieldset", { class: "games" }, el("legend", {}, "Game"));
+export async function setupPage(main, game) {
+  const status = el("p", { role: "status" });
+  const form = el("form", { class: "setup", onsubmit: (event) => event.preventDefault() }, status);
   let asked = 0;
-  let setup = null;
 
-  const choose = guarded(async (game, options) => {
+  const choose = guarded(async (options) => {
     const mine = ++asked;
-    const waiting = setTimeout(() => {
-      if (!setup || setup.id !== game) details.replaceChildren(el("p", { role: "status" }, PATIENCE));
-    }, 300);
+    const waiting = setTimeout(() => status.replaceChildren(PATIENCE), 300);
     let answer;
     try {
       answer = await ask("/api/setup", { game, options });
     } finally {
       clearTimeout(waiting);
     }
-    if (mine !== asked) return;
-    showGame(details, answer, options, choose, setup && setup.id === game ? seatsOf(details) : null);
-    setup = answer;
+    if (mine === asked) showGame(form, answer, options, choose, seatsOf(form));
   });
 
-  const first = found.games.find((each) => each.id === wanted) ?? found.games[0];
-  for (const game of found.games) {
-    games.append(el("label", { class: "game-card" },
-      el("input", { type: "radio", name: "game", value: game.id, checked: game === first, onchange: () => choose(game.id, {}) }),
-      el("span", {}, el("b", {}, game.title), el("small", {}, game.facts.join(", ")))));
-  }
-  form.append(games, details);
   main.replaceChildren(el("h1", {}, "A game with your options"), form);
   document.title = "ttt-envs";
-  await choose(first.id, {});
+  await choose({});
 }
 
 const PATIENCE = "Preparing the game. The first time, its rules are compiled, which can take half a minute.";
@@ -124,13 +110,14 @@ function ownGames(own) {
 
 /** Show the form of a game. What was folded out stays so. */
 function showGame(place, setup, options, choose, seats) {
-  const changed = () => choose(setup.id, optionsOf(place));
+  const changed = () => choose(optionsOf(place));
   const open = [...place.querySelectorAll("details")].map((each) => each.open);
   const rules = rulesOf(setup.id, setup.rules);
   rules.open = Boolean(open[1]);
   place.replaceChildren(
+    el("h2", {}, setup.title),
     el("fieldset", { "data-game": setup.id }, el("legend", {}, "Seats"),
-      ...setup.players.map((_, player) => seatField(setup, player, seats?.[player]))),
+      ...setup.players.map((_, player) => seatField(setup, player, seats[player]))),
     el("details", { open: open[0] }, el("summary", {}, "Options"),
       setup.fields.length ? el("div", { class: "options" }, ...setup.fields.map((field) => optionField(field, options, changed)))
         : el("p", {}, "This game has no options.")),
