@@ -35,7 +35,7 @@ from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.registry import gymnasium_id
 from ttt_envs.solvers import cfr, sequence, tree
 from ttt_envs.storage.files import new_folder, write_whole, writing_whole
-from ttt_envs.wrappers.common import Encoder
+from ttt_envs.wrappers.common import Encoder, EnvSettings
 
 #: Column of recorded games -> its meaning.
 GAMES = {
@@ -209,7 +209,7 @@ def write_minari(name: str, games: Iterable[ReplayedGame]) -> int:
         name,
         episodes,
         env=spec,
-        observation_space=Encoder(game, "flat").shown_space(game.num_actions),
+        observation_space=Encoder(game, EnvSettings()).shown_space(game.num_actions),
         action_space=gymnasium.spaces.Discrete(game.num_actions),
         description=f"Decisions of single players in {named(game)}, one episode a player and game.",
         data_format="arrow",

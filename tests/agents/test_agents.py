@@ -9,6 +9,7 @@ import pytest
 import toy_coin
 import toy_race
 from asking import check_decisions, some_view, thoughts
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents
@@ -394,7 +395,7 @@ class Coin:
 
 
 def test_oracle_samples_mixed_policies() -> None:
-    game = ttt_envs.load("super_tic_tac_toe").replace(oracle=Coin)
+    game = changed(ttt_envs.load("super_tic_tac_toe"), oracle=Coin)
     n = 4000
     states = np.repeat(game.new_state(0), n)
     actions = agents.load("oracle").act(View(game, states, states["to_move"], np.arange(n, dtype=np.uint64)))

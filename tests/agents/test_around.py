@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents
@@ -62,7 +63,7 @@ def test_a_person_is_no_agent_to_play_by(make):
 
 @pytest.mark.parametrize("around", [Mixed(Inner(), random=0.5), OracleAgent(Inner())], ids=lambda each: each.name)
 def test_faults_of_the_other_agent_stand_at_their_positions(around):
-    game = ttt_envs.load("super_tic_tac_toe").replace(oracle=EvenPlies)
+    game = changed(ttt_envs.load("super_tic_tac_toe"), oracle=EvenPlies)
     batch = ttt_envs.Batch(game, 2, seed=0)
     batch.step(np.array([40, 40]))
     # Of even and of odd plies in turn.

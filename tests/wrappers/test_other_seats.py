@@ -8,7 +8,6 @@ import toy_coin
 
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.core.batch import Batch
 from ttt_envs.wrappers.self_play import PlayerGames
 
 SUPER = "super_tic_tac_toe"
@@ -146,18 +145,3 @@ def test_the_usual_opponents_are_there_again_after_a_game_against_others():
         env.reset()
     assert names.items() <= env.opponent_names.items()
     assert len(env.opponent_names) <= len(names) + 1  # the others are let go
-
-
-def test_masks_are_computed_once_a_step(monkeypatch):
-    """What the policy is given is what its answer is checked by."""
-    vector = ttt_envs.make_vec(SUPER, 8, opponent="greedy")  # against `random` they come with the step
-    observations, _ = vector.reset(seed=0)
-    calls, share = [], Batch.share
-    monkeypatch.setattr(Batch, "share", lambda self, loop, *arrays: (calls.append(loop), share(self, loop, *arrays))[1])
-    for step in range(40):
-        observations, *_ = vector.step(observations["action_mask"].argmax(axis=1))
-        assert calls.count(vector.game.loops.mask_rows) == step + 1
-    observations["action_mask"][:] = 1  # what a user does to a mask does not change what is legal
-    _, rewards, done, *_ = vector.step(np.array([80] * 8))
-    assert done.any()
-    assert (rewards[done] == -1).all()

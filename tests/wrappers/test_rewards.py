@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import toy_wages
+from changed import changed
 from toy_wages import wages
 
 import ttt_envs
@@ -247,7 +248,7 @@ def test_conformance(check: str) -> None:
 )
 def test_what_a_game_declares_is_checked(parts: dict[str, Any], words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        testing.CHECKS["rewards"](GAMES["three"].replace(**parts))
+        testing.CHECKS["rewards"](changed(GAMES["three"], **parts))
 
 
 def test_who_relies_on_rewards_at_the_end_says_so() -> None:
@@ -256,9 +257,9 @@ def test_who_relies_on_rewards_at_the_end_says_so() -> None:
     with pytest.raises(ValueError, match="a solver of trees needs a game that pays at its end"):
         tree.walk(GAMES["in turn"])
     with pytest.raises(ValueError, match=r"alphabeta.*rewards add up to 0.*zero_sum=False"):
-        agents.load("alphabeta").check(GAMES["in turn"].replace(rewards="end"))
+        agents.load("alphabeta").check(changed(GAMES["in turn"], rewards="end"))
     with pytest.raises(ValueError, match="rewards must be one of 'end', 'steps', not 'always'"):
-        GAMES["in turn"].replace(rewards="always")
+        changed(GAMES["in turn"], rewards="always")
 
 
 # --- a function pays ---

@@ -8,17 +8,15 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.known import Known
-from ttt_envs.core.options import choice
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.state import read_only
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import (
-    ILLEGAL,
     RENDER_FPS,
     RENDER_MODES,
     Encoder,
+    EnvSettings,
     Renderer,
-    check_max_plies,
     everything,
     manual,
     pack_state,
@@ -27,7 +25,7 @@ from ttt_envs.wrappers.common import (
     unpack_state,
     warn_of_options,
 )
-from ttt_envs.wrappers.pay import Pay, RewardFunction
+from ttt_envs.wrappers.pay import Pay
 
 #: The number of the only game, for what takes many.
 FIRST = np.zeros(1, np.int64)
@@ -49,43 +47,18 @@ class Board:
     #: Entries that a subclass adds to `metadata`.
     _FACTS: ClassVar[dict[str, Any]] = {}
 
-    def __init__(
-        self,
-        game: Game,
-        *,
-        render_mode: str | None = None,
-        encoding: str = "flat",
-        illegal: str = "lose",
-        mask: str = "both",
-        max_plies: int | None = None,
-        history: int = 0,
-        reward: RewardFunction | None = None,
-        dtype: str = "int8",
-    ) -> None:
-        """An environment for `game`; call `reset` first.
-
-        Args:
-            game: from `ttt_envs.load`.
-            render_mode: "human" (a window), "rgb_array", "ansi" or None.
-            encoding: "flat" or "planes".
-            illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
-            mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
-                that the observation is a plain array.
-            max_plies: plies after which a game is cut off: all agents are truncated. None plays each game to its end.
-            history: so many of a player's last decisions stand in their observations, see `Game.layout`.
-            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each ply, for all players.
-            dtype: of observations, "int8" or "float32".
-        """
+    def __init__(self, game: Game, **settings: Any) -> None:
+        """An environment for `game`; call `reset` first. `settings`: those of `EnvSettings`; `reward` is asked at each
+        ply, for all players."""
+        given = EnvSettings(**settings)
         self.game = game
         self.__doc__ = manual(game)  # what tells a language model the rules reads them here
-        self.illegal = choice("illegal", illegal, ILLEGAL)
-        self.render_mode = render_mode
-        self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
-        self._pay = Pay(game, 1, reward)
-        self._known = Known(game, 1, digests=False, history=history)
-        self._history = history
-        self.max_plies = check_max_plies(max_plies)
+        self.illegal, self.render_mode, self.max_plies = given.illegal, given.render_mode, given.max_plies
+        self._renderer = Renderer(game, given.render_mode)
+        self._encode = Encoder(game, given)
+        self._pay = Pay(game, 1, given.reward)
+        self._known = Known(game, 1, digests=False, history=given.history)
+        self._history = given.history
         self.state_space = state_space(game, self._encode.dtype)
         self.metadata = {
             "name": game.id,

@@ -3,17 +3,19 @@
 import hashlib
 import operator
 import zlib
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import gymnasium
 import numpy as np
 
-from ttt_envs.core.blocks import ENCODINGS
+from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
+from ttt_envs.wrappers.pay import RewardFunction
 
 #: The values of arguments that all environments have.
 MaskIn = Literal["both", "info"]
@@ -25,22 +27,56 @@ MASKS, ILLEGAL, RENDER_MODES, DTYPES = map(get_args, (MaskIn, Illegal, RenderMod
 RENDER_FPS = 4
 
 
+@dataclass(frozen=True, kw_only=True)
+class EnvSettings:
+    """The settings that environments share. Raises ValueError or TypeError for a wrong value.
+
+    Attributes:
+        render_mode: "human" (a window), "rgb_array", "ansi" or None.
+        encoding: "flat" or "planes".
+        illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
+        mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so that
+            the observation is a plain array.
+        max_plies: plies after which a game is truncated; None plays each to its end.
+        history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
+        reward: pays in the place of the game, see `wrappers.pay.RewardFunction`.
+        dtype: of observations, "int8" or "float32".
+    """
+
+    render_mode: str | None = None
+    encoding: str = "flat"
+    illegal: str = "lose"
+    mask: str = "both"
+    max_plies: int | None = None
+    history: int = 0
+    reward: RewardFunction | None = None
+    dtype: str = "int8"
+
+    def __post_init__(self) -> None:
+        choice("render_mode", self.render_mode, (None, *RENDER_MODES))
+        choice("encoding", self.encoding, ENCODINGS)
+        choice("illegal", self.illegal, ILLEGAL)
+        choice("mask", self.mask, MASKS)
+        choice("dtype", self.dtype, DTYPES)
+        check_max_plies(self.max_plies)
+        check_history(self.history)
+
+
 class Encoder:
     """Observations as users see them.
 
-    `encoding="flat"`: int8 (observation size,). `encoding="planes"`: int8 (channels, rows, columns), scalars as
-    constant planes. `mask="both"`: a dict with the action mask beside it; `mask="info"`: the array alone. `history`:
-    so many of the player's last decisions stand behind the present observation, see `Game.layout`. `dtype`: of the
-    observations, "int8" or "float32"; masks are int8.
+    With "flat" int8 (observation size,), with "planes" int8 (channels, rows, columns), scalars as constant planes; or
+    float32. Masks are int8.
     """
 
-    def __init__(self, game: Game, encoding: str, mask: str = "both", history: int = 0, *, dtype: str = "int8") -> None:
-        self.dtype = np.dtype(choice("dtype", dtype, DTYPES))
-        self.planes = choice("encoding", encoding, ENCODINGS) == "planes"
-        self.masked = choice("mask", mask, MASKS) == "both"
+    def __init__(self, game: Game, settings: EnvSettings, *, masked: bool = True) -> None:
+        """`masked`: masks stand beside the observations, if the settings say so."""
+        self.game, self.dtype = game, np.dtype(settings.dtype)
+        self.planes = settings.encoding == "planes"
+        self.masked = masked and settings.mask == "both"
         self._as_is = not self.planes and self.dtype == np.int8
-        self.game = game
-        self.space = gymnasium.spaces.Box(0, 1, game.encoded_shape(encoding, history), self.dtype.type)
+        shape = game.encoded_shape(settings.encoding, settings.history)
+        self.space = gymnasium.spaces.Box(0, 1, shape, self.dtype.type)
 
     def __call__(self, flat: np.ndarray) -> np.ndarray:
         """Encode flat observations int8 (..., size)."""

@@ -13,15 +13,15 @@ from ttt_envs.wrappers.self_play import PlayerGames
 class OneGame(PlayerGames):
     """A game that does not start anew by itself; `play_one` and `reply_one` are quicker ways to `step` it."""
 
-    def __init__(self, game: Game, **settings: Any) -> None:
-        """Make the game; call `reset` first. `settings` are those of `PlayerGames`."""
+    def __init__(self, game: Game, **arguments: Any) -> None:
+        """Make the game; call `reset` first. `arguments` are those of `PlayerGames`."""
         # Room for what those who look may do and see, see `loops.move_one`.
         self._legal = np.zeros((*game.lookers, game.num_actions), np.bool_)
         self._told = np.empty(self._legal.shape, np.int8)
         self._sight = np.empty((*game.lookers, game.observation_size), np.int8)
         self._joint = np.full((1, game.num_players), -1)
         self._acting: int | None = None  # the set of who acts, None if not known
-        super().__init__(game, 1, autoreset="disabled", **settings)
+        super().__init__(game, 1, autoreset="disabled", **arguments)
 
     def _clear(self) -> None:
         super()._clear()

@@ -12,10 +12,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.drawing.raster import rasterise
-from ttt_envs.wrappers.common import Encoder
-from ttt_envs.wrappers.learner import LooksAtGames, reset_options
-from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import PlayerGames, Seed
+from ttt_envs.wrappers.common import Encoder, EnvSettings
+from ttt_envs.wrappers.self_play import LooksAtGames, PlayerGames, Seed, reset_options
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")
@@ -25,37 +23,17 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
     """`num_envs` games for one player each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
 
     def __init__(
-        self,
-        game: Game,
-        num_envs: int,
-        *,
-        opponent: Any,
-        player: int | str = "alternate",
-        encoding: str = "flat",
-        illegal: str = "lose",
-        render_mode: str | None = None,
-        max_plies: int | None = None,
-        history: int = 0,
-        reward: RewardFunction | None = None,
-        dtype: str = "int8",
+        self, game: Game, num_envs: int, *, opponent: Any, player: int | str = "alternate", **settings: Any
     ) -> None:
         """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset.
 
         With render_mode "rgb_array", `get_images` draws the games, as SB3's VecVideoRecorder asks for.
         """
+        given = EnvSettings(**settings)
         self.game = game
-        self._encode = Encoder(game, encoding, history=history, dtype=dtype)
-        self._games = PlayerGames(
-            game,
-            num_envs,
-            opponent=opponent,
-            player=player,
-            illegal=illegal,
-            max_plies=max_plies,
-            history=history,
-            reward=reward,
-        )
-        self.render_mode = choice("render_mode", render_mode, (None, "rgb_array"))
+        self._encode = Encoder(game, given, masked=False)
+        self._games = PlayerGames(game, num_envs, opponent=opponent, player=player, settings=given)
+        self.render_mode = choice("render_mode", given.render_mode, (None, "rgb_array"))
         self.np_random_seed: Seed = None  # the last seed that took effect, or a list of them
         self._one_each = False  # whether `_seeds` are the games' own
         self._start_time = time.perf_counter()

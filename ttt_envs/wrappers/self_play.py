@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.known import acting_players
 from ttt_envs.core.memory import Memory
-from ttt_envs.core.options import MOST, choice, within
+from ttt_envs.core.options import MOST, choice, unknown, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View
 from ttt_envs.wrappers.common import (
-    ILLEGAL,
-    check_max_plies,
+    EnvSettings,
     forfeit,
     learner_of,
     pack_state,
@@ -26,14 +25,16 @@ from ttt_envs.wrappers.common import (
     unpack_state,
 )
 from ttt_envs.wrappers.opponents import Opponents
-from ttt_envs.wrappers.own_seeds import OwnSeedsBatch
-from ttt_envs.wrappers.pay import Pay, RewardFunction
+from ttt_envs.wrappers.pay import Pay
 
 #: When a game that has ended starts anew.
 Autoreset = Literal["same_step", "next_step", "disabled"]
 
 # So often may games in a row end before the learner's first decision.
 _PATIENCE = 1000
+
+#: The options of a Gymnasium `reset` of a learner's environments.
+RESET_OPTIONS = ("player", "opponent")
 
 #: A seed for all games, or one for each of them.
 Seed = int | Sequence[int | None] | None
@@ -67,12 +68,9 @@ class PlayerGames:
         *,
         opponent: Any,
         player: int | str = "alternate",
-        illegal: str = "lose",
         seed: int | None = None,
         autoreset: str = "same_step",
-        max_plies: int | None = None,
-        history: int = 0,
-        reward: RewardFunction | None = None,
+        settings: EnvSettings | None = None,
     ) -> None:
         """Make the games; call `reset` first.
 
@@ -81,27 +79,23 @@ class PlayerGames:
             n: number of games.
             opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
             player: the learner's number, or "alternate".
-            illegal: the learner's illegal action makes them "lose" or is "raise"d.
             seed: whole number, or None for one from the system.
             autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
                 then, or when it is "disabled" by `reset` alone.
-            max_plies: plies after which a game is cut off: truncated. None plays each to its end.
-            history: so many of the learner's last decisions stand in an observation, see `Game.layout`.
-            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each step, for the learners.
+            settings: those of the environment; `reward` is asked at each step, for the learners.
         """
-        self.game, self.history = game, check_history(history)
+        given = settings or EnvSettings()
+        self.game, self.history, self.illegal, self.max_plies = game, given.history, given.illegal, given.max_plies
         self.player = self._checked_player(player)
-        self.illegal = choice("illegal", illegal, ILLEGAL)
         self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
-        self.max_plies = check_max_plies(max_plies)
         within(1, MOST, num_envs=n)
-        self.batch = OwnSeedsBatch(game, n, seed=seed, history=history)
+        self.batch = Batch(game, n, seed=seed, history=given.history)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
         self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
         self._opponents.check_player(self._fixed)
         self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
-        self._pay = Pay(game, self.n, reward)
+        self._pay = Pay(game, self.n, given.reward)
         self._clear()
         self._memory = Memory(game, self.n)  # for opponents who go by it
         self.players = np.zeros(self.n, np.int64)
@@ -168,7 +162,7 @@ class PlayerGames:
 
         Args:
             seed: a whole number, out of which each game gets a seed by its number; or a list of n, see
-                `OwnSeedsBatch.reset_each`; or None.
+                `Batch.reset_each`; or None.
             player: the learner's, in the games that start now.
             opponent: of the games that start now.
             reset_mask: bool (n,), the games to start; None starts all. One number as a seed is for all.
@@ -536,6 +530,50 @@ class PlayerGames:
             joint[at, by] = legal_actions(self._opponents[key], view, "the opponent")
         self._memory.note(rows, self.batch.states, joint[rows])
         self.batch.step_unchecked(joint[rows], rows)
+
+
+class LooksAtGames:
+    """A base of the environments for learners, with the looks at their games, `_games`.
+
+    It stands before the framework's class among the bases.
+    """
+
+    _games: PlayerGames
+    _live: bool = False
+
+    def set_opponents(self, opponent: Any) -> None:
+        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
+        self._games.set_opponents(opponent)
+
+    @property
+    def opponent_names(self) -> dict[int, str]:
+        """The names of the agents that `info["opponent"]` numbers."""
+        return self._games.opponent_names
+
+    @property
+    def states(self) -> NDArray[Any]:
+        """The positions with all that is hidden, to be looked at: structured (games,), read-only, a copy."""
+        self._check_live("states")
+        return self._games.states
+
+    def view(self) -> View:
+        """The view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
+        self._check_live("view")
+        return self._games.view()
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")
+
+
+def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
+    """The options of a Gymnasium `reset` as arguments of `PlayerGames.reset`; ValueError for an unknown one."""
+    if not isinstance(options, dict | None):
+        raise TypeError(f"reset(): options must be a dict, not {options!r}")
+    for name in options or {}:
+        if name not in known:
+            raise ValueError(f"reset(): {unknown('option', name, list(known))}")
+    return dict(options or {})
 
 
 def first_player(batch: Batch, i: int = 0) -> int:

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import new_key
-from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, Renderer, as_action, manual
-from ttt_envs.wrappers.learner import LooksAtGames, reset_options
+from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, EnvSettings, Renderer, as_action, manual
 from ttt_envs.wrappers.one_game import OneGame
-from ttt_envs.wrappers.pay import RewardFunction
+from ttt_envs.wrappers.self_play import LooksAtGames, reset_options
 
 
 class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
@@ -24,51 +23,22 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     _games: OneGame
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
-    def __init__(
-        self,
-        game: Game,
-        *,
-        opponent: Any,
-        player: int | str = "alternate",
-        render_mode: str | None = None,
-        encoding: str = "flat",
-        illegal: str = "lose",
-        mask: str = "both",
-        max_plies: int | None = None,
-        history: int = 0,
-        reward: RewardFunction | None = None,
-        dtype: str = "int8",
-    ) -> None:
+    def __init__(self, game: Game, *, opponent: Any, player: int | str = "alternate", **settings: Any) -> None:
         """An environment for `game`; call `reset` first.
 
         Args:
             game: from `ttt_envs.load`.
             opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
             player: the learner's number, or "alternate" from game to game.
-            render_mode: "human" (a window), "rgb_array", "ansi" or None.
-            encoding: "flat" or "planes".
-            illegal: an illegal action makes the learner "lose" or is "raise"d.
-            mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so
-                that the observation is a plain array.
-            max_plies: plies after which a game is truncated; None plays each to its end.
-            history: so many of the learner's last decisions stand in an observation, see `Game.layout`.
-            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each step, for the learner.
-            dtype: of observations, "int8" or "float32".
+            settings: those of `EnvSettings`; `reward` is asked at each step, for the learner.
         """
+        given = EnvSettings(**settings)
         self.game = game
         self.__doc__ = manual(game)  # what tells a language model the rules reads them here
-        self.render_mode = render_mode
-        self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
-        self._games = OneGame(
-            game,
-            opponent=opponent,
-            player=player,
-            illegal=illegal,
-            max_plies=max_plies,
-            history=history,
-            reward=reward,
-        )
+        self.render_mode = given.render_mode
+        self._renderer = Renderer(game, given.render_mode)
+        self._encode = Encoder(game, given)
+        self._games = OneGame(game, opponent=opponent, player=player, settings=given)
         self._legal = np.zeros(game.num_actions, np.bool_)
         self.observation_space: gymnasium.Space[Any] = self._encode.shown_space(game.num_actions)
         self.action_space: gymnasium.Space[Any] = gymnasium.spaces.Discrete(game.num_actions)

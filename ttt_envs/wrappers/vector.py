@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.wrappers.common import RENDER_FPS, Encoder, Renderer
-from ttt_envs.wrappers.learner import RESET_OPTIONS, LooksAtGames, reset_options
-from ttt_envs.wrappers.pay import RewardFunction
-from ttt_envs.wrappers.self_play import PlayerGames, Seed
+from ttt_envs.wrappers.common import RENDER_FPS, Encoder, EnvSettings, Renderer
+from ttt_envs.wrappers.self_play import RESET_OPTIONS, LooksAtGames, PlayerGames, Seed, reset_options
 
 _RENDER_MODES = ("rgb_array", "ansi")
 
@@ -35,38 +33,22 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
         *,
         opponent: Any,
         player: int | str = "alternate",
-        encoding: str = "flat",
-        illegal: str = "lose",
-        mask: str = "both",
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
-        max_plies: int | None = None,
-        history: int = 0,
-        reward: RewardFunction | None = None,
-        dtype: str = "int8",
-        render_mode: str | None = None,
+        **settings: Any,
     ) -> None:
         """Environments for `game`; call `reset` first.
 
-        Arguments as for the single one, but for `render_mode`: "rgb_array", "ansi" or None;
-        `autoreset_mode`: an AutoresetMode, or "same_step", "next_step" or "disabled".
+        Arguments as for the single one, but for `render_mode`: "rgb_array", "ansi" or None; `autoreset_mode`: an
+        AutoresetMode, or "same_step", "next_step" or "disabled".
         """
+        given = EnvSettings(**settings)
         self.game = game
         self.num_envs = num_envs
-        self.render_mode = choice("render_mode", render_mode, (None, *_RENDER_MODES))
-        self._renderer = Renderer(game, render_mode)
-        self._encode = Encoder(game, encoding, mask, history, dtype=dtype)
+        self.render_mode = choice("render_mode", given.render_mode, (None, *_RENDER_MODES))
+        self._renderer = Renderer(game, given.render_mode)
+        self._encode = Encoder(game, given)
         mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
-        self._games = PlayerGames(
-            game,
-            num_envs,
-            opponent=opponent,
-            player=player,
-            illegal=illegal,
-            autoreset=mode,
-            max_plies=max_plies,
-            history=history,
-            reward=reward,
-        )
+        self._games = PlayerGames(game, num_envs, opponent=opponent, player=player, autoreset=mode, settings=given)
         self.autoreset_mode = AutoresetMode[mode.upper()]
         self.metadata = {
             "render_modes": list(_RENDER_MODES),
