@@ -235,7 +235,7 @@ class App:
         """Take a recorded game to those that are played here."""
         given = await body_of(request, "file", "game")
         name, k = text(given["file"], "file"), whole(given["game"], "game", 10**9)
-        served = await self.hall.reopen(name, k, *await in_thread(self.records.open, name, k))
+        served = self.hall.reopen(name, k, *await in_thread(self.records.open, name, k))
         return JSONResponse({"id": served.id})
 
 

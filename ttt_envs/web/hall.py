@@ -120,11 +120,11 @@ class ServedGame:
 class Hall:
     """All games, in memory. It is for one event loop; what takes long is done in threads."""
 
-    def __init__(self, folder: Path | None = None, more_agents: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, more_agents: Sequence[str] = ()) -> None:
         """Begin without games.
 
         Args:
-            folder: where the record of each game is written after each ply; None writes none.
+            folder: where the record of each game is written after each ply.
             more_agents: agents that may be asked for beside the library's own.
         """
         self.folder = folder
@@ -151,14 +151,15 @@ class Hall:
         self.games[served.id] = served
         return served
 
-    async def reopen(self, name: str, k: int, record: GameRecord, live: LiveGame) -> ServedGame:
+    def reopen(self, name: str, k: int, record: GameRecord, live: LiveGame) -> ServedGame:
         """The game number `k` of a file of records: the one that is here, if it was saved there, or one to look at.
 
         A game that is not over goes on. Its agents are asked only if they are among those that are offered.
         """
         ident = hashlib.sha256(f"{name} {k} {record.digest}".encode()).hexdigest()[:16]
-        if self.folder is not None and Path(name).parent.name == self.folder.name:
-            ident = Path(name).name.partition(".")[0].rpartition("-")[2]
+        saved = f"{self.folder.name}/{record.game}-"
+        if k == 0 and name.startswith(saved):
+            ident = name.removeprefix(saved).removesuffix(".jsonl")
         if ident not in self.games:
             seats = [None if agent == Human.name else agent for agent in record.agents]
             self.keep(live, seats, ident).recorded = live.over
@@ -292,8 +293,6 @@ class Hall:
 
     def _save(self, served: ServedGame) -> None:
         """Write the record of a game to its file, whole or not at all."""
-        if self.folder is None:
-            return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             records.write(self.folder / f"{served.game.id}-{served.id}.jsonl", [self.record(served)])

@@ -31,7 +31,7 @@ class Records:
         """The last `MOST_FILES` files of the folder and the folders in it by name, the latest first."""
         found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}") if path.is_file()]
         latest = sorted(found, key=lambda path: -path.stat().st_mtime)
-        names = {str(path.relative_to(self.folder)): path for path in latest}
+        names = {path.relative_to(self.folder).as_posix(): path for path in latest}
         # No answer can hold a name that is no Unicode.
         return dict(islice(((name, path) for name, path in names.items() if name.isprintable()), MOST_FILES))
 

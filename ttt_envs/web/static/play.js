@@ -303,8 +303,12 @@ class GamePage {
       this.thoughts = null;
       this.draw();
     };
-    if (forth && found.ended_round) this.showEnded(found, then);
-    else then();
+    if (!forth || !found.ended_round) {
+      then();
+      return;
+    }
+    this.draw(); // the slider and the log first
+    this.showEnded(found, then);
   }
 
   /** The board of a round that has just ended, before the next one. */

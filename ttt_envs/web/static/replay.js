@@ -21,17 +21,18 @@ function address(...parts) {
 async function filesPage(main) {
   const files = await ask("/api/records");
   main.replaceChildren(el("h1", {}, "Recorded games"),
-    files.length ? table(["file", "game", "who played", "games", "written"], files.map(fileRow))
+    files.length ? table(["game", "who played", "games", "written", "file"], files.map(fileRow))
       : el("p", {}, "There are no recorded games. Games that you play are saved here. ", el("code", {}, "ttt tournament"),
         " makes some, too, and ", el("code", {}, "ttt serve --records FOLDER"), " shows them."));
 }
 
 /** A file: its game, who played, how many games, and when. */
 function fileRow({ file, games, agents, count, more, touched, error }) {
-  if (error) return [file, sentence(error)];
+  if (error) return ["", sentence(error), "", moment(touched), file];
   const who = agents.length > MOST_NAMED ? [...agents.slice(0, MOST_NAMED), `${agents.length - MOST_NAMED} more`] : agents;
-  return [el("a", { href: count === 1 ? address(file, 0) : address(file) }, file), games.map((each) => each.title).join(", "),
-    who.join(" · "), `${more ? "more than " : ""}${count.toLocaleString()}`, moment(touched)];
+  const titles = games.map((each) => each.title).join(", ") || "none";
+  return [el("a", { href: count === 1 ? address(file, 0) : address(file) }, titles), who.join(" · "),
+    `${more ? "more than " : ""}${count.toLocaleString()}`, moment(touched), file];
 }
 
 async function gamesPage(main, file) {
