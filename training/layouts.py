@@ -16,8 +16,8 @@ import tyro
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.cli import shell
+from ttt_envs.evaluation.best_play import regrets
 from ttt_envs.evaluation.reports.intervals import t_interval
-from ttt_envs.evaluation.solved.layouts import regrets
 
 
 @dataclass(frozen=True)

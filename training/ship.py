@@ -40,9 +40,9 @@ from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
+from ttt_envs.evaluation.best_play import regrets
 from ttt_envs.evaluation.ladder import versions
 from ttt_envs.evaluation.reports.intervals import t_interval
-from ttt_envs.evaluation.solved.layouts import regrets
 from ttt_envs.learning.exploit import exploit
 from ttt_envs.learning.runs.loop import folders_of
 from ttt_envs.storage.files import write_whole

@@ -11,7 +11,6 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.cli import main
 from ttt_envs.core.game import Game
-from ttt_envs.evaluation.solved.questions import question_sets
 from ttt_envs.registry import options_of
 from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
 
@@ -35,7 +34,7 @@ def test_games_as_data(capsys):
     assert found[0]["plies"] == ttt_envs.load(IDS[0]).max_plies
 
 
-def test_describe_agents_and_questions_as_data(capsys):
+def test_describe_and_agents_as_data(capsys):
     def both(*words):
         assert main([*words, "--csv"]) == 0
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -52,11 +51,6 @@ def test_describe_agents_and_questions_as_data(capsys):
     assert {row["agent"] for row in rows} == {each["agent"] for each in found}
     assert {"random", "greedy", "ismcts"} <= {row["agent"] for row in rows} <= set(names)
     assert next(each for each in found if each["agent"] == "random")["plays"] == [game.id]
-    rows, found = both("questions")
-    assert [row["set"] for row in rows] == list(question_sets()) == [each["set"] for each in found]
-    assert [int(row["questions"]) for row in rows] == [each.positions for each in question_sets().values()]
-    assert main(["questions", found[0]["set"], "--json"]) == 2
-    assert "a set is written to a file" in capsys.readouterr().err
 
 
 def test_games_has_a_line_for_each(lines_of):

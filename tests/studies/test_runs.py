@@ -14,13 +14,15 @@ from ttt_envs.studies.runs import compare, curve_of, read_runs
 def make_run(
     folder: Path, scores: dict[int, float], game: str = "super_tic_tac_toe", regret: float | None = None
 ) -> None:
-    """The files of a run with these scores against random by steps."""
+    """The files of a run with these scores against random by steps, and the wall time of a second for each step."""
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({"settings": {"game": game, "options": {}}, "seconds": 1}))
     rows = [ScoreRow(steps, "random", score, 0, 1 - score, score, 0.01) for steps, score in scores.items()]
     write_rows(folder / "curve.csv", ScoreRow, rows)
     if regret is not None:
         write_rows(folder / "regret.csv", RegretRow, [RegretRow(steps, regret, 0, 0, 0, 0, 1) for steps in scores])
+    lines = [json.dumps({"steps": steps, "seconds": 2.0 * steps}) for steps in scores]
+    (folder / "log.jsonl").write_text("\n".join([*lines, ""]))
 
 
 @pytest.fixture
@@ -42,11 +44,11 @@ def test_a_page(runs, capsys):
     assert list(found["eval/random"]) == ["many", "single"]
     assert list(found["eval/regret"]) == ["many"], "the other run has not measured it"
     many = found["eval/random"]["many"]
-    assert many["steps"] == [0, 100]
+    assert many["x"] == [0, 100]
     assert many["mean"] == pytest.approx([0.5, 0.7]), "the outlier is left out, and the best"
     assert many["low"][1] < 0.7 < many["high"][1]
     single = found["eval/random"]["single"]
-    assert (single["steps"], single["mean"]) == ([0, 40, 80], pytest.approx([0.5, 0.7, 0.9]))
+    assert (single["x"], single["mean"]) == ([0, 40, 80], pytest.approx([0.5, 0.7, 0.9]))
     assert "| score against random | single | 80 | 1 | 1 |  | 0.900 |" in printed
     assert "| score against random | many | 100 | 1 | 5 | 0.700 [" in printed
     assert "| regret a game | many | 100 | 1 | 5 | 0.250 [0.250, 0.250] | 0.250 ± 0.000 |" in printed
@@ -59,7 +61,7 @@ def test_games_of_one_label_are_tasks(tmp_path):
     labels = read_runs([f"ppo={tmp_path / 'a'}", f"ppo={tmp_path / 'b'}"])
     assert [(task.game, len(task.folders)) for task in labels["ppo"]] == [("super_tic_tac_toe", 3), ("tic_tac_dice", 3)]
     found = curve_of(labels["ppo"], "eval/random")
-    assert (found.runs, found.games, found.steps.tolist()) == (6, 2, [0, 100])
+    assert (found.runs, found.games, found.x.tolist()) == (6, 2, [0, 100])
     # The other runs are read between their points: 0.7 + 50 / 150 * 0.1.
     assert found.at_the_end == pytest.approx([0.2] * 3 + [0.7 + 0.1 / 3] * 3)
     assert found.mean[0] == pytest.approx(0.5)
@@ -74,6 +76,14 @@ def test_runs_of_one_label_and_game_are_seeds_however_they_are_named(runs):
         assert (task.game, task.folders, task.metrics) == (one.game, one.folders, one.metrics), "each counts once"
 
 
+def test_wall_time_as_axis(runs):
+    labels = read_runs([str(runs / "one")])
+    found = curve_of(labels["one"], "eval/random", "seconds")
+    assert found.x.tolist() == [0, 80, 160]
+    (runs / "one" / "log.jsonl").unlink()
+    assert curve_of(read_runs([str(runs / "one")])["one"], "eval/random", "seconds") is None
+
+
 def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
     make_run(tmp_path / "x" / "seed-0", {0: 0.5, 10: 0.5})
     make_run(tmp_path / "x" / "seed-1", {20: 0.5, 30: 0.5})
@@ -85,6 +95,7 @@ def test_runs_that_do_not_overlap_have_no_curve(tmp_path):
     [
         (["missing"], "no run folder at"),
         ([".", "--out", "x"], "no run: no file config.json"),
+        (["{one}", "--x", "games"], "'games' must be one of 'steps', 'seconds'"),
         ([], "name at least one run folder"),
     ],
 )

@@ -10,7 +10,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.core import jit
 from ttt_envs.evaluation import regret
-from ttt_envs.evaluation.solved.layouts import regrets
+from ttt_envs.evaluation.best_play import regrets
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 

@@ -42,8 +42,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "mistakes": "ttt_envs.cli.mistakes:Mistakes",
         "exploitability": "ttt_envs.cli.exploitability:Exploitability",
         "exploit": "ttt_envs.cli.exploit:Exploit",
-        "questions": "ttt_envs.cli.questions:Questions",
-        "llm-eval": "ttt_envs.cli.llm_eval:LlmEval",
+        "exam": "ttt_envs.cli.exam:Exam",
     },
     "Extend": {
         "solve": "ttt_envs.cli.solve:Solve",

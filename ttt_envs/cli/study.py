@@ -32,6 +32,8 @@ class Study:
     workers: Annotated[int | str, tyro.conf.arg(metavar="N|ray[:ADDRESS]")] = 0
     """Processes that train runs, 0 for one a processor; or a Ray cluster whose nodes share --out: ray starts one
     on this machine, ray:127.0.0.1:6379 joins one."""
+    x: str = "steps"
+    """Horizontal axis of a page of runs: steps, or seconds of wall time. A grid has both steps and processor time."""
 
     def run(self) -> int:
         """Train what is left and write the page; returns the exit status of success, or of an interrupt."""
@@ -63,5 +65,5 @@ class Study:
     def _page_of_runs(self) -> int:
         from ttt_envs.studies.runs import compare
 
-        print(compare(self.given, self.out or Path("runs/compare")))
+        print(compare(self.given, self.out or Path("runs/compare"), self.x))
         return DONE

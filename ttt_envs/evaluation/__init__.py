@@ -10,16 +10,16 @@ from ttt_envs.evaluation.best_response import exploitability
 from ttt_envs.evaluation.ladder import ladder, make_ladder
 from ttt_envs.evaluation.reports.equilibrium import solve
 from ttt_envs.evaluation.reports.intransitivity import alpha_rank, nash_average
-from ttt_envs.evaluation.solved.exam import llm_eval
+from ttt_envs.evaluation.solved.exam import exam
 from ttt_envs.evaluation.solved.positions import mistakes
 from ttt_envs.evaluation.tournament import tournament
 
 __all__ = [
     "alpha_rank",
+    "exam",
     "exploitability",
     "game_seeds",
     "ladder",
-    "llm_eval",
     "make_ladder",
     "mistakes",
     "nash_average",

@@ -23,13 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.options import as_text
+from ttt_envs.core.options import as_text, choice
 from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.learning.runs.logs import FILE as LOG
+from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.loop import folders_of
 from ttt_envs.learning.runs.measurements import Metrics, read_metrics, title_of
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.storage.runs import CONFIG, read_config
+
+#: The horizontal axes to choose from.
+AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
 #: Resamples of the bootstrap.
 RESAMPLES = 2000
@@ -46,18 +51,20 @@ class Task:
         game: the game with its options, as text.
         folders: the run folders.
         metrics: those of each run.
+        seconds: steps and wall time of each run, as its log has them, (k, 2) each.
     """
 
     game: str
     folders: tuple[Path, ...]
     metrics: tuple[Metrics, ...]
+    seconds: tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A metric of a label over steps, each array (points,); and how many runs and games it is of."""
+    """A metric of a label along the axis, each array (points,); and how many runs and games it is of."""
 
-    steps: np.ndarray
+    x: np.ndarray
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -90,22 +97,32 @@ def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
             mine = folders.setdefault(label or path.name, {}).setdefault(game, [])
             if folder not in mine:
                 mine.append(folder)
-    return {
-        label: [Task(game, tuple(mine), tuple(map(read_metrics, mine))) for game, mine in of_label.items()]
-        for label, of_label in folders.items()
-    }
+    return {label: [_task(game, mine) for game, mine in of_label.items()] for label, of_label in folders.items()}
 
 
-def curve_of(tasks: Sequence[Task], metric: str) -> Curve | None:
-    """The curve of a label; None if not all of its runs have the metric, or their steps do not overlap.
+def _task(game: str, folders: Sequence[Path]) -> Task:
+    logs = [[(line["steps"], line["seconds"]) for line in read_log(folder / LOG)] for folder in folders]
+    seconds = tuple(np.array(log, np.float64).reshape(-1, 2) for log in logs)
+    return Task(game, tuple(folders), tuple(read_metrics(folder) for folder in folders), seconds)
+
+
+def curve_of(tasks: Sequence[Task], metric: str, x: str = "steps") -> Curve | None:
+    """The curve of a label along an axis `x`; None if not all of its runs have the metric, or axes do not overlap.
 
     The runs are read between the points of the first of them by linear interpolation, as far as all of them reach.
     """
     runs = []
-    for metrics in (each for task in tasks for each in task.metrics):
-        steps, values = np.array(metrics.get(metric, ()), np.float64).reshape(-1, 2).T
-        known = np.isfinite(values)
-        runs.append((steps[known], values[known]))
+    for task in tasks:
+        for metrics, seconds in zip(task.metrics, task.seconds, strict=True):
+            if metric not in metrics:
+                return None
+            steps, values = np.array(metrics[metric], np.float64).T
+            if x == "seconds":
+                if not len(seconds):
+                    return None
+                steps = np.interp(steps, seconds[:, 0], seconds[:, 1])
+            known = np.isfinite(values)
+            runs.append((steps[known], values[known]))
     if not all(len(steps) for steps, _ in runs):
         return None
     low, high = max(steps[0] for steps, _ in runs), min(steps[-1] for steps, _ in runs)
@@ -119,35 +136,37 @@ def curve_of(tasks: Sequence[Task], metric: str) -> Curve | None:
     )
 
 
-def compare(runs: Sequence[str], out: Path) -> str:
+def compare(runs: Sequence[str], out: Path, x: str = "steps") -> str:
     """Read runs and write the page; returns its text.
 
     Args:
         runs: run folders, or folders of several seeds; a label before each, or its folder's name.
         out: folder for the page.
+        x: horizontal axis: steps, or seconds of wall time, which is fair between learners that count different steps.
 
     Raises:
-        ValueError: runs without a common metric, damaged files.
+        ValueError: an unknown axis, runs without a common metric, damaged files.
         FileNotFoundError: a folder that holds no run.
     """
+    choice("x", x, tuple(AXES))
     if not runs:
         raise ValueError("name at least one run folder")
     labels = read_runs(runs)
     found: dict[str, dict[str, Curve]] = {}
     for metric in dict.fromkeys(name for tasks in labels.values() for task in tasks for name in task.metrics[0]):
-        curves = {label: curve_of(tasks, metric) for label, tasks in labels.items()}
+        curves = {label: curve_of(tasks, metric, x) for label, tasks in labels.items()}
         if any(curves.values()):
             found[metric] = {label: curve for label, curve in curves.items() if curve is not None}
     if not found:
         raise ValueError("the runs have no metric that was measured")
-    text = page(labels, found)
-    write_whole(out / "compare.png", picture(found))
+    text = page(labels, found, x)
+    write_whole(out / "compare.png", picture(found, AXES[x]))
     write_whole(out / "compare.md", text)
     write_whole(out / "compare.json", json.dumps(_as_json(found), indent=2) + "\n")
     return text
 
 
-def picture(found: Mapping[str, Mapping[str, Curve]]) -> bytes:
+def picture(found: Mapping[str, Mapping[str, Curve]], xlabel: str) -> bytes:
     """A PNG with a panel for each metric and a line for each label."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
@@ -159,12 +178,12 @@ def picture(found: Mapping[str, Mapping[str, Curve]]) -> bytes:
     names = dict.fromkeys(label for curves in found.values() for label in curves)
     colours = {label: f"C{k % 10}" for k, label in enumerate(names)}
     for axes, (metric, curves) in zip(panels, found.items(), strict=False):
-        axes.set(title=title_of(metric), xlabel="steps trained on")
+        axes.set(title=title_of(metric), xlabel=xlabel)
         axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
         axes.grid(alpha=0.3)
         for label, curve in curves.items():
-            axes.plot(curve.steps, curve.mean, color=colours[label], marker="o", markersize=3, label=label)
-            axes.fill_between(curve.steps, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
+            axes.plot(curve.x, curve.mean, color=colours[label], marker="o", markersize=3, label=label)
+            axes.fill_between(curve.x, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
         axes.legend()
     for axes in panels[len(found) :]:
         axes.set_visible(False)
@@ -173,7 +192,7 @@ def picture(found: Mapping[str, Mapping[str, Curve]]) -> bytes:
     return out.getvalue()
 
 
-def page(labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, Curve]]) -> str:
+def page(labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, Curve]], x: str) -> str:
     """The page in Markdown: what was compared, the picture, a table of the values at the end."""
     lines = ["# Training runs compared", "", "| label | game | seeds | runs |", "|:--|:--|--:|:--|"]
     for label, tasks in labels.items():
@@ -186,13 +205,13 @@ def page(labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, 
         f"seeds, with the 95 % interval of the stratified bootstrap over seeds ({RESAMPLES:,} resamples). Mean: "
         "over the seeds of one game, with the 95 % interval by Student's t."
     )
-    lines += ["", "| metric | label | steps | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
+    lines += ["", f"| metric | label | {x} | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
     for metric, curves in found.items():
         for label, curve in curves.items():
             iqm = f"{curve.mean[-1]:.3f} [{curve.low[-1]:.3f}, {curve.high[-1]:.3f}]" if curve.runs > 1 else ""
             mean, half_width = t_interval(curve.at_the_end)
             of_seeds = "" if curve.games > 1 else f"{mean:.3f}" + (f" ± {half_width:.3f}" if curve.runs > 1 else "")
-            cells = (title_of(metric), label, f"{curve.steps[-1]:,.0f}", curve.games, curve.runs, iqm, of_seeds)
+            cells = (title_of(metric), label, f"{curve.x[-1]:,.0f}", curve.games, curve.runs, iqm, of_seeds)
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join([*lines, ""])
 

@@ -28,11 +28,11 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
+from ttt_envs.evaluation.best_play import regrets
 from ttt_envs.evaluation.best_response import STARTS, tree_for
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.evaluation.judging import oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, t_interval
-from ttt_envs.evaluation.solved.layouts import regrets
 from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
 from ttt_envs.storage.files import write_whole
