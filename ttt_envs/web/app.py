@@ -37,7 +37,9 @@ class App:
 
     def __init__(self, hall: Hall, records: Records) -> None:
         self.hall, self.records = hall, records
-        self.static = {each.name: each.read_bytes() for each in (files("ttt_envs.web") / "static").iterdir()}
+        base = files("ttt_envs.evaluation.reports") / "base.css"
+        found = [base, *(files("ttt_envs.web") / "static").iterdir()]
+        self.static = {each.name: each.read_bytes() for each in found}
         self.routes = [
             Route("/", self.page),
             Route("/static/{name}", self.file),

@@ -6,6 +6,7 @@ extra `notebook`.
 
 import re
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ def _module() -> str:
 @cache
 def _style() -> str:
     """The page's style sheet, for what lies within the widget alone."""
-    return f".ttt-envs {{\n{(_STATIC / 'style.css').read_text(encoding='utf-8').replace(':root', '&')}\n}}\n"
+    base = resources.files("ttt_envs.evaluation.reports") / "base.css"
+    rules = base.read_text(encoding="utf-8") + (_STATIC / "style.css").read_text(encoding="utf-8")
+    return f".ttt-envs {{\n{rules.replace(':root', '&')}\n}}\n"
 
 
 class Board(anywidget.AnyWidget):

@@ -99,7 +99,7 @@ def page(title: str, body: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<style>{_asset('page.css')}</style></head>\n"
+        f"<style>{_asset('base.css')}{_asset('page.css')}</style></head>\n"
         f"<body><main><h1>{escape(title)}</h1>{body}</main><script>{script}</script></body></html>\n"
     )
 
