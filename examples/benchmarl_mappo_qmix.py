@@ -34,7 +34,7 @@ from ttt_envs.agents import Agent
 
 # Short games of two teams: the wrapper allows a few hundred plies a second.
 GAME = ttt_envs.load("tic_tac_match", players=4, hand_size=2, max_turns=16)
-STEPS, BATCH = int(sys.argv[1]) if sys.argv[1:] else 10_000, 1_000
+BATCH = 1_000
 
 
 class BenchMARLTask(TaskClass):
@@ -140,10 +140,10 @@ class BenchMARL(Agent):
         return chosen[rows, side, seat].numpy().astype(np.int64)
 
 
-def experiment(algorithm):
+def experiment(algorithm, steps):
     config = ExperimentConfig.get_from_yaml()
-    config.max_n_frames, config.lr, config.gamma = STEPS, 1e-3, 1.0
-    config.on_policy_collected_frames_per_batch = config.off_policy_collected_frames_per_batch = min(STEPS, BATCH)
+    config.max_n_frames, config.lr, config.gamma = steps, 1e-3, 1.0
+    config.on_policy_collected_frames_per_batch = config.off_policy_collected_frames_per_batch = min(steps, BATCH)
     config.on_policy_n_envs_per_worker = config.off_policy_n_envs_per_worker = 1
     config.on_policy_minibatch_size, config.on_policy_n_minibatch_iters = 250, 6
     config.off_policy_n_optimizer_steps, config.off_policy_train_batch_size = 100, 256
@@ -158,7 +158,7 @@ if __name__ == "__main__":
     methods = {"mappo": MappoConfig.get_from_yaml(), "qmix": QmixConfig.get_from_yaml()}
     trained = []
     for name, algorithm in methods.items():
-        run = experiment(algorithm)
+        run = experiment(algorithm, int(sys.argv[1]) if sys.argv[1:] else 10_000)
         run.run()
         trained.append(BenchMARL(run, name))
 

@@ -34,7 +34,6 @@ from ttt_envs import evaluation
 from ttt_envs.agents import Agent
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")  # short games: a few hundred plies a second are played
-ITERATIONS = int(sys.argv[1]) if sys.argv[1:] else 20
 
 
 class RLlibGame(MultiAgentEnv):
@@ -146,6 +145,7 @@ class Learned(Agent):
 
 
 if __name__ == "__main__":
+    iterations = int(sys.argv[1]) if sys.argv[1:] else 20
     ray.init(os.environ.get("RAY_ADDRESS", "local"), log_to_driver=False)
     nodes = sum(node["Alive"] for node in ray.nodes())
     network = {"fcnet_hiddens": [128, 128], "fcnet_activation": "tanh"}
@@ -162,7 +162,7 @@ if __name__ == "__main__":
         .debugging(seed=0)
     )
     algorithm = config.build_algo()
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         result = algorithm.train()
     print("games by node:", dict(result["env_runners"]["games"]))
 

@@ -25,7 +25,6 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 
 OPTIONS = {"rounds": "single"}
-GAMES = int(sys.argv[1]) if sys.argv[1:] else 400
 
 
 class TextArenaGame(ta.Env):
@@ -130,10 +129,11 @@ def any_of_them(prompt):
 
 
 if __name__ == "__main__":
+    number = int(sys.argv[1]) if sys.argv[1:] else 400
     random.seed(0)
     name = register()["tic_tac_dice"]
     lost, paid = {scripted: 0.0, any_of_them: 0.0}, {scripted: 0.0, any_of_them: 0.0}
-    for game in range(GAMES):
+    for game in range(number):
         env = ta.make(f"{name}-train", **OPTIONS)
         env.reset(num_players=2, seed=game // 2)
         models = (scripted, any_of_them) if game % 2 else (any_of_them, scripted)
@@ -146,11 +146,11 @@ if __name__ == "__main__":
         for player, model in enumerate(models):
             paid[model] += rewards[player]
     for model in models:
-        print(f"{model.__name__}: regret {lost[model] / GAMES:.3f} and result {paid[model] / GAMES:+.3f} a game")
+        print(f"{model.__name__}: regret {lost[model] / number:.3f} and result {paid[model] / number:+.3f} a game")
 
     agent = agents.from_text(scripted, name="scripted")
     report = evaluation.tournament(
-        ttt_envs.load("tic_tac_dice", **OPTIONS), [agent, "random"], games=1000 if GAMES > 1 else 100
+        ttt_envs.load("tic_tac_dice", **OPTIONS), [agent, "random"], games=1000 if number > 1 else 100
     )
     report.show()
     print(report.comparison("scripted", "random"))

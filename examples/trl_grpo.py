@@ -28,7 +28,6 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
-UPDATES = int(sys.argv[1]) if sys.argv[1:] else 40
 # So small a model is shown the position and the legal actions alone.
 TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
 {{ (m.content or '').split('see it')[-1].split('Choose')[0] }}{% for call in m.tool_calls or [] %}<tool_call>
@@ -121,6 +120,7 @@ def answer(prompt):
 
 
 if __name__ == "__main__":
+    updates = int(sys.argv[1]) if sys.argv[1:] else 40
     random.seed(0), torch.manual_seed(0), torch.set_num_threads(1)
     words, env = set(), make()
     for seed in range(200):
@@ -142,7 +142,7 @@ if __name__ == "__main__":
 
     settings = GRPOConfig(
         output_dir="runs/trl_grpo",
-        max_steps=UPDATES,
+        max_steps=updates,
         per_device_train_batch_size=64,
         num_generations=8,
         max_completion_length=1500,
@@ -163,6 +163,6 @@ if __name__ == "__main__":
     print(f"reward a game: {sum(rewards[:part]) / part:.3f} at first, {sum(rewards[-part:]) / part:.3f} at the end")
 
     agent = agents.from_text(answer, rules=False, name="model")
-    report = evaluation.tournament(GAME, [agent, "random"], games=1000 if UPDATES > 1 else 20)
+    report = evaluation.tournament(GAME, [agent, "random"], games=1000 if updates > 1 else 20)
     report.show()
     print(report.comparison("model", "random"))

@@ -27,8 +27,6 @@ from openai import AsyncOpenAI
 import ttt_envs
 from ttt_envs import agents, evaluation
 
-GAMES = int(sys.argv[1]) if sys.argv[1:] else 200
-
 
 class VerifiersGame(vf.MultiTurnEnv):
     """Games of a model against an agent, one a rollout."""
@@ -171,15 +169,16 @@ def make():
 
 
 if __name__ == "__main__":
+    games = int(sys.argv[1]) if sys.argv[1:] else 200
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/v1"
     client = vf.OpenAIChatCompletionsClient(AsyncOpenAI(base_url=url, api_key="none"))
-    found = VerifiersGame(make, games=GAMES).evaluate_sync(client, "scripted", num_examples=GAMES, max_concurrent=16)
+    found = VerifiersGame(make, games=games).evaluate_sync(client, "scripted", num_examples=games, max_concurrent=16)
     for name, value in found["metadata"]["avg_metrics"].items():
         print(f"{name}: {value:.3f} a game")
 
     agent = agents.load(f"scripted=llm:model=scripted,url={url}")
-    report = evaluation.tournament(make().game, [agent, "random"], games=400 if GAMES > 1 else 20)
+    report = evaluation.tournament(make().game, [agent, "random"], games=400 if games > 1 else 20)
     report.show()
     print(report.comparison("scripted", "random"))
