@@ -83,9 +83,11 @@ def requirements(path: Path) -> list[str]:
 
 
 def satisfied(needed: Sequence[str]) -> bool:
-    """Tell whether this environment has all of it; the library itself is here in any case."""
+    """Tell whether this environment has all of it; the library itself is here in any case, and extras may not be."""
     for each in map(Requirement, needed):
         try:
+            if each.extras:
+                return False
             if each.name != OURS and not each.specifier.contains(metadata.version(each.name), prereleases=True):
                 return False
         except metadata.PackageNotFoundError:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package doe
 
     import numpy as np
 
+    from ttt_envs.core.faces import Lesson
     from ttt_envs.core.game import Game
-    from ttt_envs.core.lessons import Lesson
 
 #: id -> "module:function", or the function itself. It takes the options and gives the Game.
 GAMES: dict[str, "str | Callable[..., Game]"] = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_envs.core.answers import as_actor, legal_actions, name_of
 from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
@@ -18,7 +17,7 @@ from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.validity import check_players, check_rows
-from ttt_envs.core.view import Actor, View
+from ttt_envs.core.view import Actor, View, as_actor, legal_actions, name_of
 
 #: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
 _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]

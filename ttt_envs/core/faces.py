@@ -1,13 +1,43 @@
 """Faces of a game: text, pictures and clicks, by which people see it and choose."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.lessons import Lesson
-from ttt_envs.core.spots import Box
+
+class Box(NamedTuple):
+    """A rectangle on a picture, in the units of its viewBox; (x, y) is its top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def contains(self, x: float, y: float) -> bool:
+        """Tell whether the point lies in it; of the edges, the left and the top one belong to it."""
+        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """A position that shows a rule.
+
+    Attributes:
+        said: what it shows, in a sentence or two; Markdown without links.
+        position: the position as text, as `Faces.format_state` writes it.
+        play: the plies that follow it, with ";" between them: each an action's name, or with "/" between them the names
+            of all who act at once.
+        options: the game's options that are not as they are by default, as texts.
+        viewer: the player through whose eyes it is drawn; None shows everything.
+    """
+
+    said: str
+    position: str
+    play: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    viewer: int | None = None
 
 
 def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:

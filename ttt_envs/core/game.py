@@ -15,15 +15,14 @@ from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, Part, check_his
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.counterpart import Counterpart
 from ttt_envs.core.cursor import State, start
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.faces import Box, Faces
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
-from ttt_envs.core.options import as_text, choice, within
+from ttt_envs.core.options import as_text, choice, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
-from ttt_envs.core.spots import Box
 from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Invariants, Validity, check_players
@@ -200,6 +199,9 @@ class Game:
 
         Raises ValueError or TypeError for options that no such game has.
         """
+        for name in options:
+            if name not in self.options:
+                raise ValueError(unknown("option", name, list(self.options)))
         made = self.factory(**with_tuples(options)).options
         return {
             name: (made[name], value)

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.game import Game
-from ttt_envs.core.view import View
+from ttt_envs.core.view import View, legal_actions
 from ttt_envs.wrappers.self_play import PlayerGames
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.answers import as_actor, name_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.memory import among, observers
 from ttt_envs.core.rng import Purpose, derive_rows
-from ttt_envs.core.view import Actor
+from ttt_envs.core.view import Actor, as_actor, name_of
 
 #: An agent, as `ttt_envs.agents.load` takes it.
 AgentLike = str | Actor | Callable[..., Any]

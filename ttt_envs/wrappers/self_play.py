@@ -6,7 +6,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction, check_actions, explain
@@ -15,7 +14,7 @@ from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import MOST, choice, unknown, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
-from ttt_envs.core.view import Actor, View
+from ttt_envs.core.view import Actor, View, legal_actions
 from ttt_envs.wrappers.common import (
     EnvSettings,
     forfeit,

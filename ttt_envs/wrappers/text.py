@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_envs.core.answers import legal_actions
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.known import acting_players
@@ -26,7 +25,7 @@ from ttt_envs.core.memory import Memory
 from ttt_envs.core.options import choice, within
 from ttt_envs.core.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
 from ttt_envs.core.state import read_only
-from ttt_envs.core.view import View
+from ttt_envs.core.view import View, legal_actions
 from ttt_envs.wrappers.common import check_max_plies, forfeit, learner_of, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.pay import Pay, RewardFunction

@@ -1,6 +1,6 @@
 """Positions that show the rules of Tic-Tac-Dice, for the page of `ttt serve` and the documentation."""
 
-from ttt_envs.core.lessons import Lesson
+from ttt_envs.core.faces import Lesson
 
 #: See `Faces.lessons`.
 LESSONS = (

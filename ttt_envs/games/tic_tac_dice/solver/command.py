@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import SolveCommand, StageProgress
-from ttt_envs.core.threads import MOST
 from ttt_envs.core.view import View
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import ROW_POINTS
@@ -96,7 +96,7 @@ class MatchValues:
     """Number of parts of the sample, from which the standard errors are estimated."""
     seed: int = 0
     """Seed for dealing the sample."""
-    threads: int = MOST
+    threads: int = joblib.cpu_count()
     """Number of threads that share the work."""
     out: Path = Path(MATCH_VALUES.name)
     """File to write the table to."""
