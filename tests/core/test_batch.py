@@ -11,14 +11,11 @@ import toy_coin
 from toy_wages import wages
 
 import ttt_envs
-from ttt_envs import agents
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.view import View
-from ttt_envs.evaluation import play_games
 from ttt_envs.games.super_tic_tac_toe.text import cells_of
 from ttt_envs.games.super_tic_tac_toe.validity import playable_of
 from ttt_envs.testing.positions import random_joint
@@ -267,80 +264,6 @@ def test_four_threads_on_one_batch_do_no_harm() -> None:
 # --- agents that play in a batch ---
 
 
-class Witness(agents.Agent):
-    """Plays at random, and keeps what it was shown and told."""
-
-    def __init__(self, remembers: bool = False) -> None:
-        self.remembers = remembers
-        self.plies: list[int] = []
-        self.told: dict[int, float] = {}
-        self.asked: set[int] = set()
-
-    def observe(self, view: View) -> None:
-        """Keep the plies."""
-        self.plies += view.plies.tolist()
-
-    def policy(self, view: View) -> np.ndarray:
-        """All that is legal, alike."""
-        assert view.episodes is not None
-        assert (view.info_state_keys is not None) == self.remembers
-        self.asked |= set(view.episodes.tolist())
-        return agents.load("random").policy(view)
-
-    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Keep the rewards."""
-        self.told |= dict(zip(episodes.tolist(), rewards.tolist(), strict=True))
-
-
-@pytest.mark.parametrize(
-    "game", [SUPER, COIN, wages(players=3, at_once=True)], ids=["in turn", "at once", "at each step"]
-)
-def test_agents_play_a_batch(game: Game) -> None:
-    """It is what the loop by hand plays, and what tournaments play, of games in turn and at once."""
-    random, n = agents.load("random"), 5
-    batch, by_hand, asked = (Batch(game, n, seed=4) for _ in range(3))
-    paid = batch.play(random)
-    total = np.zeros_like(paid)
-    while not by_hand.done.all():
-        by_hand.step(random_joint(by_hand))
-        asked.step(asked.ask([random] * game.num_players))
-        total += asked.rewards
-    assert batch.states.tobytes() == by_hand.states.tobytes() == asked.states.tobytes()
-    assert paid.dtype == np.float32
-    assert np.array_equal(paid, batch.states["rewards"])
-    assert np.allclose(paid, total)
-    seeds = Batch(game, n, seed=4).episode_seeds
-    assert np.array_equal(paid, play_games(game, [random], seats=[[0] * game.num_players] * n, seeds=seeds).rewards)
-
-
-def test_an_agent_that_plays_a_batch_is_told() -> None:
-    witness, game = Witness(), wages(players=3)
-    batch = Batch(game, 4, seed=0)
-    paid = batch.play([witness, agents.load("random"), witness])
-    assert sorted(witness.plies) == sorted(list(range(8)) * 4 * 2)
-    assert len(witness.told) == 8
-    assert witness.asked <= witness.told.keys()
-    assert sorted(witness.told.values()) == sorted(paid[:, [0, 2]].ravel().tolist())
-    batch.reset()
-    batch.play(Witness(remembers=True))
-    batch.reset()
-    batch.step(batch.ask(witness))
-    with pytest.raises(ValueError, match="Witness goes by all that it has seen"):
-        batch.play(Witness(remembers=True))
-
-
-def test_who_cannot_play_a_batch() -> None:
-    class Wrong(agents.Agent):
-        def act(self, view: View) -> np.ndarray:
-            return np.full(len(view), 80)
-
-    batch = Batch(SUPER, 3, seed=0)
-    unchanged(batch, TypeError, "agents.load('random')", lambda: batch.play("random"))  # type: ignore[arg-type]
-    unchanged(batch, TypeError, "act(view)", lambda: batch.ask([3, 4]))  # type: ignore[list-item]
-    unchanged(batch, ValueError, "one for each of 2 players, not 3", lambda: batch.play([Wrong()] * 3))
-    unchanged(batch, IllegalAction, "agent 'Wrong' as player 0 cannot play", lambda: batch.play(Wrong()))
-
-
 @pytest.mark.parametrize("game", [SUPER, COIN], ids=["its own rule", "by the mask"])
 @pytest.mark.parametrize("columns", [1, 2])
 def test_who_moves_in_a_state_that_was_written_to(game: Game, columns: int) -> None:
@@ -367,7 +290,8 @@ def test_rewards_at_each_step(at_once: bool) -> None:
         paid = 0.25 * jobs - 0.125 * (acted.sum(axis=1, keepdims=True) - acted)
         assert np.allclose(batch.rewards[some], paid)
         assert np.allclose(batch.states["rewards"][some], before["rewards"][some] + paid)
-    batch.play(agents.load("random"))
+    while not batch.done.all():
+        batch.step(random_joint(batch))
     over = batch.states.copy()
     batch.set_states(over)
     assert np.array_equal(batch.rewards, over["rewards"])
@@ -382,5 +306,7 @@ def test_rewards_at_each_step(at_once: bool) -> None:
             anew.step(random_joint(anew))
             total += anew.rewards
         assert anew.done.all()
-        assert np.allclose(total, other.play(agents.load("random")))
+        while not other.done.all():
+            other.step(random_joint(other))
+        assert np.allclose(total, other.states["rewards"])
         other.reset()

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
-from ttt_envs.core.known import Known, acting_players, own_actions
-from ttt_envs.core.memory import Memory, among, observers, wants
+from ttt_envs.core.known import Known, own_actions
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.validity import check_players, check_rows
-from ttt_envs.core.view import Actor, View, as_actor, legal_actions, name_of
+from ttt_envs.core.view import View
 
 #: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
 _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
@@ -296,80 +295,6 @@ class Batch:
                 raise ValueError("what players know is kept with Batch(..., recall=True)")
             return self._known.digests[self._rows, self._players(player)]
 
-    def ask(self, agents: Actor | Sequence[Actor]) -> NDArray[np.int64]:
-        """Ask all who act now, whether in turn or at once: actions int64 (n, players), -1 for all others, for `step`.
-
-        Args:
-            agents: one for all players, or one for each: objects with `act(view)`, as from `agents.load`.
-
-        Raises:
-            TypeError, ValueError: no agents, or another number of them; an answer that is no action.
-            IllegalAction: an answer that is not legal. These errors name the agent; what it raises is passed on.
-        """
-        cast, keys = self._cast(agents)
-        joint = np.full((self.n, self.game.num_players), -1)
-        games, players = acting_players(self.game, self.states, np.flatnonzero(~self.states["done"]))
-        for key, agent in enumerate(cast):
-            mine = keys[players] == key
-            for player in among(players[mine]):
-                rows = games[mine & (players == player)]
-                joint[rows, player] = legal_actions(agent, self.view(player, rows))
-        return joint
-
-    def play(self, agents: Actor | Sequence[Actor]) -> NDArray[np.float32]:
-        """Let agents play all games to their ends; what each game has paid in all, float32 (n, players).
-
-        The agents see every ply if they want to, and are told when games are over. With `auto_reset` too, the games
-        stay at their ends. `evaluation.play_games` plays, measures and records games of agents that may fail.
-
-        Args:
-            agents: as for `ask`.
-
-        Raises what `ask` does; and ValueError for an agent that goes by all that it has seen, if a game is under way.
-        """
-        cast, keys = self._cast(agents)
-        seats = np.broadcast_to(keys, (self.n, len(keys)))
-        named = dict(enumerate(cast))
-        memory, watchers = Memory(self.game, self.n), observers(named)
-        for agent in cast:
-            if wants([agent])[0] and self.states["ply"].any():
-                raise ValueError(f"{name_of(agent)} goes by all that it has seen: let it play from the start")
-        memory.keep_for(cast)
-        memory.begin(self._rows)
-        while len(rows := np.flatnonzero(~self.states["done"])):
-            seeds = self.episode_seeds
-            for key, view, _ in memory.watched(rows, self.states.take(rows), seeds[rows], seats[rows], watchers):
-                watchers[key].observe(view)
-            joint = np.full((self.n, self.game.num_players), -1)
-            games, players = acting_players(self.game, self.states, rows)
-            for key in among(keys[players]):
-                mine = keys[players] == key
-                at, by = games[mine], players[mine]
-                view = View.unchecked(self.game, self.states.take(at), by, seeds[at], **memory.of(at, by), copy=False)
-                joint[at, by] = legal_actions(cast[key], view)
-            memory.note(rows, self.states, joint[rows])
-            self.step_unchecked(joint[rows], rows)
-            over = rows[self.states["done"][rows]]
-            memory.over(over, self.states["rewards"][over], seats[over], named)
-        return self.states["rewards"].copy()
-
-    def _cast(self, agents: Actor | Sequence[Actor]) -> tuple[list[Actor], np.ndarray]:
-        """The different agents, and the number among them of each player's, int64 (players,)."""
-        given = list(agents) if isinstance(agents, Sequence) and not isinstance(agents, str) else [agents]
-        if len(given) == 1:
-            given *= self.game.num_players
-        if len(given) != self.game.num_players:
-            raise ValueError(
-                f"agents must be one, or one for each of {self.game.num_players} players, not {len(given)}"
-            )
-        cast: list[Actor] = []
-        keys = []
-        for each in map(as_actor, given):
-            if not any(each is other for other in cast):
-                cast.append(each)
-            keys.append(next(key for key, other in enumerate(cast) if other is each))
-        return cast, np.array(keys)
-
     def position(self, i: int) -> "Position":
         """Game `i` as it stands now, for the eye: text, and a picture in notebooks. Raises IndexError without one."""
         if not -self.n <= i < self.n:
@@ -380,6 +305,7 @@ class Batch:
         """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`.
 
         Who lets an agent play that way tells it of its episodes: `Agent.observe`, `Agent.episodes_over`.
+        `evaluation.play_games` does, and plays whole games.
         """
         with self._in_use:
             if self._numbers is None:
