@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ttt_envs.evaluation.reports.ratings import ELO, connected, information, rate, rate_pairs, strengths
+from ttt_envs.evaluation.reports.ratings import ELO, connected, rate, rate_pairs, strengths
 
 
 def simulated(theta, units, rng):
@@ -140,25 +140,6 @@ def test_wrong_settings_are_named(given, words):
     one = np.ones((1, len(given["pairs"])))
     with pytest.raises(ValueError, match=words):
         rate_pairs(**given, won=one, lost=one)
-
-
-@pytest.mark.parametrize(
-    ("theta", "games", "words"),
-    [
-        ([], np.zeros((0, 0)), r"k of at least 1, and games \(k, k\), not \(0,\) and \(0, 0\)"),
-        (5, 5, r"not \(\) and \(\)"),
-        ([0, 10**400], np.zeros((2, 2)), "theta must be finite numbers: int too large"),
-        ([0, np.nan], np.zeros((2, 2)), "theta must be finite"),
-        ([0, 1], [["a", "b"], [1, 2]], "games must be finite numbers: could not convert"),
-    ],
-)
-def test_information_of_nothing_or_of_no_numbers(theta, games, words):
-    with pytest.raises(ValueError, match=words):
-        information(theta, games)
-
-
-def test_information_without_games_is_shared_evenly():
-    assert information([0, 1], np.zeros((2, 2))).tolist() == [0.5, 0.5]
 
 
 def test_a_prior_that_weighs_little_leaves_clean_records_finite():

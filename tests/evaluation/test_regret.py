@@ -14,7 +14,7 @@ from toy_pile import BY_HAND, PileOracle, pile
 import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
-from ttt_envs.evaluation.arena import bout as bout_module
+from ttt_envs.evaluation.arena import play as play_module
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import Mistake, Tally, measure
 
@@ -328,7 +328,7 @@ def test_each_seed_is_played_from_every_side(monkeypatch):
         given.extend(zip(map(tuple, seats.tolist()), seeds.tolist(), strict=True))
         return iter(())
 
-    monkeypatch.setattr(bout_module, "iter_games", noted)
+    monkeypatch.setattr(play_module, "iter_games", noted)
     Tally(DICE, agents.load("random"), 6, 5, agents.load("greedy")).play()
     # The sides of a seed follow each other: they are one unit of the interval.
     assert given == [(seats, seed) for seed in game_seeds(5, 3).tolist() for seats in ((0, 1), (1, 0))]

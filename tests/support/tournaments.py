@@ -51,7 +51,7 @@ def begun(out: Path, agents: Sequence[str], *words: str) -> Iterator["subprocess
     settings = "--games", "60", "--resamples", "10", "--out", str(out)
     with started("tournament", TOY, "--agents", *agents, *settings, *words) as process:
         latest = time.monotonic() + 100
-        while not (out / "games.jsonl").exists():
+        while not ((out / "games.jsonl").exists() and b'"job"' in (out / "games.jsonl").read_bytes()):
             assert process.poll() is None, process.communicate()[1]
             assert time.monotonic() < latest
             time.sleep(0.01)

@@ -40,8 +40,7 @@ import numpy as np
 from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
-from ttt_envs.evaluation.arena.bout import Bout
-from ttt_envs.evaluation.arena.play import Games, GamesProgress
+from ttt_envs.evaluation.arena.play import Games, GamesProgress, iter_seeds
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
 from ttt_envs.evaluation.judging import MISTAKE, judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
@@ -165,14 +164,15 @@ class Tally:
         self.held = np.ones((1, game.num_players), np.bool_)
         if opponent is not None:
             self.held = held_seats([each for each in arrangements(game) if each.first_alone])
-        self.bout, self.units = Bout(game, self.lineup, self.held, seed), range(-(-games // len(self.held)))
+        self.seed, self.units = seed, range(-(-games // len(self.held)))
         self.planned, self.played = len(self.units) * len(self.held), 0
         self._sums = np.zeros(len(self.units), _SUMS)
         self._worst: Mistake | None = None
 
     def play(self, chunk: int | None = None, progress: GamesProgress | None = None) -> None:
         """Play all games; if it is interrupted, the seeds of the chunks before count."""
-        for part in self.bout.play(self.units, chunk=chunk, record=True, progress=progress):
+        how: dict[str, Any] = {"chunk": chunk, "record": True, "progress": progress}
+        for part in iter_seeds(self.game, self.lineup, self.held, self.seed, self.units, **how):
             self._take(part)
 
     def _take(self, part: Games) -> None:

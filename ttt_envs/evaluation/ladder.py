@@ -312,7 +312,8 @@ class LadderReport(PagedReport):
         rows = []
         for each in reversed(self.pairings):
             won, drawn, lost = np.sum(each.by_seating(), axis=0)
-            score = each.won.sum() / (each.won.sum() + each.lost.sum())
+            wins, losses = (float(part.sum()) for part in each.compared)
+            score = wins / (wins + losses)
             name, elo = self.ladder.rungs[each.second - 1], self.ladder.elo[each.second - 1]
             shown = [name, f"{elo:.0f}", str(len(each.games)), f"{won}/{drawn}/{lost}", f"{score:.3f}"]
             rows.append([*shown, f"{self.expected(each):.3f}", str(each.distinct)])

@@ -4,8 +4,8 @@ The oracle answers where it covers a position. Elsewhere the tree search that pl
 deciding player may know alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -95,25 +95,6 @@ class Thoughts:
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """The actions of a decision, each with its value and what it loses; see `weigh`.
-
-    Attributes:
-        values: float64 (num_actions,), expected reward of the player after each action; nan if nobody knows it.
-        lost: float64 (num_actions,), as `Thoughts.losses`; nan if it is not known.
-        estimated: bool (num_actions,), whether a value is a search's estimate.
-        policy: float64 (num_actions,), a best policy as far as it is known.
-        value: expected reward of the player under that policy; None if nobody knows it.
-    """
-
-    values: np.ndarray
-    lost: np.ndarray
-    estimated: np.ndarray
-    policy: np.ndarray
-    value: float | None
-
-
-@dataclass(frozen=True)
 class Judgement:
     """A judgement of one decision: the regret of it, and what would have been best.
 
@@ -182,29 +163,6 @@ def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -
         assert isinstance(search, MCTS)
         policy, values, visits = search.policy(view), search.action_values(view), search.search(view)[0]
     return BestPlay(spec, values[0], policy[0], visits=visits[0])
-
-
-def weigh(view: View, *, take: Take = loaded, simulations: int = SIMULATIONS) -> Weighed:
-    """Weigh all legal actions in the one decision of a view: by the oracle, and where it does not know, by a search.
-
-    Of a forced action a search says nothing; it loses nothing.
-    """
-    mask = view.masks[0]
-    known, search, _ = _asked(view, mask, take, by_oracle, simulations)
-    answer = known or search
-    assert answer is not None
-    values, lost, estimated = _weighed(mask, known, search)
-    if mask.sum() == 1:
-        lost = np.where(mask, 0.0, np.nan)
-    return Weighed(values, lost, estimated & ~np.isnan(values), answer.policy, _worth(answer))
-
-
-def weigh_all(view: View, simulations: int = SIMULATIONS) -> Iterator[Weighed]:
-    """`weigh` each decision of a view, with one search for all of them."""
-    name = agents.search_for(view.game)
-    with loaded("random" if name is None else f"{name}:simulations={simulations}") as search:
-        for i in range(len(view)):
-            yield weigh(view.take([i]), take=lambda spec: nullcontext(search), simulations=simulations)
 
 
 def think(

@@ -30,8 +30,7 @@ from ttt_envs.agents import Agent, load
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, unknown, within
 from ttt_envs.evaluation import pool
-from ttt_envs.evaluation.arena.bout import Bout
-from ttt_envs.evaluation.arena.play import Games, join
+from ttt_envs.evaluation.arena.play import Games, iter_seeds, join
 from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
 from ttt_envs.evaluation.records.log import GamesLog, Job, as_settings, check_goes_on, read_settings
 from ttt_envs.evaluation.reports.progress import Work
@@ -251,11 +250,15 @@ class Contest:
         held = held_seats(arrangements(self.game))
         number = (job.stop - job.start) * len(held)
         try:
-            parts = Bout(self.game, pair, held, self.seed).play(
+            parts = iter_seeds(
+                self.game,
+                pair,
+                held,
+                self.seed,
                 range(job.start, job.stop),
                 chunk=1 if self.one_by_one else number,
                 strict=self.strict,
-                keep=number,
+                keep=True,
                 progress=None if progress is None else lambda finished, _: progress(finished),
             )
             return join(list(parts), self.game, 2)

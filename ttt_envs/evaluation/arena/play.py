@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,9 +214,8 @@ def iter_games(
         whole = last - last % together
         last = whole if whole > first else last
         started = time.perf_counter()
-        shifted = None if progress is None else _shifted(progress, first, n)
         recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
-        how = _How(recorded, kept, shifted, strict)
+        how = _How(recorded, kept, partial(_told, progress, first, n), strict)
         games = _play_chunk(game, agents, seats[first:last], seeds[first:last], how)
         games.records = {k + first: each for k, each in games.records.items()}
         games.actions = {k + first: each for k, each in games.actions.items()}
@@ -225,6 +225,50 @@ def iter_games(
             pace = _CHUNK_SECONDS / max(time.perf_counter() - started, 1e-3)
             size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_RECORDED if record else LARGEST_CHUNK))
         first = last
+
+
+def iter_seeds(
+    game: Game,
+    agents: Sequence[Agent],
+    held: np.ndarray,
+    seed: int,
+    units: range,
+    *,
+    chunk: int | None = None,
+    strict: bool = True,
+    record: bool = False,
+    keep: bool = False,
+    progress: GamesProgress | None = None,
+) -> Iterator[Games]:
+    """Play seeds in all seatings, and give whole seeds as they are finished: a caller who is interrupted keeps these.
+
+    A seed's games follow from `seed` and its number alone, whoever plays it. Games in `records` and `actions` are
+    counted from the first one played here, those in `failures` from seed number 0.
+
+    Args:
+        game: the game.
+        agents: the one in the seats that are `held`, and the one in the others, if there are any.
+        held: bool (seatings, players), for each game of a seed.
+        seed: fixes the games; the seeds are those of `game_seeds`.
+        units: numbers of seeds.
+        chunk, strict, progress: as of `play_games`.
+        record, keep: whether all games are kept with their positions, and the actions of all.
+
+    Raises what `play_games` raises.
+    """
+    size, waiting = len(held), list[Games]()
+    seats = np.where(np.tile(held, (len(units), 1)), 0, 1)
+    every = range(len(seats))
+    how: dict[str, Any] = {"chunk": chunk, "together": size, "progress": progress, "strict": strict}
+    seeds = np.repeat(game_seeds(seed, units.stop)[units.start :], size)
+    for part in iter_games(
+        game, agents, seats, seeds, record=every if record else (), keep=every if keep else (), **how
+    ):
+        part.failures = [replace(each, game=units.start * size + each.game) for each in part.failures]
+        waiting.append(part)
+        if not sum(map(len, waiting)) % size:
+            yield join(waiting, game, len(agents))
+            waiting = []
 
 
 def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
@@ -295,8 +339,9 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
     return None
 
 
-def _shifted(progress: GamesProgress, first: int, n: int) -> Callable[[int], None]:
-    return lambda finished: progress(first + finished, n)
+def _told(progress: GamesProgress | None, before: int, n: int, finished: int) -> None:
+    if progress is not None:
+        progress(before + finished, n)
 
 
 class _How(NamedTuple):
@@ -304,7 +349,7 @@ class _How(NamedTuple):
 
     record: Sequence[int]
     keep: Sequence[int]
-    progress: Callable[[int], None] | None
+    progress: Callable[[int], None]
     strict: bool
 
 
@@ -316,9 +361,8 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
     moves = np.zeros(n, np.uint64)
     seconds, decisions = np.zeros(len(agents)), np.zeros(len(agents), np.int64)
     spent, steps = np.zeros((n, players)), list[tuple[np.ndarray, np.ndarray]]()
-    kept = np.isin(np.arange(n), keep)
+    kept = np.isin(np.arange(n), [*keep, *record])
     kept_states = {k: [states[k : k + 1].copy()] for k in record}
-    kept_actions: dict[int, list[np.ndarray]] = {k: [] for k in record}
     failures: list[Failure] = []
     before = [dict(agent.counts()) for agent in agents]
     memory, by_number = Memory(game, n), dict(enumerate(agents))
@@ -327,8 +371,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
     told = {a: agent for a, agent in by_number.items() if type(agent).episodes_over is not Agent.episodes_over}
     for _ in range(game.max_plies + 1):
         rows = (~states["done"]).nonzero()[0]
-        if progress is not None:
-            progress(n - len(rows))
+        progress(n - len(rows))
         if not len(rows):
             break
         joint = np.full((n, players), -1)
@@ -378,7 +421,6 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         steps.append((rows[kept[rows]], played[kept[rows]].astype(np.int32)))
         for k in set(kept_states) & set(rows.tolist()):
             kept_states[k].append(states[k : k + 1].copy())
-            kept_actions[k].append(joint[k])
         over = under_way[states["done"][under_way]]
         if told and len(over):
             memory.over(
@@ -386,6 +428,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
             )
     else:
         raise RuntimeError(f"{game} went on for more than its {game.max_plies} plies")
+    actions = _game_by_game(steps, sorted({*keep, *record}), players)
     return Games(
         rewards=states["rewards"].copy(),
         lengths=states["ply"].astype(np.int64),
@@ -393,11 +436,8 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
         seconds=seconds,
         decisions=decisions,
         spent=spent,
-        records={
-            k: Trajectory(np.concatenate(kept_states[k]), np.array(kept_actions[k], np.int64).reshape(-1, players))
-            for k in record
-        },
-        actions=_game_by_game(steps, keep, players),
+        records={k: Trajectory(np.concatenate(kept_states[k]), actions[k]) for k in record},
+        actions={k: actions[k] for k in keep},
         failures=sorted(failures, key=lambda each: each.game),
         counts=[
             {name: number - was.get(name, 0) for name, number in agent.counts().items()}

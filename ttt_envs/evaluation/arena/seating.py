@@ -131,11 +131,6 @@ def held_seats(seatings: Sequence[Arrangement]) -> np.ndarray:
     return np.stack([each.seats for each in seatings])
 
 
-def per_unit(held: np.ndarray) -> float:
-    """The most comparisons of two agents in the games of one seed, with `held_seats`; see `comparisons`."""
-    return float((held.sum(axis=1) * (~held).sum(axis=1)).sum())
-
-
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The wins and losses of one agent against another in n games, each float64 (n,).
 

@@ -280,61 +280,42 @@ def record_of(line: bytes, place: str) -> GameRecord:
         )
     try:
         return _checked(entry, place)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         what = f"the key {error} is missing" if isinstance(error, KeyError) else error
         raise ValueError(f"{place}: the record is damaged: {what}") from None
 
 
+# The keys of a record whose types are checked; replaying checks what they say.
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("game", "library", "seed", "digest"), str),
+    **dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list),
+    "number": int,
+    "options": dict,
+}
+
+
 def _checked(entry: dict[str, Any], place: str) -> GameRecord:
     """The record of the JSON object of a line; KeyError, TypeError or ValueError if it is none."""
-    _typed(entry, {"number": int, "game": str, "options": dict, "library": str, "seed": str, "digest": str})
-    _typed(entry, dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list))
+    for name, kind in _KINDS.items():
+        if type(entry[name]) is not kind:
+            raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")
     agents, rewards, seconds = entry["agents"], entry["rewards"], entry["seconds"]
-    if not all(isinstance(each, str) for each in agents):
-        raise ValueError("agents must be texts")
     if not len(agents) == len(rewards) == len(seconds) > 0:
         raise ValueError("agents, rewards and seconds must have one entry a player")
-    if not all(_is_number(each) for each in (*rewards, *seconds)):
-        raise ValueError("rewards and seconds must be numbers")
-    actions = [tuple(each) if isinstance(each, list) else each for each in entry["actions"]]
-    for each in actions:
-        if not isinstance(each, str) and not (isinstance(each, tuple) and {type(a) for a in each} <= {str, type(None)}):
-            raise ValueError(f"actions must be names, or lists of names and null, not {brief(repr(each))}")
-    failures = []
-    for each in entry["failures"]:
-        _typed(each, {"player": int, "reason": str})
-        failures.append(RecordedFailure(**each))
-    "".join(
-        [entry["library"], *agents, *(each.reason for each in failures)]
-    ).encode()  # UnicodeEncodeError, if it is none
-    seed, code = int(entry["seed"]), int(entry["digest"], 16)
-    if not (0 <= seed < 2**64 and 0 <= code < 2**64 and 0 <= entry["number"] < 2**63):
-        raise ValueError("seed and digest must be numbers from 0 to 2**64-1, and number one from 0 to 2**63-1")
+    if not all(isinstance(each, str) for each in agents):
+        raise TypeError("agents must be texts")
     return GameRecord(
         number=entry["number"],
         game=entry["game"],
         options=with_tuples(entry["options"]),
         library=entry["library"],
-        seed=seed,
+        seed=int(np.uint64(int(entry["seed"]))),
         agents=tuple(agents),
-        actions=tuple(actions),
-        rewards=tuple(rewards),
-        failures=tuple(failures),
-        seconds=tuple(seconds),
-        digest=code,
+        actions=tuple(tuple(each) if isinstance(each, list) else each for each in entry["actions"]),
+        rewards=tuple(float(each) for each in rewards),
+        failures=tuple(RecordedFailure(**each) for each in entry["failures"]),
+        seconds=tuple(float(each) for each in seconds),
+        digest=int(entry["digest"], 16),
         job=entry.get("job"),
         place=place,
     )
-
-
-def _typed(entry: Any, kinds: Mapping[str, type]) -> None:
-    """Raise KeyError or TypeError unless `entry` is an object with keys of these types."""
-    if not isinstance(entry, dict):
-        raise TypeError(f"an object is expected, not {brief(repr(entry))}")
-    for name, kind in kinds.items():
-        if type(entry[name]) is not kind:
-            raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e30

@@ -22,7 +22,6 @@ class Whisker:
         name: what it belongs to.
         low, value, high: in increasing order; nan for a value that is not known.
         text: the numbers, to be written beside it.
-        box: a narrower interval within the first one, such as the middle half of the values; or none.
     """
 
     name: str
@@ -30,7 +29,6 @@ class Whisker:
     value: float
     high: float
     text: str
-    box: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,9 +66,6 @@ class Whiskers:
             bar = grid
             if each in known:
                 bar += f'<line class="whisker" x1="{at(each.low)}" x2="{at(each.high)}" y1="50%" y2="50%"/>'
-                if each.box is not None:
-                    a, b = (100 * (edge - low) / (high - low) for edge in each.box)
-                    bar += f'<rect class="box" x="{a:.2f}%" width="{b - a:.2f}%" y="25%" height="50%"/>'
                 bar += f'<circle class="value" cx="{at(each.value)}" cy="50%" r="4.5"/>'
             rows.append(_row(each.name, bar, each.text, each.text))
         axis = "".join(f'<text x="{x}" y="75%">{text}</text>' for x, text in marks)

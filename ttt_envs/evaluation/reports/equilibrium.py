@@ -6,10 +6,8 @@ report = evaluation.solve("some_game", max_turns=3, iterations=1000)
 print(report.points[-1].exploitability)
 """
 
-import io
 import time
-from dataclasses import asdict, dataclass, fields
-from importlib.util import find_spec
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +22,8 @@ from ttt_envs.registry import game_for
 from ttt_envs.solvers import sequence, tree
 from ttt_envs.solvers.cfr import Point, Solver
 from ttt_envs.solvers.sequence import Tree
-from ttt_envs.storage.files import new_folder, write_whole
+from ttt_envs.storage.files import new_folder
 from ttt_envs.storage.rows import flat
-
-# A logarithmic scale shows nothing below this, which is 0 but for rounding.
-_ZERO = 1e-12
 
 
 def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> Tree:
@@ -60,10 +55,7 @@ class SolveReport(Report):
     walk_seconds: float
 
     verb, title, unit = "solve", "Equilibrium by PCFR+", "iterations"
-    files = (
-        *("report.md", "results.json", "exploitability.csv", FILE),
-        *(("exploitability.png",) if find_spec("matplotlib") else ()),
-    )
+    files = ("report.md", "results.json", FILE)
 
     @property
     def reached(self) -> bool:
@@ -124,37 +116,11 @@ class SolveReport(Report):
         return [flat(asdict(each)) for each in self.points]
 
     def save_others(self, folder: Path) -> None:
-        """Write the policy, the curve, and report.md."""
+        """Write the policy and report.md."""
         last = self.points[-1]
         facts = {"iterations": last.iteration, "exploitability": last.exploitability}
         sequence.save_policy(folder / FILE, self.tree, self.policy, **facts)
-        names = [each.name for each in fields(Point)]
-        rows = [",".join(str(getattr(each, name)) for name in names) for each in self.points]
-        write_whole(folder / "exploitability.csv", "\n".join([",".join(names), *rows]) + "\n")
-        if "exploitability.png" in self.files:
-            draw_curve(folder / "exploitability.png", self)
         super().save_others(folder)
-
-
-def draw_curve(path: Path, report: SolveReport) -> None:
-    """Exploitability by iteration as PNG, both axes logarithmic; a linear one where the exploitability gets to 0."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
-    axes = figure.subplots()
-    title = f"{report.game.title}: PCFR+ on {report.tree.positions:,} positions"
-    axes.set(title=title, xlabel="iteration", ylabel="exploitability (reward)", xscale="log")
-    values = [each.exploitability for each in report.points]
-    axes.plot([each.iteration for each in report.points], values, marker="o", markersize=3, label="average policy")
-    if min(values) > _ZERO:
-        axes.set(yscale="log")
-    if report.settings["target"]:
-        axes.axhline(report.settings["target"], color="grey", linewidth=0.8, linestyle=":", label="target")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
-    write_whole(path, picture.getvalue())
 
 
 def solve(
@@ -176,8 +142,7 @@ def solve(
         iterations: iterations of PCFR+ at most.
         target: stop once the exploitability, in units of reward, is not above this.
         limit: positions of the game's tree at most.
-        out: folder for report.md, results.json, exploitability.csv, exploitability.png (with matplotlib) and
-            policy.safetensors; nothing is written without one.
+        out: folder for report.md, results.json and policy.safetensors; nothing is written without one.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 

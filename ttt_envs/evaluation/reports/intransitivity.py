@@ -98,10 +98,9 @@ def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
 
 
 def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
-    """A cycle of each group of agents that beat each other in circles.
+    """A shortest cycle of each group of agents that beat each other in circles: each beats the next beyond chance.
 
-    It is the shortest, and among these the one whose least lower bound is highest: each agent beats the next, and the
-    last one the first. A group is a strongly connected component of who beats whom beyond chance.
+    A group is a strongly connected component of who beats whom.
 
     Args:
         low: float64 (k, k), lower bounds of the scores of the row agent against the column agent; nan where they did
@@ -117,34 +116,22 @@ def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
         if reach[agent, agent] and not seen[agent]:
             group = np.flatnonzero(reach[agent] & reach[:, agent])
             seen[group] = True
-            ways = [way for start in group for way in _shortest(beats, int(start), group)]
-            least = min(map(len, ways))
-            best = max((way for way in ways if len(way) == least), key=lambda way: _weakest(low, way))
-            first = best.index(min(best))
-            circles.append(best[first:] + best[:first])
+            circles.append(min((_shortest(beats, int(start)) for start in group), key=len))
     return circles
 
 
-def _shortest(beats: np.ndarray, start: int, group: np.ndarray) -> list[tuple[int, ...]]:
-    """A shortest cycle through `start` over each of its last edges, as far as they are of the least length."""
-    before, queue, paths = {start: -1}, deque([start]), list[tuple[int, ...]]()
-    while queue:
-        agent = queue.popleft()
-        for other in group[beats[agent, group]].tolist():
+def _shortest(beats: np.ndarray, start: int) -> tuple[int, ...]:
+    """A shortest cycle through an agent that is part of one."""
+    ways = deque[tuple[int, ...]]([(start,)])
+    met = {start}
+    while True:
+        way = ways.popleft()
+        for other in np.flatnonzero(beats[way[-1]]).tolist():
             if other == start:
-                way = [agent]
-                while before[way[-1]] >= 0:
-                    way.append(before[way[-1]])
-                if not paths or len(way) == len(paths[0]):
-                    paths.append(tuple(reversed(way)))
-            elif other not in before:
-                before[other] = agent
-                queue.append(other)
-    return paths
-
-
-def _weakest(low: np.ndarray, way: tuple[int, ...]) -> float:
-    return float(min(low[a, b] for a, b in zip(way, way[1:] + way[:1], strict=True)))
+                return way
+            if other not in met:
+                met.add(other)
+                ways.append((*way, other))
 
 
 def log_odds(wins: np.ndarray, prior: float = 1.0) -> np.ndarray:

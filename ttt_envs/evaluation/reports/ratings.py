@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.reports.intervals import student
 
@@ -40,7 +39,6 @@ _CLOSE = 1e-6  # the last step; each one squares the error
 _LEAST = 1e-9  # of a drawn prior: less is lost in the rounding of curvatures, and some processors find no strengths
 _FARTHEST = 300.0  # log-strengths beyond this are not finite
 _NOT_FINITE = "some agents won all their games against the others: without a prior there are no finite ratings"
-_DENSE = 64  # of more agents, strengths are found pair by pair, and not from tables
 _BLOCK = 4_000_000  # floats of bootstrap weights held at once
 
 
@@ -116,8 +114,6 @@ def rate_pairs(
         raise ValueError("wins must be finite numbers of at least 0")
     if agents > 1 and len(groups := connected(agents, pairs)) > 1:
         raise ValueError(f"the pairs fall apart into {len(groups)} groups of agents that never meet each other")
-    if not (prior or _beatable(agents, pairs, won.sum(axis=0), lost.sum(axis=0))):
-        raise ValueError(_NOT_FINITE)
     k, units, (i, j) = agents, len(won), pairs.T
     total_won, total_lost = won.sum(axis=0), lost.sum(axis=0)
     games = total_won + total_lost
@@ -134,12 +130,12 @@ def rate_pairs(
     met = np.maximum(np.bincount(pairs.ravel(), minlength=k), 1)
     share = prior * (1 / met[i] + 1 / met[j]) / 2
     drawn = share / 2 * worth
-    theta = _strengths_of(k, pairs, (total_won + drawn)[None], (total_lost + drawn)[None])[0]
+    theta = strengths(_tables(k, pairs, (total_won + drawn)[None], (total_lost + drawn)[None]))[0]
     weights = _weights(theta, pairs, games + 2 * drawn)
     elo = _centred(theta[None], weights)[0]
     elos, lows, highs = np.full((resamples, k), np.nan), *np.full((2, resamples, len(pairs)), np.nan)
     rng = np.random.default_rng(seed)
-    for first in range(0, resamples, size := max(1, _BLOCK // max(units, len(pairs), min(k, _DENSE) ** 2, 1))):
+    for first in range(0, resamples, size := max(1, _BLOCK // max(units, len(pairs), k**2, 1))):
         last = min(first + size, resamples)
         weighted = rng.standard_exponential((last - first, units))
         ups, downs = weighted @ won, weighted @ lost
@@ -149,7 +145,7 @@ def rate_pairs(
             each + np.maximum(rng.standard_gamma(share / 2, each.shape), _LEAST) * worth if prior else each
             for each in (ups, downs)
         )
-        elos[first:last] = _centred(_strengths_of(k, pairs, *joined), weights)
+        elos[first:last] = _centred(strengths(_tables(k, pairs, *joined)), weights)
         for ends, mine, theirs in ((lows, ups, downs), (highs, downs, ups)):
             if prior:
                 mine = mine + rng.standard_gamma(prior * (1 - AGAINST), mine.shape) * worth
@@ -189,17 +185,6 @@ def connected(agents: int, pairs: Any) -> list[list[int]]:
     return list(found.values())
 
 
-def _beatable(agents: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> bool:
-    """Whether no group of agents has won all its games against others: from anybody, wins lead to all they met."""
-    reached = np.zeros((2, agents), np.bool_)
-    reached[:, [group[0] for group in connected(agents, pairs[won + lost > 0])]] = True
-    for found, ahead, behind in zip(reached, (won, lost), (lost, won), strict=True):
-        winners, losers = np.concatenate([pairs[ahead > 0], pairs[behind > 0][:, ::-1]]).T
-        while len(fresh := losers[found[winners] & ~found[losers]]):
-            found[fresh] = True
-    return bool(reached.all())
-
-
 def _table(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray, known: np.ndarray) -> np.ndarray:
     """float64 (k, k): shares of wins of the row against the column; nan where nothing is known."""
     found, (i, j) = np.full((k, k), np.nan), pairs[known].T
@@ -208,88 +193,11 @@ def _table(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray, known: 
     return found
 
 
-def _strengths_of(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """`strengths` float64 (r, k) of r tables of wins of each pair's first and second agent, float64 (r, p)."""
-    if k <= _DENSE:
-        tables, (i, j) = np.zeros((len(won), k, k)), pairs.T
-        tables[:, i, j], tables[:, j, i] = won, lost
-        return strengths(tables)
-    theta = np.zeros((len(won), k))
-    if _fit_all(pairs, won, lost, theta):
-        raise ValueError(_NOT_FINITE)
-    return theta
-
-
-@kernel
-def _fit_all(pairs, won, lost, theta):  # type: ignore[no-untyped-def]
-    """`_fit` for each row; returns how many have no finite strengths."""
-    failed = 0
-    for row in range(len(theta)):
-        if not _fit(pairs, won[row], lost[row], theta[row]):
-            failed += 1
-    return failed
-
-
-@kernel
-def _fit(pairs, won, lost, theta):  # type: ignore[no-untyped-def]
-    """Newton's method as in `strengths`, each step by conjugate gradients: time and memory follow the pairs.
-
-    The matrix is the Laplacian of the pairs, and the diagonal preconditions it. `theta` begins at 0.
-    """
-    k = len(theta)
-    gradient, diagonal, curve = np.empty(k), np.empty(k), np.empty(len(pairs))
-    step, way, image = np.empty(k), np.empty(k), np.empty(k)
-    for _ in range(_NEWTON_STEPS):
-        gradient[:] = 0.0
-        diagonal[:] = 0.0
-        for e in range(len(pairs)):
-            i, j = pairs[e, 0], pairs[e, 1]
-            chance = 1.0 / (1.0 + np.exp(theta[j] - theta[i]))
-            other = 1.0 / (1.0 + np.exp(theta[i] - theta[j]))  # exact where 1 - chance would lose all digits
-            slope = won[e] * other - lost[e] * chance
-            curve[e] = (won[e] + lost[e]) * chance * other
-            gradient[i] += slope
-            gradient[j] -= slope
-            diagonal[i] += curve[e]
-            diagonal[j] += curve[e]
-        # Below the second number there is nothing but rounding, which a further step would follow.
-        enough = max(1e-8 * np.abs(gradient).max(), 1e-13 * diagonal.max())
-        left = gradient  # of the gradient, that the step so far does not explain
-        step[:] = 0.0
-        product = 0.0
-        for a in range(k):
-            way[a] = left[a] / diagonal[a] if diagonal[a] > 0.0 else 0.0
-            product += left[a] * way[a]
-        for _ in range(4 * k):
-            if np.abs(left).max() <= enough:
-                break
-            image[:] = 0.0
-            for e in range(len(pairs)):
-                flow = curve[e] * (way[pairs[e, 0]] - way[pairs[e, 1]])
-                image[pairs[e, 0]] += flow
-                image[pairs[e, 1]] -= flow
-            bend = 0.0
-            for a in range(k):
-                bend += way[a] * image[a]
-            if not bend > 0.0:
-                break
-            size, before, product = product / bend, product, 0.0
-            for a in range(k):
-                step[a] += size * way[a]
-                left[a] -= size * image[a]
-                if diagonal[a] > 0.0:
-                    product += left[a] * left[a] / diagonal[a]
-            for a in range(k):
-                way[a] = (left[a] / diagonal[a] if diagonal[a] > 0.0 else 0.0) + product / before * way[a]
-        step -= step.mean()
-        longest = np.abs(step).max()
-        theta += step * min(1.0, _LARGEST_STEP / max(longest, 1e-300))
-        if longest < _CLOSE:
-            theta -= theta.mean()
-            return True
-        if not np.abs(theta).max() < _FARTHEST:
-            return False
-    return False
+def _tables(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """float64 (r, k, k): wins of the row against the column, from those of each pair's first and second, (r, p)."""
+    tables, (i, j) = np.zeros((len(won), k, k)), pairs.T
+    tables[:, i, j], tables[:, j, i] = won, lost
+    return tables
 
 
 def numbers(name: str, values: Any) -> np.ndarray:
@@ -336,30 +244,8 @@ def strengths(wins: np.ndarray) -> np.ndarray:
     raise ValueError(_NOT_FINITE)
 
 
-def information(theta: np.ndarray, games: np.ndarray) -> np.ndarray:
-    """float64 (k,), sum 1: Fisher information about each rating, the others given.
-
-    Args:
-        theta: float64 (k,), log-strengths of at least one agent.
-        games: float64 (k, k), the games of each pair.
-
-    Raises:
-        ValueError: other shapes, or no finite numbers.
-    """
-    theta, games = numbers("theta", theta), numbers("games", games)
-    if theta.ndim != 1 or not len(theta) or games.shape != (len(theta), len(theta)):
-        raise ValueError(
-            f"theta must have shape (k,) with k of at least 1, and games (k, k), not {theta.shape} and {games.shape}"
-        )
-    if not (np.isfinite(theta).all() and np.isfinite(games).all() and (games >= 0).all()):
-        raise ValueError("theta must be finite, and games finite numbers of at least 0")
-    chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
-    known = (games * chance * (1 - chance)).sum(axis=1)
-    return np.asarray(known / known.sum()) if known.sum() > 0 else np.full(len(theta), 1 / len(theta))
-
-
 def _weights(theta: np.ndarray, pairs: np.ndarray, games: np.ndarray) -> np.ndarray:
-    """`information` from the games of each pair, float64 (p,)."""
+    """float64 (k,), sum 1: Fisher information about each rating, the others given, from the games of each pair."""
     i, j = pairs.T
     chance = 1 / (1 + np.exp(theta[j] - theta[i]))
     known = np.bincount(pairs.ravel(), np.repeat(games * chance * (1 - chance), 2), len(theta))

@@ -215,8 +215,6 @@ class Report(Rows):
             lines += [*_stands_for(self.chosen), ""]
         if self.made:
             lines += [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}.", ""]
-        if self.folder is not None:
-            lines += [each for name in self.files if name.endswith(".png") for each in (f"![{name}]({name})", "")]
         lines += [f"- {remark}" for remark in self.remarks()] + [""] * bool(self.remarks())
         lines += [table.markdown() for table in self.tables()]
         for heading, text in self.texts():

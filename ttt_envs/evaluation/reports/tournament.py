@@ -13,9 +13,8 @@ import numpy as np
 from ttt_envs.agents import stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.evaluation.arena.bout import Results
-from ttt_envs.evaluation.arena.play import Failure, added, game_seeds
-from ttt_envs.evaluation.arena.seating import Arrangement, rounding
+from ttt_envs.evaluation.arena.play import Failure, Games, added, game_seeds
+from ttt_envs.evaluation.arena.seating import Arrangement, comparisons, rounding
 from ttt_envs.evaluation.records.record import RECORDS, GameRecord, of_games
 from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
 from ttt_envs.evaluation.reports.intransitivity import Circles, circles
@@ -25,32 +24,61 @@ from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
 from ttt_envs.registry import GAMES
 
-# Most agents of a crosstable, and of one that is worked out for results.json; most pairings of a table, and of charts.
-_CROSSTABLE, _MATRIX, _LISTED, _DRAWN = 40, 100, 200, 50
+# Most agents of a crosstable.
+_CROSSTABLE = 40
 
 # Number of failures whose position the report shows; results.json has all of them.
 _SHOWN = 3
 
 
 @dataclass(kw_only=True)
-class Pairing(Results):
-    """The games of two agents of a tournament.
+class Pairing:
+    """The games of two agents, whole seeds only.
 
     Attributes:
         first, second: the agents' numbers.
+        held: bool (seatings, players), the seats of the first agent in the games of a seed.
+        games: n games, seed after seed.
         units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
         planned: number of games to be played.
     """
 
     first: int
     second: int
+    held: np.ndarray
+    games: Games
     units: np.ndarray
     planned: int
 
-    @property
+    @cached_property
     def seats(self) -> np.ndarray:
         """int64 (n, players), the number of the agent in each seat."""
-        return np.array([self.first, self.second])[super().seats]
+        return np.where(self._held, self.first, self.second)
+
+    @property
+    def _held(self) -> np.ndarray:
+        return np.tile(self.held, (len(self.games) // len(self.held), 1))
+
+    @cached_property
+    def compared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Wins and losses of the first agent, each float64 (n,), see `comparisons`."""
+        return comparisons(self.games.rewards, self._held)
+
+    @property
+    def distinct(self) -> int:
+        """Number of games that went differently from each other."""
+        return len(np.unique(self.games.moves))
+
+    def by_unit(self) -> tuple[np.ndarray, np.ndarray]:
+        """Wins and losses of the first agent, each float64 (seeds,)."""
+        won, lost = (each.reshape(-1, len(self.held)).sum(axis=1) for each in self.compared)
+        return won, lost
+
+    def by_seating(self) -> tuple[tuple[int, int, int], ...]:
+        """(won, drawn, lost) games of the first agent in each seating."""
+        won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
+        counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
+        return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))
 
     def mean_reward(self, agent: int) -> float:
         """Mean reward of `agent` in a seat of this pairing."""
@@ -132,12 +160,9 @@ class TournamentReport(PagedReport):
     @cached_property
     def circles(self) -> Circles:
         """A summary of how transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
-        if len(self.agents) > _MATRIX:  # of so many some seem to beat each other in circles by chance
-            nothing = np.full(len(self.agents), np.nan)
-            return Circles([], nothing, nothing, nothing)
         wins = np.zeros((len(self.agents), len(self.agents)))
         for p in self.pairings:
-            wins[p.first, p.second], wins[p.second, p.first] = p.won.sum(), p.lost.sum()
+            wins[p.first, p.second], wins[p.second, p.first] = (each.sum() for each in p.compared)
         return circles(wins, self.ratings)
 
     @cached_property
@@ -184,14 +209,11 @@ class TournamentReport(PagedReport):
         """The number of games to be played."""
         seatings = len(self.arrangements)
         seeds = -(-self.settings["games"] // seatings)
+        some = f"{len(self.pairings)} pairings, of a list. " if self.settings["pairs"] else ""
         return [
             f"{seeds * seatings} games a pairing: {seeds} seeds, each played in all {seatings} seatings. "
-            f"{self._who()}Seed {self.settings['seed']}."
+            f"{some}Seed {self.settings['seed']}."
         ]
-
-    def _who(self) -> str:
-        """A sentence on who plays whom, where these are not all."""
-        return f"{len(self.pairings)} pairings, of a list. " if self.settings["pairs"] else ""
 
     def tables(self) -> list[Table]:
         """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time.
@@ -235,7 +257,7 @@ class TournamentReport(PagedReport):
 
     def _pairings(self) -> Table:
         rows = []
-        for p in self.pairings[:_LISTED]:
+        for p in self.pairings:
             wins, drawn, losses = np.sum(p.by_seating(), axis=0)
             first = seats(self.game, p.games.rewards, p.games.lengths, np.arange(len(p.games)), resamples=0)
             rows.append(
@@ -255,8 +277,6 @@ class TournamentReport(PagedReport):
             "went differently; where they are few, agents repeat themselves, and the intervals, which take seeds for "
             "independent, say little."
         )
-        if len(self.pairings) > _LISTED:
-            note += f" Shown are {_LISTED} of {len(self.pairings)}; results.json has all."
         return Table("Pairings", ["pairing", "games", "W/D/L", "reward", "first seat", "plies", "distinct"], rows, note)
 
     def _failures(self) -> Table:
@@ -318,23 +338,16 @@ class TournamentReport(PagedReport):
         return remarks
 
     def data(self) -> dict[str, Any]:
-        """Ratings, crosstables of up to a hundred agents, pairings, failures."""
-        r, few = self.ratings, len(self.agents) <= _MATRIX
-        crosstables: dict[str, Any] = (
-            {
-                "score": r.score,
-                "score_interval": np.stack([r.score_low, r.score_high], axis=2),
-                "mean_reward": self.mean_reward,
-                "side_score": self.side_scores,
-            }
-            if few
-            else {}
-        )
+        """Ratings, crosstables, pairings, failures."""
+        r = self.ratings
         return {
             "agents": list(self.agents),
             "elo": r.elo,
             "elo_interval": np.stack([r.elo_low, r.elo_high], axis=1),
-            **crosstables,
+            "score": r.score,
+            "score_interval": np.stack([r.score_low, r.score_high], axis=2),
+            "mean_reward": self.mean_reward,
+            "side_score": self.side_scores,
             "pairings": [
                 {
                     "agents": [self.agents[p.first], self.agents[p.second]],
@@ -378,7 +391,7 @@ class TournamentReport(PagedReport):
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else np.nan
 
     def charts(self) -> Sequence[Chart]:
-        """Ratings with their intervals, results by seat, lengths of games."""
+        """Ratings with their intervals, results by seat."""
         return charts_of(self)
 
     def samples(self) -> list[GameRecord]:
@@ -406,7 +419,7 @@ def _bound(value: float) -> str:
 
 
 def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
-    """Ratings with their intervals, results by seat, lengths of games."""
+    """Ratings with their intervals, results by seat."""
     r = report.ratings
     rows = [
         Whisker(
@@ -417,21 +430,15 @@ def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
         if not np.isnan(r.elo[i])
     ]  # fmt: skip
     charts: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
-    drawn = report.pairings[:_DRAWN]
-    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in drawn]
+    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.pairings]
     rewards = [p.games.rewards for p in report.pairings]
     every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
     sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
-    each_pairing = zip(names, rewards, strict=False)
+    each_pairing = zip(names, rewards, strict=True)
     shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *each_pairing]]
     note = "Each agent plays from every seat, so that what differs between the seats is their advantage."
     charts.append(ShareBars("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
-    rows = []
-    for name, p in zip(names, drawn, strict=True):
-        low, first, middle, third, high = (float(q) for q in np.quantile(p.games.lengths, [0, 0.25, 0.5, 0.75, 1]))
-        rows.append(Whisker(name, low, middle, high, f"{middle:g} ({low:g} to {high:g})", (first, third)))
-    note = "In plies: the median, the middle half of the games (box), the shortest and the longest game."
-    return [*charts, Whiskers("Length of games", rows, note, before="Pairings")]
+    return charts
 
 
 def results_by_side(game: Game, rewards: np.ndarray) -> list[float]:

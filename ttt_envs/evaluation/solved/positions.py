@@ -23,7 +23,6 @@ each position is drawn by itself. Of games of random play, the longest, of which
 as the shortest; there the interval is one over games, and wider.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -149,39 +148,19 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
     )
 
 
-def sample_positions(game: Game, number: int, seed: int, by: Sequence[str] = ("random",)) -> Positions:
-    """Draw positions of games between agents, evenly by the plies played, whether their best play is known or not.
+def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions of games of random play, the plies played, evenly by these, and the games.
 
-    Each seat of each game has one of the agents `by`, texts for `agents.load`. The values of actions are nan.
+    For each number of plies it is one game that lasts so long.
     """
-    batch = Batch(game, number, seed=seed)
-    states, lengths, games = _from_games(batch, [load(each) for each in by])
-    values = np.full((number, game.num_actions), np.nan)
-    return Positions(states, _deciding(game, states, seed), lengths, values, False, games=games)
-
-
-def _from_games(batch: Batch, by: Sequence[Agent] = ()) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions of games, the plies played, evenly by these, and the games: for each number one that lasts so long.
-
-    The seats of each game have agents of `by`, drawn by the first seed; all play at random without any.
-    """
-    agents, kept = by or [load("random")], []
+    agent, kept = load("random"), []
     rng = np.random.default_rng(int(batch.episode_seeds[0]))
-    seats = (
-        rng.integers(len(agents), size=(batch.n, batch.game.num_players))
-        if by
-        else np.zeros((batch.n, batch.game.num_players), np.int64)
-    )
     while len(going := np.flatnonzero(~batch.states["done"])):
         kept.append((batch.states[going], going))
         joint = np.full((batch.n, batch.game.num_players), -1)
         rows, players = acting_players(batch.game, batch.states, going)
-        for number, agent in enumerate(agents):
-            mine = seats[rows, players] == number
-            if mine.any():
-                here, who = rows[mine], players[mine]
-                view = View.unchecked(batch.game, batch.states[here], who, batch.episode_seeds[here])
-                joint[here, who] = agent.act(view)
+        view = View.unchecked(batch.game, batch.states[rows], players, batch.episode_seeds[rows])
+        joint[rows, players] = agent.act(view)
         batch.step_rows(going, joint[going])
     plies = rng.integers(0, len(kept), len(batch.states))
     chosen = [rng.integers(len(kept[ply][1])) for ply in plies]
