@@ -3,8 +3,7 @@
 python -m tools.pictures
 
 docs/<id>.svg is a position in mid-play. docs/pictures/<id>.svg has the opening, the middle and the end side by side,
-and docs/pictures/<id>_light.png and <id>_dark.png the same with each picture 300 pixels wide. docs/pictures/before.png
-was made once, by what drew the pictures before.
+and docs/pictures/<id>_light.png and <id>_dark.png the same with each picture 300 pixels wide.
 """
 
 import io

@@ -197,8 +197,8 @@ def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     lines += [f"| {t.name} | {t.version} | {t.measure} | {t.random:.4f} | {t.seconds:g} s | {t.title} |" for t in tasks]
     lines += ["", "## The measure at the end", ""]
     lines.append(
-        "Mean over training seeds with the 95 % interval by Student's t; 0 is best play. Beside it the mean processor "
-        "time of a run, its training alone."
+        "Mean over training seeds with the 95 % interval by Student's t (not simulated); 0 is best play. Beside it the "
+        "mean processor time of a run, its training alone."
     )
     lines.append("")
     lines += [f"| method | seeds | {' | '.join(t.name for t in tasks)} | processor time |"]
@@ -213,7 +213,7 @@ def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     lines.append(
         "The score of a run is 1 - measure / measure of random play. The interquartile mean is over all tasks and "
         "seeds, and leaves out the quarter of the runs with the highest and that with the lowest scores; intervals of "
-        "95 % are those of the stratified bootstrap over seeds, and say nothing of other tasks."
+        "95 % are those of the stratified bootstrap over seeds (not simulated), and say nothing of other tasks."
     )
     if few:
         lines[-1] += (

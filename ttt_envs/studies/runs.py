@@ -203,7 +203,7 @@ def page(labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, 
     lines.append(
         "At the end, that is at the last point that all runs of a label reach. IQM: interquartile mean over games and "
         f"seeds, with the 95 % interval of the stratified bootstrap over seeds ({RESAMPLES:,} resamples). Mean: "
-        "over the seeds of one game, with the 95 % interval by Student's t."
+        "over the seeds of one game, with the 95 % interval by Student's t. Neither interval was simulated."
     )
     lines += ["", f"| metric | label | {x} | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
     for metric, curves in found.items():

@@ -1,1 +1,1 @@
-"""Agents in processes of their own: programs in any language, and the library's agents apart from the tournament."""
+"""Agents that are not the library's own: programs in any language, language models, and OpenSpiel's search."""

@@ -364,7 +364,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
         rows = summary([result.folder for result in results])
         write_rows(config.out / SUMMARY, SummaryRow, rows)
     if not config.quiet:
-        print(f"Mean and 95 % interval over {config.seeds} seeds, in {config.out / SUMMARY}:")
+        print(f"Mean and 95 % interval over {config.seeds} seeds (not simulated), in {config.out / SUMMARY}:")
         for row in rows:
             print(f"  {title_of(row.metric)}: {row.mean:.3f} ± {row.half_width:.3f}")
     return results
