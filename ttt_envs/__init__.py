@@ -268,19 +268,10 @@ def make_vec(
     Args:
         game: an id of `GAMES`, or a Game from `load`.
         num_envs: number of games.
-        opponent: as for `make_single`.
-        partner: as for `make_single`.
-        player: as for `make_single`.
-        encoding: "flat" or "planes".
-        illegal: an illegal action makes the learner "lose" or is "raise"d.
-        mask: as for `make_single`.
         autoreset_mode: when a game that ended starts anew: in the "same_step", in the "next_step", or "disabled"; or
             Gymnasium's AutoresetMode.
         render_mode: "rgb_array", "ansi" or None.
-        max_plies: as for `make_single`.
-        history: as for `make_single`.
         reward: as for `make_single`, asked once a step, for all games.
-        dtype: as for `make_single`.
         options: of the game, if `game` is an id.
     """
     from ttt_envs.wrappers.vector import PlayerVectorEnv
