@@ -116,19 +116,8 @@ def test_bad_files_are_refused(tmp_path):
         write(path, {**facts, **wrong}, tensors)
         with pytest.raises(BadNetworkFile, match=r"metadata cannot be read|is missing"):
             load_network(path)
-    for parts, words in (
-        ([[[0, 1], [0]], [[2], [1]]], "of one size"),
-        ([], "stand with shared"),
-        ([[[0], [1]], [[2], [1]]], "an action is in two parts"),
-        ([[[191], [0]]], "features of parts must be"),
-        ([[[0], [81]]], "actions of parts must be"),
-        ([[[0]]], "missing 1 required positional argument"),
-    ):
-        write(path, {**facts, **SHARED, "parts": parts}, tensors)
-        with pytest.raises(BadNetworkFile, match=f"metadata cannot be read.*{words}"):
-            load_network(path)
     name = "heads.q.bias"
-    for tensor in (tensors[name][1:], tensors[name].astype(np.float64), tensors[name] * np.nan):
+    for tensor in (tensors[name][1:], tensors[name].astype(np.float64)):
         write(path, facts, {**tensors, name: tensor})
         with pytest.raises(BadNetworkFile, match=name):
             load_network(path)

@@ -82,9 +82,5 @@ def test_files_that_do_not_fit_are_refused(tmp_path, folder):
     table.save(path, {**facts, "blocks": []})
     with pytest.raises(BadTensorFile, match="keys are not of the blocks"):
         agents.load(f"tabular:{path}").check(DICE)
-    table.values[3, 3] = np.nan
-    table.save(path, facts)
-    with pytest.raises(BadTensorFile, match="not finite"):
-        agents.load(f"tabular:{path}")
     with pytest.raises(FileNotFoundError, match="no table at"):
         agents.load(f"tabular:{tmp_path}/nowhere")

@@ -18,9 +18,6 @@ FORMAT = "ttt-envs policy 1"
 #: Name of the policy's file in the folder that `ttt solve` writes.
 FILE = "policy.safetensors"
 
-# Probabilities of one information set that add up to 1 but for rounding.
-_ROUNDING = 1e-6
-
 
 class Side(NamedTuple):
     """One player's policy in m information sets.
@@ -53,8 +50,6 @@ def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
         raise FileNotFoundError(f"no policy at {path}; `ttt solve` writes one")
     facts, arrays = read_tensors(path, FORMAT)
     try:
-        if not isinstance(facts["game"], str) or not isinstance(facts["options"], dict):
-            raise TypeError("game must be a text, and options names with values")
         sides = [Side(*(arrays[f"{name}_{player}"] for name in Side._fields)) for player in range(2)]
         for side in sides:
             _check(side)
@@ -64,20 +59,14 @@ def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
 
 
 def _check(side: Side) -> None:
-    """Raise ValueError for arrays that are no policy."""
+    """Raise ValueError for arrays of other shapes or types than those of a policy."""
     sets, entries = len(side.digests), len(side.actions)
     shapes = ((sets, 2), (sets,), (entries,), (entries,))
     dtypes = (np.uint64, np.int32, np.int32, np.float64)
     if tuple(each.shape for each in side) != shapes or any(a.dtype != b for a, b in zip(side, dtypes, strict=True)):
         raise ValueError("its arrays are not of the shapes and types of a policy")
-    if (side.counts < 1).any() or side.counts.sum(dtype=np.int64) != entries or (side.actions < 0).any():
+    if side.counts.sum(dtype=np.int64) != entries:
         raise ValueError("its information sets are not those of its actions")
-    if not ((side.probabilities >= 0) & (side.probabilities <= 1)).all():
-        raise ValueError("it must have a probability for each action")
-    if sets and np.abs(np.add.reduceat(side.probabilities, _starts(side.counts)) - 1).max() > _ROUNDING:
-        raise ValueError("the probabilities of an information set must add up to 1")
-    if len(np.unique(side.digests[:, 0])) < sets:
-        raise ValueError("it has two entries for one information set")
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
