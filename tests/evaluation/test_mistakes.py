@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from changed import changed
-from rich.console import Console
 from toy_pile import BY_HAND, PileOracle, pile
 
 import ttt_envs
@@ -38,8 +37,6 @@ def test_shares_are_those_by_hand():
     assert found.mean_loss == pytest.approx((left == 7).mean() * 0.4375)
     low, high = found.interval
     assert 0 < low < found.share < high < 1
-    assert sum(wrong for *_, wrong, _ in found.by_length) == (left == 7).sum()
-    assert sum(number for *_, number in found.by_length) == 400
     assert measure(pile(), Takes(at=7), drawn, least=0.5).share == 0
     assert (drawn.lengths == draw_positions(pile(), 400, seed=1).lengths).all()
     assert (drawn.states != draw_positions(pile(), 400, seed=2).states).any()
@@ -102,12 +99,6 @@ def test_the_report(tmp_path):
     assert "more than 0.05 against the best one" in text
     assert "positions of one game count as one in the interval" in text
     assert "of one game" not in str(replace(report, remaining=True).tables()), "drawn one by one from a table"
-    lengths = (*((k, k + 45, 100, 200) for k in (1, 47, 93, 139)), (-1, -1, 2, 11))
-    report.measurements = [replace(report.measurements[0], agent="trained:toy_pile", by_length=lengths)]
-    console = Console(width=80)
-    with console.capture() as shown:
-        console.print(report.tables()[1])
-    assert "trained:toy_pile" in shown.get(), "broken into lines"
     with pytest.raises(ValueError, match="answers too few in which an action loses more than 2"):
         evaluation.mistakes(game, "random", least=2.0, quiet=True)
     with pytest.raises(ValueError, match="answers too few"):

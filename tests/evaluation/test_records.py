@@ -37,14 +37,14 @@ def played(game, n, lineup=("random", "greedy"), chunk=None, strict=True):
     return games, list(records.of_games(game, games, [each.name for each in players], seats, seeds, first=100))
 
 
-def check_replays(game, n, tmp_path, chunk):
+def check_replays(game, n, tmp_path):
     """n games, written, read, and replayed in other batches than they were played in, end where they did."""
     games, written = played(game, n, chunk=97)
     assert records.write(tmp_path / "games.jsonl", written) == n
     found = list(records.read(tmp_path / "games.jsonl"))
     assert found == written
     count = 0
-    for k, each in enumerate(replay(found, chunk=chunk)):
+    for k, each in enumerate(replay(found)):
         assert each.states.tobytes() == games.records[k].states.tobytes()
         np.testing.assert_array_equal(each.actions, games.records[k].actions)
         assert each.record.number == 100 + k
@@ -53,10 +53,9 @@ def check_replays(game, n, tmp_path, chunk):
 
 
 @pytest.mark.parametrize("which", ["dice", "toy 2", "toy 3"])
-@pytest.mark.parametrize("chunk", [None, 1, 17])
-def test_games_replay_to_the_identical_positions(which, chunk, tmp_path):
+def test_games_replay_to_the_identical_positions(which, tmp_path):
     game = ttt_envs.load(DICE[0], **DICE[1]) if which == "dice" else toy_coin.make(players=int(which[-1]))
-    check_replays(game, 40, tmp_path, chunk)
+    check_replays(game, 40, tmp_path)
 
 
 @pytest.mark.slow

@@ -11,10 +11,8 @@ import pytest
 import toy_coin
 
 from ttt_envs import cli
-from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core import jit
 from ttt_envs.evaluation.arena.warm import warm
-from ttt_envs.storage.tables import TableMissing
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "toy_coin:make"
@@ -23,27 +21,11 @@ pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
 
 
 def test_what_is_compiled_is_said_part_by_part():
-    game = toy_coin.make()
-    assert [each.what for each in warm(game, ["random", "greedy:samples=2"])] == [
-        "game loops",
-        "random",
-        "greedy:samples=2",
-    ]
-    found = list(warm(game))
-    assert [each.what for each in found] == ["game loops", "random", "greedy"]
-    assert not any(each.kernels for each in found), "all was compiled before"
+    game, lineup = toy_coin.make(), ["random", "greedy:samples=2"]
+    assert [what for what, _, _ in warm(game, lineup)] == ["game loops", *lineup]
+    assert not any(kernels for _, kernels, _ in warm(game, lineup)), "all was compiled before"
     with pytest.raises(ValueError, match="agent mcts plays only games without"):
         next(warm(game, ["mcts"]))
-
-
-def test_an_agent_whose_table_is_not_built_is_left_out(monkeypatch):
-    def check(agent, game):
-        raise TableMissing
-
-    monkeypatch.setattr(Greedy, "check", check)
-    last = list(warm(toy_coin.make()))[-1]
-    assert (last.what, last.kernels) == ("greedy", 0)
-    assert last.skipped == "its table of best play is not built; name it to have it built"
 
 
 @pytest.mark.parametrize(

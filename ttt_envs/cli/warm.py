@@ -2,16 +2,13 @@
 
 from dataclasses import dataclass
 from os.path import commonpath
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import tyro
 
 from ttt_envs import registry
 from ttt_envs.cli.common import GameOptions
 from ttt_envs.registry import parse_options
-
-if TYPE_CHECKING:  # it brings Numba, which `--help` does without
-    from ttt_envs.evaluation.arena.warm import Warmed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +21,7 @@ class Warm(GameOptions):
     """Ids of games; `ttt games` lists them. With --option, one game."""
     agents: Annotated[
         tuple[str, ...],
-        tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="(default: all that need no parameters)"),
+        tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint=""),
     ] = ()
     """Agents that the workers are to play."""
 
@@ -38,14 +35,12 @@ class Warm(GameOptions):
         if self.option and len(self.games) > 1:
             raise ValueError("--option needs one game: warm games with options one after the other")
         games = [registry.load(name, **parse_options(name, self.option)) for name in self.games]
-        found: list[Warmed] = []
+        kernels, seconds = 0, 0.0
         for game in games:
             print(game)
-            for each in warm(game, self.agents or None):
-                found.append(each)
-                done = f"left out: {each.skipped}" if each.skipped else f"{each.kernels} compiled, {each.seconds:.1f} s"
-                print(f"  {each.what}: {done}", flush=True)
-        kernels, seconds = sum(each.kernels for each in found), sum(each.seconds for each in found)
+            for what, compiled, took in warm(game, self.agents):
+                kernels, seconds = kernels + compiled, seconds + took
+                print(f"  {what}: {compiled} compiled, {took:.1f} s", flush=True)
         if not kernels:
             print(f"All was compiled before; {seconds:.1f} s.")
             return

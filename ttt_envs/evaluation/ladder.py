@@ -43,7 +43,6 @@ from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.report import Arguments, Table
-from ttt_envs.evaluation.reports.seats import Seats, seats
 from ttt_envs.evaluation.reports.tournament import Pairing
 from ttt_envs.evaluation.tournament import Contest, pairing_of, play, schedule, tournament
 from ttt_envs.registry import game_for, game_of_file
@@ -277,16 +276,6 @@ class LadderReport(PagedReport):
         """Errors and illegal actions of the agent and of rungs."""
         return [failure for each in self.pairings for failure in each.games.failures]
 
-    @cached_property
-    def seats(self) -> Seats:
-        """The scores of the seats whoever sits there, draws, and lengths."""
-        rewards, lengths, units = (
-            np.concatenate(each)
-            for each in zip(*((p.games.rewards, p.games.lengths, p.units) for p in self.pairings), strict=True)
-        )
-        given = {"resamples": self.settings["resamples"], "seed": self.settings["seed"]}
-        return seats(self.game, rewards, lengths, units, **given)
-
     def expected(self, pairing: Pairing) -> float:
         """The score that the rating says the agent has against a rung."""
         return float(1 / (1 + np.exp((self.ladder.elo[pairing.second - 1] - self.rating) / ELO)))
@@ -319,7 +308,7 @@ class LadderReport(PagedReport):
             rows.append([*shown, f"{self.expected(each):.3f}", str(each.distinct)])
         header = ["rung", "Elo", "games", "W/D/L", "score", "expected", "distinct"]
         note = "Expected: the score that the rating gives. Distinct: games that went differently."
-        return [place, Table("Games against the rungs", header, rows, note), self.seats.table()]
+        return [place, Table("Games against the rungs", header, rows, note)]
 
     def rows(self) -> list[dict[str, Any]]:
         """One row: the agent's rating."""
@@ -375,7 +364,6 @@ class LadderReport(PagedReport):
                 }
                 for each in self.pairings
             ],
-            "seats": self.seats.data(),
             "failures": [asdict(each) for each in self.failures],
         }
 

@@ -4,10 +4,8 @@ A kernel is compiled when it is first called, and then found on disk by the next
 node, starts to play at once.
 """
 
-import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,81 +14,41 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.known import acting_players
 from ttt_envs.core.machine_code import MachineCode
-from ttt_envs.core.options import parameters
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.storage.tables import TableMissing, without_building
 from ttt_envs.wrappers.aec import AECGame
 
 # Positions that an agent is asked about, of a random game.
 _POSITIONS = 4
 
 
-@dataclass(frozen=True)
-class Warmed:
-    """The result of compiling ahead of time.
-
-    Attributes:
-        what: "game loops", or an agent.
-        kernels: number of kernels that were compiled; those found on disk do not count.
-        seconds: time that it took.
-        skipped: the reason why an agent was left out, if it was.
-    """
-
-    what: str
-    kernels: int
-    seconds: float
-    skipped: str = ""
-
-
-def warm(game: Game, given: Sequence[str] | None = None) -> Iterator[Warmed]:
+def warm(game: Game, given: Sequence[str] = ()) -> Iterator[tuple[str, int, float]]:
     """Compile what is not compiled yet, part by part: the game's loops, then each agent by asking it to move.
 
     Args:
         game: the game with its options: other options may need other kernels.
-        given: agents, as for `agents.load`; None for all that have a name, need no parameters and play the game. Of
-            these, an oracle is left out whose table would have to be built.
+        given: agents, as for `agents.load`.
+
+    Yields:
+        "game loops" or the agent, the number of kernels that were compiled, and the seconds that it took.
 
     Raises:
         ValueError, TypeError, FileNotFoundError, ImportError: as from `agents.load`, or an agent cannot play the game.
     """
-    lineup = _usual(game) if given is None else {name: agents.load(name) for name in given}
+    lineup = {name: agents.load(name) for name in given}
     for agent in lineup.values():
-        if agent is not None and given is not None:
-            agent.check(game)
-    yield _timed("game loops", lambda: _play(game))
+        agent.check(game)
+    yield "game loops", *_timed(lambda: _play(game))
     view = _positions(game)
     for name, agent in lineup.items():
-        if agent is None:
-            yield Warmed(name, 0, 0.0, "its table of best play is not built; name it to have it built")
-        elif not agent.interactive:
-            yield _timed(name, lambda agent=agent: agent.act(view))  # type: ignore[misc]
+        if not agent.interactive:
+            yield name, *_timed(lambda agent=agent: agent.act(view))  # type: ignore[misc]
 
 
-def _timed(what: str, work: Callable[[], object]) -> Warmed:
+def _timed(work: Callable[[], object]) -> tuple[int, float]:
     before, started = len(MachineCode.compiled), time.perf_counter()
     work()
-    return Warmed(what, len(MachineCode.compiled) - before, time.perf_counter() - started)
-
-
-def _usual(game: Game) -> dict[str, agents.Agent | None]:
-    """The agents that have a name, need no parameters and play the game; None for one whose table is not built."""
-    usual: dict[str, agents.Agent | None] = {}
-    for name, kind in agents.known().items():
-        needed = parameters(kind) if inspect.isclass(kind) else ()
-        if any(each.default is inspect.Parameter.empty for each in needed):
-            continue
-        agent = agents.load(name)
-        try:
-            with without_building():
-                agent.check(game)
-        except (ValueError, ImportError):
-            continue
-        except TableMissing:
-            usual[name] = None
-            continue
-        usual[name] = agent
-    return usual
+    return len(MachineCode.compiled) - before, time.perf_counter() - started
 
 
 def _play(game: Game) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import explain
 from ttt_envs.core.known import acting_players
-from ttt_envs.core.options import MOST, within
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import digest, seen
 from ttt_envs.evaluation.records.record import GameRecord
@@ -54,27 +53,24 @@ def game_of(record: GameRecord) -> Game:
 
 
 def replay(
-    records: Iterable[GameRecord], *, game: Game | None = None, chunk: int | None = None, unfinished: bool = False
+    records: Iterable[GameRecord], *, game: Game | None = None, unfinished: bool = False
 ) -> Iterator[ReplayedGame]:
     """Replay games from their seeds, in the order given, to the positions that they had when they were played.
 
     Args:
         records: of any games, in any mixture.
         game: the game of all records, if it is not registered; by default each record's own, by `game_of`.
-        chunk: games replayed side by side; by default so many that their positions fit into memory. Changes no result.
         unfinished: take games that are not over, too, such as `ttt play` saves.
 
     Raises:
         ValueError: a record that does not fit its game: an action that is unknown or not legal, a game that ends
             earlier or goes on, other rewards, or another digest. It names the line and the ply.
     """
-    within(1, MOST, chunk=1 if chunk is None else chunk)
     waiting: list[GameRecord] = []
     positions = 0
     for record in records:
         other = waiting and (record.game, record.options) != (waiting[0].game, waiting[0].options)
-        full = positions >= _POSITIONS if chunk is None else len(waiting) == chunk
-        if waiting and (other or full):
+        if waiting and (other or positions >= _POSITIONS):
             yield from _replayed(game or game_of(waiting[0]), waiting, unfinished)
             waiting, positions = [], 0
         waiting.append(record)

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,9 +24,6 @@ from ttt_envs.storage.rows import Rows, as_json, flat
 
 # Arguments that change no result, and those that stand elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
-
-# Rows of a table that are shown where not all are asked for.
-_SHOWN = 40
 
 # The beginning of what Markdown would take for HTML.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
@@ -264,11 +261,7 @@ class Report(Rows):
         left_out = [] if full or self.first is None else tables[self.first :]
         for table in tables[: len(tables) - len(left_out)]:
             console.print()
-            if full or len(table.rows) <= _SHOWN:
-                console.print(table)
-                continue
-            console.print(replace(table, rows=table.rows[:_SHOWN]))
-            console.print(f"{len(table.rows) - _SHOWN} more rows: --full", style="dim", highlight=False)
+            console.print(table)
         console.print()
         for heading, text in self.texts():
             console.print(f"\n{heading}:\n{text}", markup=False, highlight=False)

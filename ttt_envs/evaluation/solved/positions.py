@@ -52,9 +52,6 @@ LEAST = 0.05
 # Positions are drawn at most so many times before there are enough that count.
 _ROUNDS = 20
 
-# Parts of the range of lengths that the report shows by themselves.
-_PARTS = 4
-
 
 @dataclass(frozen=True)
 class Positions:
@@ -98,7 +95,6 @@ class MeasuredMistakes:
         mean_loss: mean over all positions of what its action loses, in units of reward.
         positions: their number.
         failures: positions in which it gave no legal action, which count as mistakes that lose the most.
-        by_length: (least and greatest length, mistakes, positions), from short to long; -1 is a draw without end.
     """
 
     agent: str
@@ -107,7 +103,6 @@ class MeasuredMistakes:
     mean_loss: float
     positions: int
     failures: int
-    by_length: tuple[tuple[int, int, int, int], ...]
 
 
 def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
@@ -197,20 +192,8 @@ def measure(
     _, unit = np.unique(np.arange(len(wrong)) if positions.games is None else positions.games, return_inverse=True)
     counts = np.bincount(unit)
     share, interval = mean_interval(np.bincount(unit, weights=wrong), counts, float(counts.mean()))
-    rates = []
-    for low, high in _parts(positions.lengths):
-        inside = (low <= positions.lengths) & (positions.lengths <= high)
-        if inside.any():
-            rates.append((low, high, int(wrong[inside].sum()), int(inside.sum())))
     ends = interval[0], min(interval[1], 1.0)
-    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), len(failed), tuple(rates))
-
-
-def _parts(lengths: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of lengths, and draws without end by themselves."""
-    ends = lengths[lengths >= 0]
-    edges = np.linspace(ends.min(), ends.max() + 1, _PARTS + 1).astype(int).tolist() if len(ends) else []
-    return [*zip(edges[:-1], (edge - 1 for edge in edges[1:]), strict=True), (-1, -1)]
+    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), len(failed))
 
 
 # --- the report ---
@@ -240,13 +223,12 @@ class MistakesReport(PagedReport):
         return [f"{self.settings['positions']} {how}, the same for each agent. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
-        """The shares, and the same by length."""
+        """The shares."""
         least = self.settings["least"]
-        rows, lengths = [], []
+        rows = []
         for m in self.measurements:
             ends = f"({percent(m.interval[0])} to {percent(m.interval[1])})"
             rows.append([m.agent, f"{percent(m.share)} {ends}", f"{m.mean_loss:.4f}", str(m.positions)])
-            lengths.append([m.agent, *(f"{wrong} of {number}" for *_, wrong, number in m.by_length)])
         note = (
             f"Share of the positions in which the agent's action loses more than {least:g} against the best one, with "
             "its 95 % interval; mean loss: of all its actions. Positions in which no action loses so much are left out."
@@ -255,12 +237,7 @@ class MistakesReport(PagedReport):
             note += (
                 " Those late in long games come from few games, and positions of one game count as one in the interval."
             )
-        header = ["agent", *(_named(low, high) for low, high, *_ in self.measurements[0].by_length)]
-        unit = "to the end with best play" if self.remaining else "played"
-        return [
-            Table("Mistakes", ["agent", "mistakes", "mean loss", "positions"], rows, note),
-            Table("Mistakes by length", header, lengths, f"In positions by the plies {unit}."),
-        ]
+        return [Table("Mistakes", ["agent", "mistakes", "mean loss", "positions"], rows, note)]
 
     def remarks(self) -> list[str]:
         """The agents that were not measured."""
@@ -324,9 +301,3 @@ def mistakes(
             measurements=measurements,
             remaining=drawn.remaining,
         ).kept(folder)
-
-
-def _named(low: int, high: int) -> str:
-    if low < 0:
-        return "drawn"
-    return f"{low}" if low == high else f"{low} to {high}"
