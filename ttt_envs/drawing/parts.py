@@ -1,36 +1,10 @@
-"""The parts of drawings: what the positions of a game have in common needs to be kept only once."""
+"""The parts of drawings: the size of a picture, and the elements that it is made of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
-
-
-@dataclass
-class Parts:
-    """The elements of many drawings, each one once.
-
-    Attributes:
-        texts: the elements as text, and the opening tags of the drawings.
-    """
-
-    texts: list[str] = field(default_factory=list)
-    _numbers: dict[str, int] = field(default_factory=dict)
-
-    def add(self, svg: str) -> list[int]:
-        """The numbers of a drawing's opening tag and of its elements, in order; closed by `</svg>` they are it again.
-
-        Raises ValueError for a text that is no SVG.
-        """
-        drawing = split(svg)
-        return [self._number(text) for text in (drawing.opening(), *drawing.elements)]
-
-    def _number(self, text: str) -> int:
-        number = self._numbers.setdefault(text, len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(text)
-        return number
 
 
 @dataclass(frozen=True)

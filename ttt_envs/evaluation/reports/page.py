@@ -1,15 +1,11 @@
 """Reports as pages: one HTML file that needs no network and no other file, from the same tables as the Markdown.
 
-A page has charts, and sample games to step through, where the report gives some. What comes from outside, such as the
-names of agents, is escaped; and the page's own policy forbids the browser to load anything, and to run any script but
-the one that steps through games.
+A page has charts where the report gives some. What comes from outside, such as the names of agents, is escaped; and
+the page's own policy forbids the browser to load anything and to run any script.
 """
 
-import base64
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -17,15 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from ttt_envs.drawing.film import frames_of, move_text
-from ttt_envs.drawing.parts import Parts
-from ttt_envs.evaluation.records import GameRecord
-from ttt_envs.evaluation.records.replaying import ReplayedGame, replay
 from ttt_envs.evaluation.reports.report import Report, Table
 from ttt_envs.storage.files import write_whole
-
-#: Sample games of a page, and the pictures of one; a longer game is shown up to there.
-SAMPLES, PICTURES = 4, 150
 
 # A cell that begins with a share, such as "0.530 (.490–.570)".
 _SHARE = re.compile(r"[01]\.\d+")
@@ -56,10 +45,6 @@ class PagedReport(Report):
         """Pictures of the numbers."""
         return ()
 
-    def samples(self) -> Iterable[GameRecord]:
-        """Games to step through, the most interesting one first."""
-        return ()
-
     def html(self) -> str:
         """The whole report as a page."""
         options = ", ".join(f"<code>{escape(f'{name}={value}')}</code>" for name, value in self.game.options.items())
@@ -78,9 +63,6 @@ class PagedReport(Report):
         texts = [f"<h3>{escape(heading)}</h3><pre>{escape(text)}</pre>" for heading, text in self.texts()]
         if texts:
             tables.append(f"<section><h2>Positions</h2>{''.join(texts)}</section>")
-        games = list(replay(self.samples(), game=self.game))
-        if games:
-            tables.append(sample_games(games))
         return page(f"{self.title}: {self.game.title}", "".join([*parts, *tables]))
 
     def save_others(self, folder: Path) -> None:
@@ -91,16 +73,14 @@ class PagedReport(Report):
 
 def page(title: str, body: str) -> str:
     """A whole page; `title` is text, `body` HTML."""
-    script = _asset("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<style>{_asset('base.css')}{_asset('page.css')}</style></head>\n"
-        f"<body><main><h1>{escape(title)}</h1>{body}</main><script>{script}</script></body></html>\n"
+        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"
     )
 
 
@@ -137,59 +117,6 @@ def _cell(text: str, heat: bool) -> str:
     value, bracket, rest = text.partition(" (")
     small = f" <small>({escape(rest)}</small>" if bracket else ""
     return f"<td{colour}>{escape(value)}{small}</td>"
-
-
-def sample_games(games: Sequence[ReplayedGame]) -> str:
-    """Games to step through. What their pictures have in common is in the page once."""
-    parts, data, shown = Parts(), [], []
-    for k, each in enumerate(games):
-        record = each.record
-        frames = frames_of(each.game, each.states, each.actions)
-        pictures, captions = [], []
-        for frame in frames[:PICTURES]:
-            pictures.append(parts.add(each.game.draw(frame.state, None)))
-            joint = each.actions[frame.ply - 1] if frame.ply else None
-            words = "start" if joint is None else move_text(each.game, joint, _seated(record))
-            captions.append(f"ply {frame.ply}: {words}" + ", end of a round" * frame.ended_round)
-        if record.failures and len(frames) <= PICTURES:
-            captions[-1] += "; then " + "; ".join(f"player {f.player} failed: {f.reason}" for f in record.failures)
-        data.append({"pictures": pictures, "captions": captions})
-        cut = f" Shown up to ply {frames[PICTURES - 1].ply}." if len(frames) > PICTURES else ""
-        shown.append(_stepper(k, record, "".join(parts.texts[n] for n in pictures[0]) + "</svg>", len(pictures), cut))
-    text = json.dumps({"parts": parts.texts, "games": data}, separators=(",", ":"), ensure_ascii=False)
-    # Within a script element only this can end it, or begin another one.
-    safe = text.replace("<", "\\u003c")
-    note = "The arrow keys, Home and End step through a game that has the focus."
-    return (
-        f'<section><h2>Sample games</h2><p class="note">{note}</p><div class="games">{"".join(shown)}</div>'
-        f'<script type="application/json" id="games">{safe}</script></section>'
-    )
-
-
-def _seated(record: GameRecord) -> list[str]:
-    return [f"{agent} (player {player})" for player, agent in enumerate(record.agents)]
-
-
-def _stepper(k: int, record: GameRecord, first: str, pictures: int, cut: str) -> str:
-    """The frame of one game, with its first picture."""
-    title = " – ".join(_seated(record))
-    result = f"won by {' and '.join(record.winners)}" if record.winners else "drawn"
-    words = f"Game {record.number}, seed {record.seed}, {len(record.actions)} plies, {result}.{cut}"
-    buttons = "".join(
-        f'<button type="button" data-to="{to}" aria-label="{label}">{sign}</button>'
-        for to, label, sign in (
-            ("first", "first position", "«"),
-            ("back", "one ply back", "‹"),
-            ("next", "next ply", "›"),
-            ("last", "last position", "»"),
-        )
-    )
-    return (
-        f'<figure class="game" data-game="{k}" tabindex="0" aria-label="{escape(title)}"><h3>{escape(title)}</h3>'
-        f'<p class="note">{escape(words)}</p><div class="board" role="img" aria-label="position">{first}</div>'
-        f'<p class="caption" aria-live="polite">ply 0: start</p><div class="steps">{buttons}'
-        f'<input type="range" min="0" max="{pictures - 1}" value="0" aria-label="position in the game"></div></figure>'
-    )
 
 
 @cache

@@ -1,9 +1,8 @@
 """The report of a tournament: ratings, crosstables, pairings, cycles, failures, and the recorded games."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import islice
 from shlex import join
 from textwrap import shorten
 from typing import Any
@@ -15,10 +14,10 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.evaluation.arena.play import Failure, Games, added, game_seeds
 from ttt_envs.evaluation.arena.seating import Arrangement, comparisons, rounding
-from ttt_envs.evaluation.records.record import RECORDS, GameRecord, of_games
+from ttt_envs.evaluation.records.record import RECORDS
 from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
 from ttt_envs.evaluation.reports.intransitivity import Circles, circles
-from ttt_envs.evaluation.reports.page import SAMPLES, Chart, PagedReport
+from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seats import Seats, seats
@@ -393,16 +392,6 @@ class TournamentReport(PagedReport):
     def charts(self) -> Sequence[Chart]:
         """Ratings with their intervals, results by seat."""
         return charts_of(self)
-
-    def samples(self) -> list[GameRecord]:
-        """The first game of some pairings, those of the strongest agents first."""
-        place = {agent: k for k, agent in enumerate(self.order)}
-        order = np.argsort([place[p.first] + place[p.second] for p in self.pairings], kind="stable")
-        return [record for k in order[:SAMPLES].tolist() for record in islice(self._records(k), 1)]
-
-    def _records(self, k: int) -> Iterator[GameRecord]:
-        p, first = self.pairings[k], sum(len(each.games) for each in self.pairings[:k])
-        return of_games(self.game, p.games, self.agents, p.seats, self._seeds(p), first)
 
     def _seeds(self, pairing: Pairing) -> np.ndarray:
         """uint64 (n,): the seed of each game of a pairing."""
