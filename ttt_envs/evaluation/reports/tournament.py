@@ -168,10 +168,8 @@ class TournamentReport(PagedReport):
     def seats(self) -> Seats:
         """The scores of the seats whoever sits there, draws, and lengths."""
         games = [pairing.games for pairing in self.pairings]
-        units = np.concatenate([np.zeros(0, np.int64), *(pairing.units for pairing in self.pairings)])
         rewards, lengths = np.concatenate([g.rewards for g in games]), np.concatenate([g.lengths for g in games])
-        resamples, seed = self.settings["resamples"], self.settings["seed"]
-        return seats(self.game, rewards, lengths, units, resamples=resamples, seed=seed)
+        return seats(self.game, rewards, lengths)
 
     @property
     def failures(self) -> list[Failure]:
@@ -258,7 +256,7 @@ class TournamentReport(PagedReport):
         rows = []
         for p in self.pairings:
             wins, drawn, losses = np.sum(p.by_seating(), axis=0)
-            first = seats(self.game, p.games.rewards, p.games.lengths, np.arange(len(p.games)), resamples=0)
+            first = seats(self.game, p.games.rewards, p.games.lengths)
             rows.append(
                 [
                     f"{self.agents[p.first]} – {self.agents[p.second]}",
