@@ -25,7 +25,6 @@ def make(*, line: int = 4) -> Game:
         options={"line": line},
         factory=make,
         prototype=prototype,
-        invariants=rules.invariants,
         action_names=text.ACTION_NAMES,
         observation_layout=encoding.BLOCKS,
         simultaneous=False,

@@ -58,7 +58,7 @@ def step(state, actions):
         state["done"] = True
         state["rewards"][player] = 1
         state["rewards"][1 - player] = -1
-    elif state["ply"] == ROWS * COLUMNS - 1:  # counted by the caller, after the step
+    elif state["cells"][0].all():  # no column has room
         state["done"] = True
 
 
@@ -88,11 +88,3 @@ def run(state, start, direction):
 def resample(state, player, seed):
     """Replace the generator, which must not be the true one: nothing is hidden and nothing is drawn."""
     rng.start(state, seed)
-
-
-def invariants(states):
-    """Invariants beside the ranges of fields: pairs of bool (n,) and a text that says what must hold."""
-    filled = states["cells"] != EMPTY
-    yield ~(filled[:, :-1] & ~filled[:, 1:]).any(axis=(1, 2)), "each disc must lie on another one, or at the bottom"
-    yield states["ply"] == filled.sum(axis=(1, 2)), "there must be as many discs as plies"
-    yield states["to_move"] == states["ply"] % 2, "the players move in turns"

@@ -16,8 +16,7 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.games.super_tic_tac_toe.text import cells_of
-from ttt_envs.games.super_tic_tac_toe.validity import playable_of
+from ttt_envs.games.super_tic_tac_toe.text import cells_of, playable_of
 from ttt_envs.testing.positions import random_joint
 
 SUPER = ttt_envs.load("super_tic_tac_toe")

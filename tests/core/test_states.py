@@ -148,12 +148,6 @@ def test_ranges_are_declared_with_the_fields(prototype: np.ndarray | None) -> No
         refused(ValueError, lambda: validity.check(other), "`limit` is 5, and must be 4")
 
 
-def test_invariants_name_the_state() -> None:
-    validity = Validity(TOY, lambda states: [(states["small"] <= states["free"], "small is less than free")])
-    validity.check(toy(free=1))
-    refused(ValueError, lambda: validity.check(toy(small=1)), "state 1 is no position", "small is less than free")
-
-
 def test_a_game_without_ranges_has_its_header_checked() -> None:
     game = toy_kuhn.make()
     assert not game.ranges

@@ -11,7 +11,6 @@ two players or three.
 When the coin is kept, the guessers who are right win, or the teller if nobody is.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -250,12 +249,6 @@ def rules_text(players: int, tosses: int) -> str:
     )
 
 
-def invariants(states: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-    """Invariants between the fields; see `core.validity.Invariants`."""
-    at_once = states["to_move"] == SIMULTANEOUS
-    yield states["done"] | (at_once == (states["phase"] != TOSS)), "all act at once but for the toss"
-
-
 # --- the game ---
 
 
@@ -270,7 +263,6 @@ def make(*, players: int = 2, tosses: int = 1) -> Game:
         options=options,
         factory=make,
         prototype=prototype,
-        invariants=invariants,
         action_names=ACTION_NAMES,
         observation_layout=blocks(players),
         simultaneous=True,

@@ -25,7 +25,7 @@ from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
-from ttt_envs.core.validity import Invariants, Validity, check_players
+from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.storage.outside import brief, with_tuples
 
 #: Where chance can play a part, see `Game.chance`.
@@ -80,9 +80,8 @@ class Game:
             an observation tells, or nothing reads them here. Each with `...` if an agent made with any value plays with
             every other, or else with the value whose games have all starts, with which it must be made.
         prototype: structured (1,), the record before a reset, option fields filled in.
-        ranges: the range of each field by name, as the prototype's dtype declares it.
-        invariants: what holds in each state beside the ranges of single fields, see `core.validity.Invariants`. No
-            kernel may leave its arrays, hang or pay what is no number from a state in which all of it holds.
+        ranges: the range of each field by name, as the prototype's dtype declares it. No kernel may leave its arrays or
+            hang in a state whose fields lie in their ranges, nor in one that play leads to from there.
         action_names: one text an action, unique.
         observation_layout: the blocks of an observation, in order.
             A network of then still plays.
@@ -113,7 +112,6 @@ class Game:
     same_play: Mapping[str, Any] = field(default_factory=dict)
     prototype: np.ndarray
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    invariants: Invariants | None = None
     action_names: tuple[str, ...]
     observation_layout: tuple[Block, ...]
     parts: tuple[Part, ...] = ()
@@ -424,7 +422,6 @@ class Game:
     def _validity(self) -> Validity:
         return Validity(
             self.state_dtype,
-            self.invariants,
             ranges=self.ranges,
             prototype=self.prototype,
             max_plies=self.max_plies,
@@ -437,8 +434,8 @@ class Game:
         """The states, structured (n,), if all are positions of this game with these options.
 
         A record counts as an array of one. Each field lies in its range, options are the prototype's, padding is 0,
-        rewards are finite, and 0 before the end unless the game pays at steps, the game's invariants hold, and in a
-        game that is not over somebody can act. That a position can be reached from a start is not checked.
+        rewards are finite, and 0 before the end unless the game pays at steps, and in a game that is not over somebody
+        can act. That the fields fit each other, or that a position can be reached from a start, is not checked.
 
         Raises:
             ValueError: naming the first state that is wrong, its field and what that must be; or another dtype.

@@ -1,18 +1,15 @@
 """Checks of states and players from outside, all in this one place.
 
-Compiled kernels trust what they are given: they index arrays by counts and cells of a state, without looking. What
-comes from a user, a file or bytes is checked here before.
+Compiled kernels index arrays by counts and cells of a state. What comes from a user, a file or bytes is checked here
+before: its dtype, and the range of each field. Kernels stay within their arrays, and terminate, for all that passes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.state import SIMULTANEOUS, Bound, Range, plain, ranges_of, read_only
-
-#: Given states (n,) whose fields lie in their ranges: pairs of bool (n,), whether they hold, and what must hold.
-Invariants = Callable[[np.ndarray], Iterable[tuple[np.ndarray, str]]]
 
 _INT8 = np.iinfo(np.int8)
 
@@ -27,7 +24,6 @@ class Validity:
     def __init__(
         self,
         dtype: np.dtype,
-        invariants: Invariants | None = None,
         *,
         ranges: Mapping[str, Range] | None = None,
         prototype: np.ndarray | None = None,
@@ -40,7 +36,6 @@ class Validity:
 
         Args:
             dtype: of the states.
-            invariants: what else holds between the fields.
             ranges: of the fields by name; None for those declared with the dtype.
             prototype: structured (1,): its options are the states' options; None for any options in their ranges.
             max_plies: no game has more steps; None for no limit.
@@ -50,7 +45,6 @@ class Validity:
         """
         self.dtype = plain(dtype)
         self.name = name
-        self._invariants = invariants
         self._prototype = prototype
         self._max_plies = max_plies
         self._at_end = at_end
@@ -120,17 +114,10 @@ class Validity:
             i = int(payable.argmin())
             rule = "they must be finite" + ", and 0 before the end of a game" * self._at_end
             raise self._fault(i, f"its rewards are {rewards[i].tolist()}; {rule}")
-        for holds, rule in self._all_invariants(checked, going):
-            if not holds.all():
-                raise self._fault(int(holds.argmin()), rule)
-        return checked
-
-    def _all_invariants(self, states: np.ndarray, going: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
-        if self._max_plies is not None:
+        if self._max_plies is not None and (late := going & (checked["ply"] >= self._max_plies)).any():
             rule = f"it goes on after {self._max_plies} plies, and no game is longer"
-            yield ~going | (states["ply"] < self._max_plies), rule
-        if self._invariants is not None:
-            yield from self._invariants(states)
+            raise self._fault(int(late.argmax()), rule)
+        return checked
 
     def _values(self, states: np.ndarray, field: str) -> np.ndarray:
         values: np.ndarray = states[field]

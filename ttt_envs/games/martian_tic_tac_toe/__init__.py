@@ -29,7 +29,7 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
-from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
+from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.martian_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.martian_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.martian_tic_tac_toe.tips import tips
@@ -96,7 +96,6 @@ def make(
         factory=make,
         same_play={"max_plies": ...},
         prototype=prototype,
-        invariants=validity.invariants,
         action_names=text.action_names(size),
         observation_layout=encoding.blocks(size, players, pieces, repetition_limit or 0),
         simultaneous=False,

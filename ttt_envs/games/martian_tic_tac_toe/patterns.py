@@ -108,7 +108,7 @@ def find(state, player, out):
         number = np.int64(0)
         for whose in (player, (player + later) % players):
             for size in range(SIZES):
-                number = number * counts + state["stash"][whose, size]
+                number = number * counts + min(np.int64(state["stash"][whose, size]), counts - 1)
         out[places + later - 1] = begin + number
         begin += counts ** (2 * SIZES)
     for k in range(places + players - 1, out.shape[0]):

@@ -28,6 +28,9 @@ EMPTY = 0
 NONE = -1
 SMALL, SIZES = 1, 3
 
+#: The most that the option repetition_limit can be.
+MOST_OCCURRENCES = 9
+
 #: The most that the option max_plies can be.
 MOST_PLIES = 65535
 
@@ -80,7 +83,7 @@ def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
             (
                 "occurred",
                 np.int8,
-                between(1, 9),
+                between(1, MOST_OCCURRENCES),
             ),  # times that this board with this player to move has occurred, now included
             ("logged", np.int32, between(0, remembered)),  # moves in the log
             (
@@ -92,7 +95,7 @@ def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
             ("size", np.int8, option(size, size)),  # option of that name
             ("line", np.int8, option(3, 5)),  # pieces in a row that win
             ("pieces", np.int8, option(3, 5)),  # of each size, that each player starts with
-            ("repetition_limit", np.int8, option(0, 9)),  # option of that name; 0 for none
+            ("repetition_limit", np.int8, option(0, MOST_OCCURRENCES)),  # option of that name; 0 for none
             ("max_plies", np.int32, option(players, MOST_PLIES)),  # option of that name
             ("same_size_swap", np.bool_, option(0, 1)),  # option of that name
         ],
@@ -279,7 +282,10 @@ def forget_oldest(state):
 
 @kernel
 def occurrences(state):
-    """The number of times that this board with this player to move has occurred, by the log; now included."""
+    """The number of times that this board with this player to move has occurred, by the log; now included.
+
+    It is MOST_OCCURRENCES at most: no game goes on after so many.
+    """
     times = 1
     differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
     for k in range(state["logged"] - 1, -1, -1):
@@ -287,7 +293,7 @@ def occurrences(state):
         bit = np.uint64(1) << np.uint64(where)
         differ = differ | bit if was != state["piece"][where] else differ & ~bit
         times += differ == 0 and mover == state["to_move"]
-    return times
+    return min(times, MOST_OCCURRENCES)
 
 
 @kernel

@@ -46,7 +46,7 @@ from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
+from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.operation_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.operation_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
@@ -122,7 +122,6 @@ def make(
         factory=make,
         same_play=same_play,
         prototype=prototype,
-        invariants=validity.invariants,
         action_names=text.ACTIONS,
         observation_layout=observation,
         simultaneous=True,

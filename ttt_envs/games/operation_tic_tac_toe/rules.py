@@ -72,7 +72,7 @@ OFFER_DRAW = PASS + 1
 NUM_ACTIONS = OFFER_DRAW + 1
 
 #: By kind: the first action of its ability, how many there may be, and whether it may be left.
-ABILITY_ACTION = np.array([NONE, REMOVE, REMOVE, NONE, MOVE, SWAP, PUSH, GRAPPLE, NONE], np.int64)
+ABILITY_ACTION = np.array([REMOVE, REMOVE, REMOVE, REMOVE, MOVE, SWAP, PUSH, GRAPPLE, REMOVE], np.int64)
 ABILITY_CHOICES = np.array([0, ROOMS, ROOMS, 0, ROOMS, len(PAIRS), len(DIRECTIONS), ROOMS, 0], np.int64)
 OPTIONAL = np.array([False, True, True, False, False, False, True, True, False])
 
@@ -232,6 +232,8 @@ def random_action(state, player, x):
 def choices(state, player):
     """The legal actions of this player: `some` from `first` on, `others` from `second` on, and those from PASS on."""
     first, some, second, others, ending = PLACE, np.int64(0), PLACE, np.int64(0), np.int64(0)
+    if not acts(state, player):
+        return first, some, second, others, ending
     if state["phase"] == TURN:
         may_pass = state["allow_pass"]
         if player == state["placer"]:  # placements, where there are any; or else a pass
@@ -244,18 +246,26 @@ def choices(state, player):
             first, some = PREDICT, ALL_ROOMS
         ending = np.int64(may_pass) | np.int64(state["draw_offers"]) << 1
     elif state["phase"] == PICK:  # one of the specialists offered; in overtime any two
-        if is_overtime(state):
+        first, some = CHOOSE, where_equal(state["standing"][player], OFFERED)
+        if picks_two(state, player):
             first, some = CHOOSE_TWO, ALL_SPECIALIST_PAIRS
-        else:
-            first, some = CHOOSE, where_equal(state["standing"][player], OFFERED)
-    elif player == state["to_move"]:
-        if state["phase"] == ABILITY:  # its uses, and not using it if that is allowed
-            kind = kind_of(state["board"][state["pending"]])
-            first, some = ABILITY_ACTION[kind], ability_choices(state, np.int64(state["pending"]))
-            second, others = NO_ABILITY, np.int64(OPTIONAL[kind])
-        else:
-            first, some = PLACE_FIRST, np.int64(0b11)
+    elif state["phase"] == ABILITY:  # its uses, and not using it if that is allowed
+        kind = kind_of(state["board"][state["pending"]])
+        first, some = ABILITY_ACTION[kind], ability_choices(state, np.int64(state["pending"]))
+        second, others = NO_ABILITY, np.int64(OPTIONAL[kind])
+    else:
+        first, some = PLACE_FIRST, np.int64(0b11)
     return first, some, second, others, ending
+
+
+@kernel
+def acts(state, player):
+    """Whether the player has something to decide. Nobody has in a state whose fields do not go with its phase."""
+    phase = state["phase"]
+    if phase in (TURN, PICK):
+        player = SIMULTANEOUS
+    known = (phase == ROLE) | ((state["placer"] != NOBODY) & (state["first"] != NOBODY))
+    return known & (state["to_move"] == player) & ((phase != ABILITY) | (state["pending"] != NOWHERE))
 
 
 @kernel
@@ -278,14 +288,12 @@ def placements(state, player):
 @allocates_nothing
 def is_legal(state, player, action):
     """Whether the player may choose this now, by the phase."""
-    if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS):
+    if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS and acts(state, player)):
         return False
     if state["phase"] == TURN:
         return may_place(state, player, action) if player == state["placer"] else may_predict(state, player, action)
     if state["phase"] == PICK:
         return may_pick(state, player, action)
-    if player != state["to_move"]:
-        return False
     if state["phase"] == ABILITY:
         return may_use_ability(state, action)
     return may_take_role(action)
@@ -336,7 +344,7 @@ def may_predict(state, player, action):
 @kernel
 def may_pick(state, player, action):
     """Whether the player may choose this specialist or pair; see `choices`."""
-    if is_overtime(state):
+    if picks_two(state, player):
         return CHOOSE_TWO <= action < PASS
     return CHOOSE <= action < CHOOSE_TWO and state["standing"][player, action - CHOOSE] == OFFERED
 
@@ -362,16 +370,16 @@ def may_take_role(action):
 @kernel
 def are_legal(state, actions):
     """Whether each player who acts has chosen something legal."""
-    placer = np.int64(state["placer"])
-    if state["done"]:
+    placer, mover = np.int64(state["placer"]), np.int64(state["to_move"])
+    if state["done"] or not acts(state, max(mover, 0)):
         return False
     if state["phase"] == TURN:
         return may_place(state, placer, actions[placer]) and may_predict(state, 1 - placer, actions[1 - placer])
     if state["phase"] == ABILITY:
-        return may_use_ability(state, actions[placer])
+        return may_use_ability(state, actions[mover])
     if state["phase"] == PICK:
         return may_pick(state, 0, actions[0]) and may_pick(state, 1, actions[1])
-    return may_take_role(actions[state["to_move"]])
+    return may_take_role(actions[mover])
 
 
 @kernel
@@ -390,7 +398,7 @@ def resolve(state, actions):
     if state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
-        use_ability(state, actions[state["placer"]])
+        use_ability(state, actions[state["to_move"]])
         end_turn(state)
     elif state["phase"] == PICK:
         pick_specialists(state, actions)
@@ -610,6 +618,12 @@ def take_role(state, action):
 def is_overtime(state):
     """Whether all specialists have returned, so that each player picks any two."""
     return state["round"] > ROUNDS_OF_OFFERS
+
+
+@kernel
+def picks_two(state, player):
+    """Whether the player picks any two: in overtime, and if nothing is offered, as in no game from its start."""
+    return is_overtime(state) or where_equal(state["standing"][player], OFFERED) == 0
 
 
 @kernel

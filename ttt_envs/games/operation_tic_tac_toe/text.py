@@ -175,7 +175,7 @@ def _facts(state: Any) -> str:
 def last_placer(state: Any) -> int:
     """The player who placed in the turn that `last` tells of; in phase TURN the roles have been swapped since."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
-    return int(1 - state["placer"] if swapped else state["placer"])
+    return int(1 - state["placer"] if swapped else state["placer"]) % 2
 
 
 def last_turn(state: Any) -> str:

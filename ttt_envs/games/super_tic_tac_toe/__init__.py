@@ -22,7 +22,7 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.games import environments
-from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text, validity
+from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.super_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.super_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.super_tic_tac_toe.open_spiel import COUNTERPART
@@ -63,7 +63,6 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
         factory=make,
         same_play={"random_opening_plies": ...},
         prototype=prototype,
-        invariants=validity.invariants,
         action_names=text.ACTION_NAMES,
         observation_layout=encoding.BLOCKS,
         parts=encoding.PARTS,

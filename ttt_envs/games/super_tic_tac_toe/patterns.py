@@ -99,10 +99,12 @@ _SIZE_OF_BOARDS = _BOARD_KINDS * _ROLES * _STAKES
 def find(state, player, out):
     """See `core.patterns.Patterns`."""
     target = state["target"]
-    mine, theirs = state["owned"][player], state["owned"][1 - player]
+    mine = state["owned"][player]
+    theirs = state["owned"][1 - player] & ~mine
     out[9] = _SIZE_OF_BOARDS + _OWNERS[_TERNARY[mine] + 2 * _TERNARY[theirs], target + 1]
     for board in range(9):
-        own, other = state["marks"][player, board], state["marks"][1 - player, board]
+        own = state["marks"][player, board]
+        other = state["marks"][1 - player, board] & ~own
         cells = _TERNARY[own] + 2 * _TERNARY[other]
         playable = state["playable"] >> board & 1
         role = 0

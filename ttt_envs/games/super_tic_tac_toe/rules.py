@@ -159,8 +159,10 @@ def put(state, action):
     if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
         state["playable"] &= ~(1 << board)
     state["done"] = state["done"] or state["playable"] == 0
-    sent = state["playable"] >> cell & 1
+    sent = state["playable"] >> cell & 1 != 0 and empty(state, cell) != 0
     state["target"] = cell if sent and not state["done"] else ANYWHERE
+    # Full boards are not playable in any game, but a state from outside may call them so.
+    state["done"] = state["done"] or (not sent and number_of_actions(state) == 0)
 
 
 @kernel

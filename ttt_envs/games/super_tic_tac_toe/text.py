@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.lines import lines, where
-from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, CENTER, HAS_LINE, MEMBERS, NONE
-from ttt_envs.games.super_tic_tac_toe.validity import playable_of, set_of
+from ttt_envs.games.super_tic_tac_toe.rules import ALL, ANYWHERE, CENTER, HAS_LINE, MEMBERS, NONE
 
 EMPTY = 0
 MARKS = ".XO"
+
+_BITS = 1 << np.arange(9)
 
 #: See `Faces.text_styles`.
 STYLES = ((r"\bX\b", "bold red"), (r"\bO\b", "bold cyan"))
@@ -28,13 +29,25 @@ SPOKEN_NAMES = tuple(f"{cell} of the {board} board" for board in PLACES for cell
 def cells_of(states: Any) -> np.ndarray:
     """int8 (..., small board, cell): EMPTY or the player's number + 1; of states (...,) or a single record."""
     held = MEMBERS[states["marks"]].astype(np.int8)
-    return np.asarray(held[..., 0, :, :] + 2 * held[..., 1, :, :])
+    return np.maximum(held[..., 0, :, :], 2 * held[..., 1, :, :])
 
 
 def owners_of(states: Any) -> np.ndarray:
     """int8 (..., small board): EMPTY or the owner's number + 1; of states (...,) or a single record."""
     held = MEMBERS[states["owned"]].astype(np.int8)
-    return np.asarray(held[..., 0, :] + 2 * held[..., 1, :])
+    return np.maximum(held[..., 0, :], 2 * held[..., 1, :])
+
+
+def set_of(members: np.ndarray) -> np.ndarray:
+    """int64 (...): the sets of bool (..., 9), see `rules`."""
+    return np.asarray(members @ _BITS)
+
+
+def playable_of(states: Any) -> np.ndarray:
+    """int64 (...): the small boards that are not full, nor, if won boards are closed, anybody's."""
+    owned = states["owned"][..., 0] | states["owned"][..., 1]
+    full = set_of(states["marks"][..., 0, :] | states["marks"][..., 1, :] == ALL)
+    return np.asarray(ALL & ~(full | np.where(states["closed"], owned, 0)))
 
 
 def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:

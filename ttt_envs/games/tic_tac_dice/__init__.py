@@ -28,7 +28,7 @@ from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text, validity
+from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_dice.drawing import clicks, draw, spots
 from ttt_envs.games.tic_tac_dice.lessons import LESSONS
 from ttt_envs.games.tic_tac_dice.tips import tips
@@ -84,7 +84,6 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
         factory=factory,
         same_play={} if target else {"target_points": ...},
         prototype=prototype,
-        invariants=validity.invariants,
         action_names=text.action_names(size),
         observation_layout=encoding.blocks(size, target),
         simultaneous=False,

@@ -165,7 +165,7 @@ def end_round(state, player, points):
     state["drawn"] += points == 0
     if state["points"][player] >= state["target"]:
         end_game(state, player, 1.0)
-    elif state["drawn"] == MOST_DRAWN_ROUNDS:
+    elif state["drawn"] >= MOST_DRAWN_ROUNDS:
         end_game(state, player, 0.0)
     else:
         state["last"] = DRAWN if points == 0 else player + (ROW_OF_X if points == ROW_POINTS else MORE_OF_X)

@@ -27,7 +27,7 @@ from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.games import environments
-from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text, validity
+from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
 from ttt_envs.games.tic_tac_match.lessons import LESSONS
 from ttt_envs.games.tic_tac_match.tips import tips
@@ -93,7 +93,6 @@ def make(
         factory=make,
         same_play={"max_turns": ...},
         prototype=prototype,
-        invariants=validity.invariants,
         action_names=text.action_names(players, colours),
         observation_layout=encoding.blocks(players, deck, hand_size),
         simultaneous=False,

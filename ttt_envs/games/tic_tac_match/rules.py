@@ -63,6 +63,10 @@ GAPS = np.array(
 # So many hands in a row without a legal play, and the game is a draw: with odd decks that could go on for ever.
 MOST_EXCHANGES = 1000
 
+# So often is a hand dealt anew in a sampled world until something in it can be played. In play two of 99 cards are
+# always enough for that, so that only a state from outside takes so many.
+MOST_DEALS = 1_000_000
+
 
 @cache
 def state_dtype_for(players: int, colours: int) -> np.dtype:
@@ -175,7 +179,7 @@ def step(state, actions):
     state["pending"] = max(state["pending"] - 1, 0)
     if state["pending"] == 0:
         state["turn"] += 1
-        if state["turn"] == state["max_turns"]:
+        if state["turn"] >= state["max_turns"]:
             end_game(state, NOTHING)
             return
         refill(state, player)
@@ -216,7 +220,7 @@ def draw_card(state):
     """Take a card from the pile; when that was the last one, discards and covered cards become the new pile."""
     size = total(state["pile"])
     card = take(state, size)
-    if size == 1:
+    if size <= 1:
         for kind in range(state["pile"].shape[0]):
             state["pile"][kind] = state["discard"][kind] + state["covered"][kind]
             state["discard"][kind] = 0
@@ -227,8 +231,8 @@ def draw_card(state):
 @kernel
 @inlined
 def take(state, size):
-    """Take a random one of the pile's `size` cards."""
-    card = counted(state["pile"], rng.below(state, size))
+    """Take a random one of the pile's `size` cards; of none, the last kind."""
+    card = min(counted(state["pile"], rng.below(state, max(size, 1))), np.int64(state["pile"].shape[0] - 1))
     state["pile"][card] -= 1
     return card
 
@@ -528,9 +532,11 @@ def resample(state, player, seed):
             put_back(state, other)
     if mover != player and not state["done"]:
         deal(state, mover, sizes[mover])
-        while not can_play(state, read_board(state), mover):
+        left = MOST_DEALS
+        while left > 0 and not can_play(state, read_board(state), mover):
             put_back(state, mover)
             deal(state, mover, sizes[mover])
+            left -= 1
         sizes[mover] = 0
     for other in range(players):
         deal(state, other, sizes[other])

@@ -20,7 +20,6 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
 from ttt_envs.games.martian_tic_tac_toe.solver.tables import SolvedTable, draw_boards, load_table
-from ttt_envs.games.martian_tic_tac_toe.validity import invariants
 
 
 class MartianOracle:
@@ -123,7 +122,7 @@ class MartianOracle:
 def _validity(remembers: bool) -> Validity:
     """The checks of states with a log, or without one."""
     dtype = rules.state_dtype_for(PIECES, 2, remembers)
-    return Validity(dtype, invariants, simultaneous=False, name="the 3x3 game of two players")
+    return Validity(dtype, simultaneous=False, name="the 3x3 game of two players")
 
 
 class RespondingOracle(MartianOracle):

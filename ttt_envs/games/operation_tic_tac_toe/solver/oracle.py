@@ -10,7 +10,17 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.operation_tic_tac_toe import rules
-from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, PICK, ROLE, ROUNDS_OF_OFFERS, SPECIALISTS, TURN
+from ttt_envs.games.operation_tic_tac_toe.rules import (
+    ABILITY,
+    OFFERED,
+    OFFERS,
+    PICK,
+    ROLE,
+    ROUNDS_OF_OFFERS,
+    SPECIALISTS,
+    TURN,
+    UNUSED,
+)
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
 from ttt_envs.games.operation_tic_tac_toe.solver.match import (
     Match,
@@ -26,12 +36,11 @@ from ttt_envs.games.operation_tic_tac_toe.solver.response import best_response
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
-from ttt_envs.games.operation_tic_tac_toe.validity import invariants
 
 # Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
 _KEEP = 256 << 20
 
-_STATES = Validity(rules.STATE, invariants, name="Operation Tic-Tac-Toe")
+_STATES = Validity(rules.STATE, name="Operation Tic-Tac-Toe")
 
 # The options in which a state must agree with the oracle that it is given to.
 _OF_ROUNDS = "max_idle_turns", "allow_pass", "draw_offers"
@@ -183,7 +192,8 @@ class MatchOracle:
         return self._answer(states, player).policy
 
     def _known(self, states: np.ndarray) -> np.ndarray:
-        return ~states["done"] & ((states["round"] <= ROUNDS_OF_OFFERS) | (self.overtime == "exact"))
+        exact = (states["round"] <= ROUNDS_OF_OFFERS) | (self.overtime == "exact")
+        return np.asarray(~states["done"] & exact & _fits(states))
 
     def _choosing(self, states: np.ndarray) -> np.ndarray:
         return self._known(states) & ((states["phase"] == ROLE) | (states["phase"] == PICK))
@@ -268,7 +278,24 @@ def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarr
     for name in names:
         if (states[name] != game.prototype[name]).any():
             raise ValueError(f"this oracle was made for {name}={game.options[name]}, and is asked about another")
+    stuck = ~states["done"]
+    for player in range(2):
+        stuck &= ~game.masks(states, player, check=False).any(axis=1)
+    if stuck.any():
+        raise ValueError(f"state {int(stuck.argmax())} is no position to be valued: nobody has a legal action")
     return states
+
+
+def _fits(states: np.ndarray) -> np.ndarray:
+    """Bool (n,): the rounds won, and before a round the specialists left, are as many as the tables are made for."""
+    left, standing = SPECIALISTS + 1 - states["round"].astype(np.int64)[:, None], states["standing"]
+    offered = (standing == OFFERED).sum(axis=2)
+    kept = offered + (standing == UNUSED).sum(axis=2)
+    picks = np.where((states["phase"] == PICK)[:, None], np.minimum(OFFERS, left), 0)
+    choosing = (states["phase"] == ROLE) | (states["phase"] == PICK)
+    before = ~choosing | ((offered == picks) & (kept == left)).all(axis=1)
+    overtime = states["round"] > ROUNDS_OF_OFFERS
+    return np.asarray((before | overtime) & (states["wins"].sum(axis=1) < states["round"]))
 
 
 @cache

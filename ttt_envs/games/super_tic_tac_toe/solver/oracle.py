@@ -6,9 +6,8 @@ from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.super_tic_tac_toe import rules
 from ttt_envs.games.super_tic_tac_toe.solver.answers import covers_rows, policy_rows, successors_rows
 from ttt_envs.games.super_tic_tac_toe.solver.strategy import X, positions
-from ttt_envs.games.super_tic_tac_toe.validity import invariants
 
-_STATES = Validity(rules.STATE, invariants, simultaneous=False, name="Super Tic-Tac-Toe")
+_STATES = Validity(rules.STATE, simultaneous=False, name="Super Tic-Tac-Toe")
 
 
 class StrategyOracle:

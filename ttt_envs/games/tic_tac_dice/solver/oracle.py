@@ -14,13 +14,12 @@ from ttt_envs.games.tic_tac_dice.solver.response import best_from
 from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, rows, solve_part
 from ttt_envs.games.tic_tac_dice.solver.tables import match_values
 from ttt_envs.games.tic_tac_dice.text import check_ranks
-from ttt_envs.games.tic_tac_dice.validity import invariants
 
 # Bytes of solved layouts that an oracle keeps; the newest one is kept in any case.
 _KEEP = 256 << 20
 
 _STATES = {
-    size: Validity(rules.STATE[size], invariants, simultaneous=False, name=f"Tic-Tac-Dice on the {size}x{size} board")
+    size: Validity(rules.STATE[size], simultaneous=False, name=f"Tic-Tac-Dice on the {size}x{size} board")
     for size in (3, 4)
 }
 
@@ -156,6 +155,12 @@ class DiceOracle:
                 f"this oracle was made for win_length={self.win_length}, target_points={self.target_points}, and is "
                 "asked about a game with other options"
             )
+        low, high = states["dice"][:, :1], states["dice"][:, 1:]
+        allowed = (states["rank"] == low) | (states["rank"] == high) | (states["rank"] == low + high)
+        can_claim = (allowed & (states["owner"] == rules.EMPTY)).any(axis=1) & (low <= high)[:, 0]
+        if not (can_claim | states["done"]).all():
+            i = int((can_claim | states["done"]).argmin())
+            raise ValueError(f"state {i} is no position to be valued: its dice, the lower one first, allow no claim")
         return states
 
 
