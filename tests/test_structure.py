@@ -293,7 +293,6 @@ def test_a_game_s_folder_is_like_the_others(game_id):
         "lessons.py",
         "tips.py",
         "manual.py",
-        "validity.py",
     }
     # Patterns are for n-tuple networks, where somebody has thought of some; and some games are OpenSpiel's, too.
     assert files - {"patterns.py", "open_spiel.py"} == usual
