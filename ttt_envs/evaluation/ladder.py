@@ -205,14 +205,8 @@ def make_ladder(
     elo = report.ratings.elo - report.ratings.elo[rungs.index("random") if "random" in rungs else order[0]]
     seconds, moves = report.time
     chosen = " ".join(f"--option {name}={as_text(value)}" for name, value in game.chosen.items())
-    words = [
-        "ttt ladder",
-        named,
-        "--make --rungs",
-        *rungs,
-        f"--games {games} --version {version} --seed {seed}",
-        chosen,
-    ]
+    numbers = f"--games {games} --version {version} --seed {seed}"
+    command = " ".join(["ttt ladder", named, "--make --rungs", *rungs, numbers, chosen]).strip()
     made = Ladder(
         game=game.id,
         options=plain_options(game),
@@ -220,7 +214,7 @@ def make_ladder(
         rungs=tuple(rungs[i] for i in order),
         elo=np.round(elo[order], 2) + 0.0,
         seconds=np.array([float(f"{each:.2g}") for each in (seconds / np.maximum(moves, 1))[order]]),
-        made={"command": " ".join([*words, chosen]).strip(), "versions": versions(), "trained": digests(rungs)},
+        made={"command": command, "versions": versions(), "trained": digests(rungs)},
     )
     write_whole(Path(out), made.text())
     return made

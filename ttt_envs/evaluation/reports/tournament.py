@@ -12,7 +12,7 @@ import numpy as np
 from ttt_envs.agents import stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.evaluation.arena.play import Failure, Games, added, game_seeds
+from ttt_envs.evaluation.arena.play import Failure, Games, added
 from ttt_envs.evaluation.arena.seating import Arrangement, comparisons, rounding
 from ttt_envs.evaluation.records.record import RECORDS
 from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
@@ -390,10 +390,6 @@ class TournamentReport(PagedReport):
     def charts(self) -> Sequence[Chart]:
         """Ratings with their intervals, results by seat."""
         return charts_of(self)
-
-    def _seeds(self, pairing: Pairing) -> np.ndarray:
-        """uint64 (n,): the seed of each game of a pairing."""
-        return game_seeds(self.settings["seed"], int(pairing.units.max(initial=-1)) + 1)[pairing.units]
 
 
 def _share(value: float) -> str:
