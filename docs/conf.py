@@ -39,17 +39,7 @@ toc_object_entries = False  # contents name the modules, and not each class in e
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 # Large, and in no extra that the site needs; where they are installed, parts of them may still be missing.
-autodoc_mock_imports = [
-    "benchmarl",
-    "datasets",
-    "jax",
-    "openenv",
-    "pyspiel",
-    "ray",
-    "textarena",
-    "torchrl",
-    "verifiers",
-]
+autodoc_mock_imports = ["pyspiel", "ray"]
 # A package's names are documented where they are defined.
 autodoc_default_options = {"members": True, "ignore-module-all": True}
 napoleon_numpy_docstring = False

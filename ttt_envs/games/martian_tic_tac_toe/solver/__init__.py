@@ -5,7 +5,7 @@
 - **The table** (`tables`) has a byte for each position that is the least of its eight mirror images. It comes with the
   package, in `best_play.table`, which was made by
 
-      ttt solve martian_tic_tac_toe --out best_play.table
+      ttt solve martian_tic_tac_toe table --out best_play.table
 
   That of same_size_swap=True is built when it is first needed, and kept in the user's cache folder, or in that of
   TTT_ENVS_CACHE.
