@@ -62,10 +62,11 @@ def test_out_is_no_part_of_the_states() -> None:
 
 @pytest.mark.parametrize("rows", [[0, 3], [-1], [0.0, 1.0], [[0, 1]], [True, False]], ids=repr)
 def test_rows_are_checked(rows: Any) -> None:
-    """Those of `view` and `step_unchecked`; the others' are in the model of tests/fuzz."""
     batch = Batch(SUPER, 3, seed=0)
     kind = TypeError if rows == [0.0, 1.0] else ValueError
     unchanged(batch, kind, "rows", lambda: batch.view(rows=rows))
+    unchanged(batch, kind, "rows", lambda: batch.reset_rows(rows))
+    unchanged(batch, kind, "rows", lambda: batch.step_rows(rows, np.full(np.size(rows), CENTRE)))
     unchanged(batch, kind, "rows", lambda: batch.step_unchecked(np.full(np.size(rows), CENTRE), rows))
     assert len(batch.view(rows=[0, 2, 0])) == 3, "whoever asks twice is told twice"
 

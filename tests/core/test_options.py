@@ -4,10 +4,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from fuzzing import refused
+from garbage import GARBAGE, refused
 
 import ttt_envs
-from tests.support.models.common import GARBAGE
 from ttt_envs.core.options import parse_value
 from ttt_envs.registry import game_of_file, parse_options
 

@@ -10,7 +10,6 @@ import pytest
 import toy_coin
 
 import ttt_envs
-from tests.support.models.common import GARBAGE, fault_of_number
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.view import View
@@ -103,18 +102,28 @@ def test_seeds_of_all_sizes():
         assert game.new_state(seed=seed).tobytes() == game.new_state(seed=int(seed)).tobytes()
 
 
-# --- actions; AEC, Parallel and Batch have models that know every answer: tests/fuzz ---
+# --- actions ---
 
 
-@pytest.mark.parametrize("illegal", ["lose", "raise"])
-def test_what_is_no_action_is_an_error_and_never_merely_loses(illegal):
-    single = ttt_envs.make_single(SUPER, player=0, illegal=illegal)
-    seen, _ = single.reset(seed=0)
-    for action in GARBAGE:
-        if wanted := fault_of_number(action, 81):
-            fails(wanted, lambda action=action: single.step(action), "the learner")
-            assert np.array_equal(single.action_masks(), seen["action_mask"].astype(bool))
-    single.step(40)
+@pytest.mark.parametrize(
+    ("action", "kind"), [(81, ValueError), (1.5, TypeError), (True, TypeError), ("4/4", TypeError)]
+)
+@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single])
+def test_what_is_no_action_is_an_error_and_never_merely_loses(make, action, kind):
+    env = make(SUPER, illegal="lose", **({"player": 0} if make is ttt_envs.make_single else {}))
+    env.reset(seed=0)
+    before = env.get_state()
+    # Action 81 of a Parallel environment is to wait.
+    wrong = 82 if make is ttt_envs.make_parallel and action == 81 else action
+    fails(kind, lambda: env.step({"player_0": wrong, "player_1": 81} if isinstance(env, ParallelGame) else wrong))
+    assert env.get_state() == before
+
+
+@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel])
+def test_an_unknown_agent(make):
+    env = make(SUPER)
+    env.reset(seed=0)
+    fails(ValueError, lambda: env.view("player_9"), "player_9")
 
 
 def test_wrong_actions_of_many_learners():
@@ -220,7 +229,6 @@ def test_a_single_environment_takes_a_seed_as_all_others_do():
 
 
 def test_stepping_a_finished_game():
-    """AEC and Parallel: the models of tests/fuzz."""
     single = ttt_envs.make_single(SUPER, player=0)
     single.reset(seed=0)
     single.step(0)
