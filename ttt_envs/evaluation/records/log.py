@@ -41,8 +41,7 @@ class GamesLog:
     """The finished jobs of a tournament, in a file as they come; without a folder they are in memory only.
 
     Attributes:
-        finished: jobs and their games, in the order that they were finished. Actions are kept of the first game of a
-            pairing alone.
+        finished: jobs and their games without actions, in the order that they were finished.
     """
 
     def __init__(self, folder: Path | None, game: Game, names: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -81,7 +80,7 @@ class GamesLog:
             seated = [tuple(np.where(held, *pair)) for held in self._held] * (job.stop - job.start)
             if [each.agents for each in records] != seated or {each.game for each in records} != {self._game.id}:
                 raise ValueError("its games are not those of its job")
-            return job, _games(self._game, records, job.start * size, facts)  # type: ignore[arg-type]
+            return job, _games(records, job.start * size, facts)  # type: ignore[arg-type]
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{last.place} is damaged, or of another tournament: {error}") from None
 
@@ -102,19 +101,11 @@ class GamesLog:
             with self._path.open("ab") as file:
                 file.write("".join(f"{line.json()}\n" for line in lines).encode())
             self._lines += len(lines)
-        kept = {0: games.actions[0]} if job.start == 0 else {}
-        self.finished.append((job, replace(games, actions=kept)))
+        self.finished.append((job, replace(games, actions={})))
 
 
-def _games(game: Game, records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:
+def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:
     """The games of a job, as they were played; `first`: the number of the first one in its pairing."""
-    actions = {}
-    if first == 0:
-        number = {name: action for action, name in enumerate(game.action_names)}
-        actions[0] = np.full((len(records[0].actions), game.num_players), -1)
-        for row, ply in zip(actions[0], records[0].actions, strict=True):
-            joint = (ply,) if isinstance(ply, str) else ply
-            row[: len(joint)] = [-1 if name is None else number[name] for name in joint]
     return Games(
         rewards=np.array([each.rewards for each in records], np.float32),
         lengths=np.array([len(each.actions) for each in records]),
@@ -122,7 +113,6 @@ def _games(game: Game, records: Sequence[GameRecord], first: int, facts: Mapping
         seconds=np.array(facts["seconds"], np.float64),
         decisions=np.array(facts["decisions"], np.int64),
         spent=np.array([each.seconds for each in records], np.float64),
-        actions=actions,
         failures=[
             Failure(
                 each.agents[failure.player], first + k, each.seed, failure.player, len(each.actions), failure.reason,
