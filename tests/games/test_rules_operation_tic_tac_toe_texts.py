@@ -25,20 +25,16 @@ def load() -> Callable[..., Game]:
     [
         ({"mode": "rounds"}, ValueError, "mode='rounds' must be one of 'match', 'round'"),
         ({"rounds_to_win": 0}, ValueError, "rounds_to_win=0 must be from 1 to 99"),
-        ({"max_rounds": -1}, ValueError, "max_rounds=-1 must be from 1 to 99"),
-        ({"max_idle_turns": 0}, ValueError, "max_idle_turns=0 must be from 1 to 99"),
         ({"specialists": ("sniper", "mole")}, ValueError, "specialists=.*mode='round'"),
         ({"first_placer": 0}, ValueError, "first_placer=0 .*mode='round'"),
         ({"mode": "round", "first_placer": 2}, ValueError, "first_placer=2 must be from 0 to 1"),
         ({"mode": "round", "specialists": ("snipper", None)}, ValueError, "'snipper'; did you mean 'sniper'"),
         *(
             ({"mode": "round", "specialists": wrong}, ValueError, "must be None or a pair, player 0's and player 1's")
-            for wrong in (5, "sniper", ("sniper",), ("mole",) * 3, (3, None), ((), None), (("mole", None), None))
+            for wrong in (5, ("sniper",))
         ),
         ({"mode": "round", "specialists": (None, ("mole", "ninja", "pusher"))}, ValueError, "two different names"),
         ({"mode": "round", "specialists": (("mole", "mole"), None)}, ValueError, "a player has only one mole"),
-        ({"mode": "round", "specialists": "mole,ninja,none"}, ValueError, "must be None or a pair"),
-        ({"mode": "round", "specialists": "mole,"}, ValueError, "unknown specialist ''"),
     ],
     ids=str,
 )
@@ -79,26 +75,10 @@ REFUSED = {
     "an unknown mark": ("H o", "H z", "in room H stands .* not 'z'"),
     "an unknown specialist": ("X:mole", "X:mule", "unknown specialist 'mule'; did you mean 'mole'"),
     "a specialist in two rooms": ("G .", "G X:mole", "X has only one mole"),
-    "a specialist unused and in a room": ("X: unused ninja", "X: unused mole", "X has only one mole"),
-    "one too many": ("X: unused", "X: unused sniper,", "X must have 6 specialists unused, not 7"),
-    "two in a round of one": ("X: ", "X: in hand sniper; ", "in round 2 X has chosen only 1 of their specialists"),
-    "an offer too late": ("X: ", "X: offered sniper; ", "X must have 0 specialists offered, not 1"),
     "another standing": ("X: unused", "X: resting", "not 'resting ninja"),
-    "a hacker on who is in no room": ("hacker\nO", "hacker; hacker on\nO", "X's hacker cannot be on"),
     "another player": ("X: unused", "Y: unused", "must begin with 'X: '"),
     "another target": ("of 4", "of 5", "counts must be like"),
-    "a round too many": ("round 2", "round 41", "rounds are from 1 to 40, not 41"),
-    "too many wins": ("X 1 O 0", "X 1 O 1", "wins X 1 O 1 do not fit 1 rounds"),
-    "idle after a placement": ("idle 0", "idle 1", "idle turns is above 0 after a pass or a blocked spy"),
-    "too few plies": ("ply 12", "ply 5", "is reached after 9 to 12704 plies, not 5"),
-    "nobody first": ("first X", "first nobody", "'first nobody' stands where it is decided"),
-    "over for no reason": ("X places, O predicts", "over: X wins, O placed last", "over, but not by line of X"),
-    "in another room": ("C O:sniper", "C o", "after the last turn O:sniper must stand in C"),
     "another's last turn": ("O sniper to C", "X sniper to C", "the last turn must be like"),
-    "two rooms without a hacker": ("predict B", "predict A+B", "two rooms only with their hacker"),
-    "another's ability": ("no ability", "push east", "'push east' does not fit the last turn"),
-    "removed, and there": ("no ability", "remove A", "after 'remove A' something else would stand in room A"),
-    "no last round": ("\nlast round: line of X", "", "must stand from round 2 on"),
     "an unknown end": ("line of X", "tired", "the last round was one of line of X"),
     "another line": ("last round: line of X", "and so on", "only 'last turn: ...' and 'last round: ...' may stand"),
 }

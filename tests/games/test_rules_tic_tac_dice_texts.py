@@ -38,18 +38,9 @@ def test_good_texts_are_read():
 
 REFUSED = {
     "five of a rank": (("C 8O", "C 1O", "G 3", "G 1", "H 4", "H 1"), "4 cards of a rank, but .* 5 of rank 1"),
-    "rank 9": (("I 6", "I 9"), "rank is from 1 to 8, not 9"),
     "a huge rank": (("I 6", "I 99999999999999999999"), "3 rows of 3 cells"),
-    "a cell too many": (("I 6", "I 6   J 2"), "3 rows of 3 cells"),
     "cells exchanged": (("B 2*   C 8O", "C 8O   B 2*"), "3 rows of 3 cells"),
-    "a row, and not over": (("B 2*", "B 2X", "C 8O", "C 8X"), "X has a row, so the round is over"),
-    "useless dice": (("2 5", "5 5, then rolls again", "*", ""), "dice 5 5 allow no card"),
-    "a star elsewhere": (("D 1", "D 1*"), "dice 2 5 allow cells B, F to be claimed"),
-    "the target reached": (("X 2 O 3", "X 5 O 3"), "5 points win the match, so .* must say that it is over"),
-    "another target": (("of 5", "of 9"), "last line must be like"),
     "no points": (("points X 2 O 3 of 5, ", ""), "last line must be like"),
-    "fewer plies than markers": (("ply 20", "ply 1"), "2 markers take at least as many plies, not 1"),
-    "drawn rounds": (("ply 20", "ply 20, drawn rounds 1"), "drawn rounds 1 do not fit"),
     "again without doubles": (("2 5", "2 5, then rolls again"), "stands after doubles, and only there"),
     "a seven on the dice": (("2 5", "2 7"), "first line must be like"),
     "no first line": (("X claims by dice 2 5\n", ""), "3 rows of 3 cells"),
@@ -77,8 +68,6 @@ def test_wrong_texts_are_refused_in_words(name):
         ("over: O wins", "X 5 O 3", "first line must be 'over: X wins, row A B C'"),
         ("over: X wins", "X 4 O 3", "but the board or the points do not"),
         ("over: X wins", "X 7 O 3", "5 points win the match, so nobody gets to 7"),
-        ("over: X wins", "X 128 O 3", "nobody gets to 128"),
-        ("over: X wins", "X 5 O 5", "but the board or the points do not"),
     ],
 )
 def test_wrong_ends_are_refused_in_words(first, facts, message):
@@ -86,26 +75,9 @@ def test_wrong_ends_are_refused_in_words(first, facts, message):
         MATCH.parse_state(changed(ROW, "X claims by dice 2 5", first, "X 2 O 3", facts))
 
 
-def test_other_wrong_texts():
-    with pytest.raises(ValueError, match="2 markers take as many plies, not 3"):
-        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 3"))
-    with pytest.raises(ValueError, match="drawn rounds 1 do not fit"):
-        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 2, drawn rounds 1"))
-    with pytest.raises(ValueError, match="last line must be like 'ply 0'"):
-        SINGLE.parse_state(GOOD)
-    with pytest.raises(ValueError, match="but the board or the points do not"):  # both have a row
-        MATCH.parse_state(
-            changed(ROW, "X claims by dice 2 5", "over: X wins", "X 2", "X 5", "D 1 ", "D 1O", "E 1 ", "E 1O")
-        )
-    with pytest.raises(ValueError, match="allow no card"):  # a full board is over
+def test_a_full_board_is_over():
+    with pytest.raises(ValueError, match="nobody has a legal action"):
         SINGLE.parse_state(changed(full_text("I", "1 3", "ply 9"), "1*", "1X"))
-    game = ttt_envs.load("big_tic_tac_dice")
-    with pytest.raises(ValueError, match="drawn rounds 33 do not fit"):
-        game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 600, drawn rounds 33"))
-    with pytest.raises(ValueError, match="but the board or the points do not"):
-        game.parse_state(FULL_4X4.format(facts="points X 0 O 0 of 5, ply 600, drawn rounds 31"))
-    with pytest.raises(ValueError, match="4 rows of 4 cells, A to P"):
-        game.parse_state(GOOD)
 
 
 @pytest.mark.parametrize("game_id", IDS)
@@ -135,8 +107,6 @@ def test_the_next_round_tells_how_the_last_one_ended():
         told.add(words[x, o])
     assert len(told) >= (2 if jit.DISABLED else 5)
     assert "last round" not in game.format_state(states[0, 0])
-    with pytest.raises(ValueError, match="no round before"):
-        SINGLE.parse_state(changed(GOOD, "points X 2 O 3 of 5, ply 20", "ply 2, last round: drawn"))
 
 
 def test_a_draw_is_read_back_to_the_byte():
@@ -154,12 +124,6 @@ def test_a_hundred_points_are_read_back():
     after = played(game, text, "C", futures=1)
     assert after["points"].tolist() == [[100, 3]]
     assert game.parse_state(game.format_state(after[0]))["points"].tolist() == [[100, 3]]
-
-
-def test_a_star_after_the_end_is_refused():
-    text = ROW_ON_TOP.format(first="over: X wins", c="X", i="*", facts="ply 5")
-    with pytest.raises(ValueError, match="cannot be claimed"):
-        SINGLE.parse_state(text)
 
 
 def test_a_row_cannot_give_one_point():

@@ -1,7 +1,6 @@
 """Positions and actions of Operation Tic-Tac-Toe as text, both ways."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     KINDS,
     NOBODY,
     NONE,
-    NOWHERE,
     OFFERED,
     PAIRS,
     PICK,
@@ -218,11 +216,6 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     _read_head(state, lines[0])
     if "last turn" in rest:
         _read_last_turn(state, rest["last turn"])
-        _check_last_turn(state)
-    _check_specialists(state)
-    _check_match(state)
-    _check_turn(state)
-    _check_plies(state)
     return states
 
 
@@ -254,24 +247,17 @@ def _read_specialists(state: Any, player: int, line: str) -> None:
     if mark != MARKS[player]:
         raise ValueError(f"the line of {MARKS[player]}'s specialists must begin with '{MARKS[player]}: ', not {line!r}")
     state["standing"][player] = USED
-    on_board = _kinds_on_board(state, player)
     for part in words.split("; ") if words != "-" else ():
         if part == "hacker on":
-            if rules.HACKER not in on_board:
-                raise ValueError(f"{mark}'s hacker cannot be on: it does not stand in a room")
             state["hacker_on"][player] = 1
             continue
         word = next((word for word in _STANDINGS if part.startswith(f"{word} ")), None)
         if word is None:
             raise ValueError(f"specialists are 'in hand', 'offered' or 'unused', or the 'hacker on', not {part!r}")
         for kind in (_kind(name) for name in part.removeprefix(f"{word} ").split(", ")):
-            if kind in on_board or state["standing"][player, kind - 1] != USED:
+            if state["standing"][player, kind - 1] != USED:
                 raise ValueError(f"{mark} has only one {KIND_NAMES[kind]}")
             state["standing"][player, kind - 1] = _STANDINGS[word]
-
-
-def _kinds_on_board(state: Any, player: int) -> list[int]:
-    return [int(kind_of(piece)) for piece in state["board"] if piece != EMPTY and owner_of(piece) == player]
 
 
 def _read_facts(state: Any, line: str) -> None:
@@ -297,8 +283,6 @@ def _read_head(state: Any, line: str) -> None:
     pick = re.fullmatch(r"both choose (a specialist|two specialists)", line)
     turn = re.fullmatch(r"([XO]) places, ([XO]) predicts", line)
     ability = re.fullmatch(r"([XO]) decides on the ability in ([A-I])", line)
-    if (role or pick) and not state["is_match"]:
-        raise ValueError(f"a single round begins with its first turn, so nothing is decided before: {line!r}")
     state["phase"], state["placer"] = TURN, NOBODY
     if over:
         state["done"], state["placer"] = True, MARKS.index(over[2])
@@ -308,8 +292,6 @@ def _read_head(state: Any, line: str) -> None:
     elif role:
         state["phase"], state["to_move"] = ROLE, MARKS.index(role[1])
     elif pick:
-        if (pick[1] == "two specialists") != rules.is_overtime(state):
-            raise ValueError(f"two specialists are chosen from round {rules.ROUNDS_OF_OFFERS + 1} on, one before")
         state["phase"], state["to_move"], state["placer"] = PICK, SIMULTANEOUS, state["first"]
     elif turn and turn[1] != turn[2]:
         state["to_move"], state["placer"] = SIMULTANEOUS, MARKS.index(turn[1])
@@ -321,8 +303,6 @@ def _read_head(state: Any, line: str) -> None:
             "the first line must be like 'X places, O predicts', 'X decides on the ability in E', 'X decides who "
             f"places first', 'both choose a specialist' or 'over: X wins, X placed last', not {line!r}"
         )
-    if (state["first"] == NOBODY) != (state["phase"] == ROLE):
-        raise ValueError("'first nobody' stands where it is decided who places first, and only there")
 
 
 def _read_last_turn(state: Any, words: str) -> None:
@@ -335,217 +315,6 @@ def _read_last_turn(state: Any, words: str) -> None:
             f"the last turn must be like '{MARKS[placer]} spy to E, {MARKS[1 - placer]} predict A', "
             f"or end like ', then remove B': {words!r}"
         )
-    placement, prediction = _NUMBERS[read[1]], _NUMBERS[read[2]]
-    unmet = {rules.PASS} | ({rules.OFFER_DRAW} if state["draw_offers"] else set())
-    if not (placement < rules.PREDICT or placement in unmet):
-        raise ValueError(f"{read[1]!r} is no action of the player who places")
-    unmet -= set() if state["allow_pass"] else {rules.PASS}
-    if not (rules.PREDICT <= prediction < rules.REMOVE or prediction in unmet):
-        raise ValueError(f"{read[2]!r} is no action of the player who predicts")
-    state["last"][placer], state["last"][1 - placer] = placement, prediction
+    state["last"][placer], state["last"][1 - placer] = _NUMBERS[read[1]], _NUMBERS[read[2]]
     if read[3]:
         state["last_ability"] = _NUMBERS[read[3]]
-
-
-# --- what must fit ---
-
-
-def _check_last_turn(state: Any) -> None:
-    placer = last_placer(state)
-    predictor = 1 - placer
-    placement, prediction = (int(state["last"][player]) for player in (placer, predictor))
-    agreed = placement == prediction == rules.OFFER_DRAW
-    if agreed != bool(state["done"] and state["ended"] == rules.AGREED):
-        raise ValueError("both offer a draw in the last turn of a round that is agreed drawn, and only there")
-    submitted = placement < rules.PREDICT
-    kind, room = divmod(placement, ROOMS)
-    blocked = submitted and bool(rules.PREDICTED[prediction] >> room & 1)
-    two = rules.PREDICT_TWO <= prediction < rules.REMOVE
-    hacker = 1 + KINDS * predictor + rules.HACKER
-    if two and hacker not in state["board"]:
-        raise ValueError(f"{MARKS[predictor]} predicts two rooms only with their hacker in a room")
-    if prediction < rules.PASS and bool(state["hacker_on"][predictor]) != (two and not blocked):
-        raise ValueError("a hacker is on while two rooms are predicted, until its owner blocks a placement")
-    if (placement >= rules.PREDICT or (blocked and kind == SPY and not two)) != (state["idle"] > 0) and not agreed:
-        raise ValueError("the count of idle turns is above 0 after a pass or a blocked spy, and only then")
-    _check_ability(state, placer, kind if submitted and not blocked else SPY)
-    if submitted:
-        _check_placed(state, 1 + KINDS * placer + kind, room, blocked)
-
-
-def _check_ability(state: Any, placer: int, kind: int) -> None:
-    """Check the ability used in the last turn; `kind`: of the piece placed, SPY if it has no ability."""
-    action = int(state["last_ability"])
-    if action == NONE:
-        if kind == rules.COURIER and state["phase"] != ABILITY:
-            raise ValueError("the last turn must tell where the courier has moved the spy to")
-        return
-    low = rules.ABILITY_ACTION[kind]
-    fits = low <= action < low + rules.ABILITY_CHOICES[kind] or (rules.OPTIONAL[kind] and action == rules.NO_ABILITY)
-    if state["phase"] == ABILITY or not fits:
-        raise ValueError(f"{ACTIONS[action]!r} does not fit the last turn")
-    spies = [1 + KINDS * player + SPY for player in (placer, 1 - placer)]
-    after = {rules.REMOVE: [EMPTY], rules.MOVE: spies[:1], rules.SWAP: spies}
-    for room in PAIRS[action - low] if low == rules.SWAP else [action - low]:
-        if action != rules.NO_ABILITY and low in after and state["board"][room] not in after[low]:
-            raise ValueError(f"after {ACTIONS[action]!r} something else would stand in room {ROOM_NAMES[room]}")
-
-
-def _check_placed(state: Any, piece: int, room: int, blocked: bool) -> None:
-    """Check that the piece placed in the last turn stands where its ability has left it."""
-    action = int(state["last_ability"])
-    if rules.GRAPPLE <= action < rules.PUSH:
-        room = action - rules.GRAPPLE
-    elif rules.PUSH <= action < rules.NO_ABILITY:
-        room = int(rules.NEXT[room, action - rules.PUSH])
-    name = piece_name(piece)
-    if not blocked and (room == NOWHERE or state["board"][room] != piece):
-        where = ROOM_NAMES[room] if room != NOWHERE else "another room"
-        raise ValueError(f"after the last turn {name} must stand in {where}")
-    kind = int(kind_of(piece))
-    if blocked and kind == SPY and state["board"][room] != EMPTY:
-        raise ValueError(f"a spy was blocked in room {ROOM_NAMES[room]} in the last turn, so the room is empty")
-    in_play = piece in state["board"] or (kind != SPY and state["standing"][owner_of(piece), kind - 1] != USED)
-    if blocked and kind != SPY and in_play:
-        raise ValueError(f"{name} was blocked in the last turn, so it is used up")
-
-
-def _check_specialists(state: Any) -> None:
-    """Check the number of a player's specialists in each standing, by the round."""
-    if state["is_match"] and not 1 <= state["round"] <= state["max_rounds"]:
-        raise ValueError(f"rounds are from 1 to {state['max_rounds']}, not {state['round']}")
-    overtime = bool(rules.is_overtime(state))
-    chosen = 2 if overtime else 1
-    for player, mark in enumerate(MARKS):
-        count = [int((state["standing"][player] == standing).sum()) for standing in range(4)]
-        on_board = [kind for kind in _kinds_on_board(state, player) if kind != SPY]
-        if not state["is_match"]:
-            _check_given(state, player, on_board)
-            continue
-        left = rules.SPECIALISTS if overtime else rules.SPECIALISTS + 1 - int(state["round"])
-        if state["phase"] == ROLE:
-            wanted = {UNUSED: left}
-        elif state["phase"] == PICK:
-            offered = 0 if overtime else min(rules.OFFERS, left)
-            wanted = {OFFERED: offered, UNUSED: left - offered}
-        else:
-            wanted = {UNUSED: left - chosen}
-        for word, standing in _STANDINGS.items():
-            if standing == IN_HAND and state["phase"] in (TURN, ABILITY):
-                continue
-            number = wanted.get(standing, 0)
-            if count[standing] != number:
-                raise ValueError(f"{mark} must have {number} specialists {word}, not {count[standing]}")
-        if count[IN_HAND] + len(on_board) > chosen:
-            raise ValueError(f"in round {state['round']} {mark} has chosen only {chosen} of their specialists")
-
-
-def _check_given(state: Any, player: int, on_board: list[int]) -> None:
-    """Check that in a single round no player has a specialist that was not given to them."""
-    given = [int(kind) for kind in state["given"][player] if kind != SPY]
-    standing = state["standing"][player]
-    if (standing == OFFERED).any() or (standing == UNUSED).any():
-        raise ValueError("in a single round no specialists are unused or offered")
-    held = [*on_board, *(np.flatnonzero(standing == IN_HAND) + 1)]
-    if len(held) > len(given) or (given != [rules.DRAWN] and not set(held) <= set(given)):
-        names = "one of any kind" if given == [rules.DRAWN] else " and ".join(KIND_NAMES[k] for k in given) or "none"
-        raise ValueError(f"in this round {MARKS[player]} has no other specialists than: {names}")
-
-
-def _check_match(state: Any) -> None:
-    """Check the rounds, the wins and how the last round ended."""
-    done, ended = bool(state["done"]), int(state["ended"])
-    if not state["is_match"]:
-        if done != bool(ended):
-            raise ValueError("how the last round ended stands in a single round if it is over, and only then")
-        if state["given_first"] not in (NOBODY, state["first"]):
-            raise ValueError(f"by the options of this round {MARKS[state['given_first']]} places first")
-        return
-    number, wins, target = int(state["round"]), [int(n) for n in state["wins"]], int(state["rounds_to_win"])
-    over = number if done else number - 1
-    if (over > 0) != bool(ended):
-        raise ValueError("how the last round ended must stand from round 2 on, and not before")
-    decided = sum(wins)
-    winner = ended - rules.LINE_OF_X if ended in (rules.LINE_OF_X, rules.LINE_OF_O) else NOBODY
-    if decided > over - (ended > 0 and winner == NOBODY) or (winner != NOBODY and wins[winner] == 0):
-        raise ValueError(f"wins X {wins[0]} O {wins[1]} do not fit {over} rounds, the last one {ENDS[ended] or 'none'}")
-    if not done and max(wins) >= target:
-        raise ValueError(f"{target} rounds win the match, so the first line must say that it is over")
-    if done and max(wins) >= target and (winner == NOBODY or wins[winner] != target or wins[1 - winner] >= target):
-        raise ValueError(f"{target} rounds win the match, so it was over before")
-    if state["phase"] == ROLE:
-        decider = 0 if number == 1 else NOBODY if winner == NOBODY else 1 - winner
-        if decider not in (NOBODY, state["to_move"]):
-            raise ValueError(f"it is {MARKS[decider]} who decides who places first")
-
-
-def _check_turn(state: Any) -> None:
-    """Check that the pieces in the rooms agree with whether the round is over."""
-    occupied = rules.occupation(state)
-    lines = [bool(rules.HAS_LINE[rules.pieces(occupied, player)]) for player in (0, 1)]
-    if state["phase"] in (ROLE, PICK):
-        if (state["board"] != EMPTY).any() or state["idle"]:
-            raise ValueError("before the first turn of a round all rooms are empty, and no turn was idle")
-        return
-    if state["phase"] == ABILITY:
-        _check_pending(state, lines)
-        return
-    if state["done"]:
-        _check_over(state, set(_possible_ends(state, occupied, lines)))
-    elif any(lines):
-        raise ValueError(f"{MARKS[lines.index(True)]} has a line, so the round is over")
-    elif rules.is_full(state, occupied):
-        raise ValueError("there is no room left, so the round is over")
-    elif state["idle"] >= state["max_idle_turns"]:
-        raise ValueError(f"{state['max_idle_turns']} idle turns end the round")
-
-
-def _check_pending(state: Any, lines: list[bool]) -> None:
-    room, placer = int(state["pending"]), int(state["placer"])
-    piece = int(state["board"][room])
-    if piece == EMPTY or owner_of(piece) != placer or not rules.ability_choices(state, room):
-        raise ValueError(f"no specialist of {MARKS[placer]}'s in room {ROOM_NAMES[room]} has anything to decide")
-    if state["idle"]:
-        raise ValueError("a turn in which a specialist was placed is not idle")
-    before = rules.pieces(rules.occupation(state), placer) & ~(1 << room)
-    if lines[1 - placer] or rules.HAS_LINE[before] or (lines[placer] and kind_of(piece) == rules.COURIER):
-        raise ValueError("a line stood there before this turn, so the round was over")
-
-
-def _possible_ends(state: Any, occupied: int, lines: list[bool]) -> Iterator[int]:
-    if any(lines):
-        yield rules.BOTH_LINES if all(lines) else rules.LINE_OF_X if lines[0] else rules.LINE_OF_O
-        return
-    full = bool(rules.is_full(state, occupied))
-    if full:
-        yield rules.NO_ROOM
-    elif state["idle"] == state["max_idle_turns"]:
-        yield rules.IDLE
-    elif state["draw_offers"]:
-        yield rules.AGREED
-
-
-def _check_over(state: Any, ends: set[int]) -> None:
-    ended = int(state["ended"])
-    if ended not in ends:
-        raise ValueError(f"the first line says that it is over, but not by {ENDS[ended] or 'anything'}: see the rooms")
-    winner = ended - rules.LINE_OF_X if ended in (rules.LINE_OF_X, rules.LINE_OF_O) else NOBODY
-    if state["is_match"]:
-        wins = state["wins"]
-        if not (winner != NOBODY and wins[winner] == state["rounds_to_win"]) and state["round"] < state["max_rounds"]:
-            raise ValueError("the match goes on after this round, so it is not over")
-        winner = NOBODY if wins[0] == wins[1] else int(wins.argmax())
-    rewarded = int(state["rewards"].argmax()) if state["rewards"].any() else NOBODY
-    if winner != rewarded:
-        result = "draw" if winner == NOBODY else f"{MARKS[winner]} wins"
-        raise ValueError(f"the first line must say 'over: {result}', as the rooms and the wins have it")
-
-
-def _check_plies(state: Any) -> None:
-    least = int((state["board"] != EMPTY).sum())
-    if state["is_match"]:
-        # Roles, specialists and a turn in each round before this one.
-        least += 3 * (int(state["round"]) - 1) + min(int(state["phase"]), 2)
-    most = rules.most_plies(state)
-    if not least <= state["ply"] <= most:
-        raise ValueError(f"this position is reached after {least} to {most} plies, not {state['ply']}")

@@ -11,7 +11,6 @@ from ttt_envs.games.tic_tac_match.rules import (
     CELLS,
     NONE,
     NOTHING,
-    can_play,
     completes_line,
     flip_of,
     read_board,
@@ -206,10 +205,6 @@ def _read_cards(heaps: dict[str, str], state: Any) -> None:
     state["pile"] = rest
     if "pile" in heaps and _read_counts("pile", heaps["pile"], names) != rest.tolist():
         raise ValueError(f"the pile must be the rest of the deck: {_cards(rest, names)}")
-    if state["covered"][-3:].any():
-        raise ValueError("only symbol cards can lie covered on the board")
-    if state["covered"].any() and (state["top"] == NOTHING).all():
-        raise ValueError("cards lie covered only under others, and the board is empty")
 
 
 def _read_counts(heap: str, text: str, names: tuple[str, ...]) -> list[int]:
@@ -231,8 +226,6 @@ def _read_identities(text: str, state: Any) -> None:
     if len(words) != len(state["identity"]) or any(word not in tuple(SYMBOLS) for word in words):
         raise ValueError(f"ID cards: one X or O for each of {len(state['identity'])} players, not {text!r}")
     state["identity"] = [SYMBOLS.index(word) for word in words]
-    if len(set((state["identity"] + state["team_of"]) % 2)) != 1:
-        raise ValueError("ID cards: one side shows X and the other O")
 
 
 def _read_progress(heaps: dict[str, str], state: Any) -> None:
@@ -240,8 +233,6 @@ def _read_progress(heaps: dict[str, str], state: Any) -> None:
     if not read:
         raise ValueError(f"the count of turns is like 'turn 3, ply 4', not {heaps['turn']!r}")
     state["turn"], state["ply"] = int(read[1]), int(read[2])
-    if state["turn"] > state["max_turns"] or not state["turn"] <= state["ply"] <= 3 * (state["turn"] + 1):
-        raise ValueError(f"{read[1]} of at most {state['max_turns']} turns do not fit {read[2]} plies")
 
 
 def _read_last_play(words: str | None, state: Any) -> None:
@@ -260,47 +251,26 @@ def _read_last_play(words: str | None, state: Any) -> None:
 
 
 def _read_turn(line: str, state: Any) -> None:
-    """Read who plays, or how it ended; check that the cards agree."""
+    """Read who plays, or how it ended, by the board."""
     top = state["top"]
     lines = [
         int(top[cell])
         for cell in range(CELLS)
         if top[cell] != NOTHING and completes_line(read_board(state), top[cell], cell)
     ]
-    full, held = int(state["hand_size"]), state["hand"].sum(axis=1).tolist()
     if line.startswith("over:"):
         _read_end(line, state, lines)
-        if sum(n != full for n in held) > 1 or not all(max(full - 3, 0) <= n <= full for n in held):
-            raise ValueError(f"at the end every player but the last one to play holds {full} cards, not {held}")
         return
     read = re.fullmatch(r"seat ([0-3]) plays(?:, ([12]) more cards? of a double play)?", line)
-    if not read or int(read[1]) >= len(held):
+    if not read:
         raise ValueError(f"the first line must be like 'seat 1 plays' or 'over: draw', not {line!r}")
     state["to_move"], state["pending"] = int(read[1]), int(read[2] or 0)
-    if lines:
-        raise ValueError(f"three {short_names(_colours(state))[lines[0]]} lie in a row, so the game is over")
-    if state["turn"] == state["max_turns"]:
-        raise ValueError(f"turn {state['max_turns']} is the end, so the first line must say that it is over")
-    wanted = [full] * len(held)
-    wanted[state["to_move"]] -= (3 - int(state["pending"])) % 3
-    if held != wanted:
-        raise ValueError(f"the hands must hold {wanted} cards, not {held}")
-    if not state["pile"].any():
-        raise ValueError("the pile is never empty: the discards and the covered cards would be the new one")
-    if not can_play(state, read_board(state), state["to_move"]):
-        raise ValueError(f"seat {state['to_move']} has no legal play, and would have exchanged the hand")
 
 
 def _read_end(line: str, state: Any, lines: list[int]) -> None:
     state["done"] = True
-    if len({kind % 2 for kind in lines}) > 1:
-        raise ValueError("there are lines of both symbols, but the first one ends the game")
-    if lines:
-        won = state["identity"] == lines[0] % 2
+    won = state["identity"] == lines[0] % 2 if lines else np.zeros(0, bool)
+    if won.any() and not won.all():
         state["rewards"] = np.where(won, 1 / won.sum(), -1 / (~won).sum())
-    elif state["turn"] < state["max_turns"] and all(
-        can_play(state, read_board(state), player) for player in range(len(state["hand"]))
-    ):
-        raise ValueError("it is over, but there is no line, the turns are not used up, and everybody can play")
     if line not in (headline(state), headline(state, how=False)):
         raise ValueError(f"the first line must be {headline(state)!r}, as the board has it")
