@@ -37,10 +37,8 @@ def _check_places(game: Game, state: np.void, viewer: int) -> None:
     left, top, width, height = map(float, root.attrib["viewBox"].split())
     boxes = list(game.spots(state, viewer).items())
     for k, (name, box) in enumerate(boxes):
-        across = left <= box.x and box.x + box.width <= left + width
-        down = top <= box.y and box.y + box.height <= top + height
-        assert across, f"{name!r} lies outside the picture: {box}"
-        assert down, f"{name!r} lies outside the picture: {box}"
+        inside = left <= box.x <= left + width - box.width and top <= box.y <= top + height - box.height
+        assert inside, f"{name!r} lies outside the picture: {box}"
         assert min(box.width, box.height) > 0, f"{name!r} has no size: {box}"
         for other, second in boxes[:k]:
             apart = (

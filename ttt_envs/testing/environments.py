@@ -90,12 +90,8 @@ def play_parallel(env: ParallelGame, generator: np.random.Generator, steps: int)
     for _ in range(steps):
         if not env.agents:
             break
-        state = unpack_state(env.game, env.get_state())[0]
-        answers = {}
-        for player, name in enumerate(env.agents):
-            mask = masks_of(env.game, state, player)[0]
-            answers[name] = int(generator.choice(np.flatnonzero(mask))) if mask.any() else env.wait
-        env.step(answers)
+        masks = {name: env.action_masks(name) for name in env.agents}
+        env.step({name: int(generator.choice(np.flatnonzero(mask))) for name, mask in masks.items()})
         trace.append(env.get_state())
     return trace
 
@@ -174,15 +170,6 @@ def check_given_arrays_are_copies(game: Game) -> None:
         for action in set(range(game.num_actions)) - legal:
             assert _refuses(aec, action), "the user's mask decides what is legal"
             break
-        true_masks = [masks_of(game, np.array([state]), player)[0] for player in players_of(game)]
-        answers = {f"player_{p}": int(m.argmax()) if m.any() else parallel.wait for p, m in enumerate(true_masks)}
-        for player, mask in enumerate(true_masks):
-            if not mask.all():
-                try:
-                    parallel.step({**answers, f"player_{player}": int(mask.argmin())})
-                except IllegalAction:
-                    continue
-                raise AssertionError("the user's mask decides what is legal")
         aec.set_state(packed)  # with masks as they were
         early = aec.view(name)
         play_aec(aec, np.random.default_rng(0), 2 * game.num_players)
@@ -199,8 +186,8 @@ def _packed(game: Game, state: np.void) -> bytes:
     return pack_state(game, state, np.full(game.num_players, -1), np.uint64(0))
 
 
-def _refuses(env: AECGame, action: int) -> bool:
-    """Whether the environment, made with illegal="raise", refuses the action and stays as it was."""
+def _refuses(env: AECGame | ParallelGame, action: Any) -> bool:
+    """Whether the environment, made with illegal="raise", refuses the action, or actions, and stays as it was."""
     before = env.get_state()
     try:
         env.step(action)
@@ -228,13 +215,9 @@ def check_legal_is_accepted(game: Game) -> None:
         answers = {name: int(seen["action_mask"].argmax()) for name, seen in observations.items()}
         for name, seen in observations.items():
             for action, legal in enumerate(seen["action_mask"]):
-                try:
-                    parallel.step({**answers, name: action})
-                except IllegalAction:
-                    assert not legal, f"Parallel: {name}'s legal action {action} is refused"
-                    assert parallel.get_state() == packed, f"action {action} was refused, and yet the state changed"
-                else:
-                    assert legal, f"Parallel: {name}'s illegal action {action} is taken"
+                refused = _refuses(parallel, {**answers, name: action})
+                assert refused == (not legal), f"Parallel: {name}'s action {action} where the mask is {legal}"
+                if legal:
                     parallel.set_state(packed)
 
 
@@ -243,15 +226,11 @@ def check_waiting(game: Game) -> None:
     aec, parallel = AECGame(game), ParallelGame(game)
     aec.reset(seed=1)
     generator = np.random.default_rng(1)
-    while True:
-        over = any(aec.terminations.values())
+    while not any(aec.terminations.values()):
         for name in aec.possible_agents:
-            masks = (aec.observe(name)["action_mask"], aec.infos[name]["action_mask"])
-            assert masks[0] is masks[1], "the mask of the observation is not that of the infos"
-            acts = name == aec.agent_selection and not over
-            assert masks[0].any() == acts, f"AEC: {name} {'has no mask' if acts else 'waits with a mask'}"
-        if over:
-            break
+            mask, acts = aec.observe(name)["action_mask"], name == aec.agent_selection
+            assert mask is aec.infos[name]["action_mask"], "the mask of the observation is not that of the infos"
+            assert mask.any() == acts, f"AEC: {name} {'has no mask' if acts else 'waits with a mask'}"
         play_aec(aec, generator, 1)
     for state in positions(game, 4 * FEW):
         observations, infos = parallel.set_state(_packed(game, state))
