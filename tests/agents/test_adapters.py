@@ -72,14 +72,7 @@ def test_numbers_that_a_function_may_answer(answer: Any) -> None:
     ("answer", "kind", "words"),
     [
         (None, TypeError, "one whole number, not None"),
-        ("4/4", TypeError, "one whole number, not '4/4'"),
-        (40.0, TypeError, "one whole number"),
-        (True, TypeError, "one whole number"),
-        ([40, 41], TypeError, "one whole number"),
-        (2**70, TypeError, "one whole number"),
         (81, ValueError, "a number from 0 to 80, not 81"),
-        (-1, ValueError, "a number from 0 to 80, not -1"),
-        (2**64 - 1, ValueError, "a number from 0 to 80, not 18446744073709551615"),
     ],
 )
 def test_wrong_answers_of_a_function(answer: Any, kind: type[Exception], words: str) -> None:

@@ -167,10 +167,8 @@ def on_the_first_game(specs: Sequence[str]) -> list[Any]:
         ("mcts:simulations=many", "agent mcts: parameter simulations: 'many' is not of type int"),
         ("mcts:simulations=0", "simulations must be a whole number from 1 to 100,000,000, not 0"),
         ("mcts:simulations=5,simulations=6", "given twice"),
-        ("mcts:5,6", "'6' must be parameter=value; known: simulations"),
         ("oracle:fallback=gredy", "did you mean 'greedy'"),
         ("mixed", "agent mixed needs agent, such as 'mixed:agent=...'"),
-        ("rounds:", "agent rounds: needs agent, such as 'rounds:agent=...'"),
         ("rounds:mixed:" * 1500 + "random", "^agent .{,250} has too many agents in one another$"),
     ],
 )
@@ -190,7 +188,7 @@ def test_numbers_out_of_reach_are_refused(name: str) -> None:
     found = [parameter for parameter in parameters(agent) if parameter.name not in agent.reaches]
     assert found
     for parameter in found:
-        for text in (*OUT_OF_REACH, "0") if parameter.annotation is int else OUT_OF_REACH:
+        for text in OUT_OF_REACH:
             with pytest.raises(ValueError, match=rf"\b{parameter.name}\b.*(must be a|is not of type)") as raised:
                 agents.load(f"{name}:{parameter.name}={text}")
             assert len(str(raised.value)) < 400

@@ -51,9 +51,8 @@ def test_a_choice_waits_for_the_others() -> None:
     assert (live.asked(), live.legal(0), live.ply) == ([1], [], 0)
     with pytest.raises(IllegalAction, match="player 0 has chosen already"):
         live.choose(0, 0)
-    for action in (-5, 10**9):
-        with pytest.raises(IllegalAction):
-            live.choose(1, action)
+    with pytest.raises(IllegalAction):
+        live.choose(1, 10**9)
     assert LiveGame(live.game, live.episode_seed, (), live.waiting).waiting == live.waiting
     assert live.last_decision([0]) == 0
     assert live.last_decision([1]) is None
@@ -69,7 +68,6 @@ def test_a_ply_is_played_whole_or_not_at_all() -> None:
         ([0, -1], "player 1 has to choose an action, too"),
         ([0, 4], "player 1 cannot play 'keep'"),
         ([0, 0, 0], "player 2 is not to move"),
-        ([0, 10**30], "actions are numbers from 0 to 5, not 1000000000000000000000000000000"),
     ):
         with pytest.raises(IllegalAction, match=words):
             live.play(joint)
@@ -81,25 +79,15 @@ def test_a_ply_is_played_whole_or_not_at_all() -> None:
 def test_what_fits_no_game_is_refused() -> None:
     game = toy_coin.make()
     live = LiveGame.begin(game, 0)
-    for wrong in (0.5, "0", None, True, float("nan")):
-        with pytest.raises(TypeError, match="player 1 must be a whole number, not"):
-            live.play([0, wrong])
-        for player, action in ((wrong, 0), (0, wrong)):
-            with pytest.raises(TypeError, match=r"(player|action) must be a whole number, not"):
-                live.choose(player, action)
-        with pytest.raises(TypeError, match="episode_seed must be a whole number, not"):
-            LiveGame(game, wrong)
-    for seed in (-1, 2**64):
-        with pytest.raises(ValueError, match=r"episode_seed must be from 0 to 2\*\*64-1, not"):
-            LiveGame(game, seed)
+    with pytest.raises(TypeError, match="action"):
+        live.choose(0, 0.5)
+    with pytest.raises(ValueError, match="episode_seed"):
+        LiveGame(game, -1)
     live.play([0, 0])
-    for player in (2, -1):
-        with pytest.raises(ValueError, match="player must be from 0 to 1"):
-            live.view(player)
-    for ply in (-1, 2):
-        for ask in (live.take_back, live.acting, lambda ply: live.view(0, ply)):
-            with pytest.raises(IndexError, match=f"no position after {ply} plies: 1 were played"):
-                ask(ply)
+    with pytest.raises(ValueError, match="player"):
+        live.view(2)
+    with pytest.raises(IndexError, match="no position after 2 plies"):
+        live.take_back(2)
     assert (live.ply, live.waiting, len(live.states)) == (1, {}, 2)
 
 

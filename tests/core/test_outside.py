@@ -15,7 +15,7 @@ def test_json_has_levels_that_can_be_handled():
     for opening, closing in (("[", "]"), ('{"a": ', "}")):
         most = opening * MOST_LEVELS + "1" + closing * MOST_LEVELS
         assert read_json(most) == json.loads(most)
-        for levels in (MOST_LEVELS + 1, 900, 100_000):
+        for levels in (MOST_LEVELS + 1, 100_000):
             with pytest.raises(ValueError, match="levels"):
                 read_json((opening * levels + "1" + closing * levels).encode())
     assert read_json(b'{"a": [1, {"b": null}], "c": 2.5}') == {"a": [1, {"b": None}], "c": 2.5}

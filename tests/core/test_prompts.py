@@ -81,7 +81,6 @@ def test_answers_that_mean_an_action(game_id: str, text: str, wanted: str) -> No
     ("game_id", "text", "words"),
     [
         (SUPER, "", "The answer is empty"),
-        (SUPER, " \n```\n...", "The answer is empty"),
         (SUPER, "4/4\nGood luck!", "names no action"),
         (SUPER, "4/4 or 4/5", "names 2 legal actions: 4/4 and 4/5"),
         (SUPER, "4/4/5", "names 2 legal actions: 4/4 and 4/5"),

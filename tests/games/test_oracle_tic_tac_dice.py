@@ -178,7 +178,6 @@ def test_a_layout_may_be_given_as_a_square():
     ("game_id", "options", "words"),
     [
         ("big_tic_tac_dice", {"rounds": "single"}, "layout --option size=4 win_length=3"),
-        ("tic_tac_super_dice", {"rounds": "single"}, "layout --option size=4 win_length=4"),
         ("big_tic_tac_dice", {}, "size=4 and rounds='match'"),
         ("tic_tac_dice", {"size": 5, "rounds": "single"}, "size=5"),
         ("tic_tac_dice", {"target_points": 10}, "target_points=10"),
@@ -339,8 +338,6 @@ def test_the_command_solves_a_layout():
         (Layout(seed=-1), {}, ValueError, "--seed must be at least 0"),
         (Layout(), {"size": 5}, ValueError, "size=5 cannot be solved"),
         (MatchValues(layouts=10, groups=4), {}, ValueError, "multiple"),
-        (MatchValues(groups=0), {}, ValueError, "--groups must be at least 2"),
-        (MatchValues(threads=0), {}, ValueError, "--threads must be at least 1"),
         (MatchValues(), {"size": 4}, NotImplementedError, "size=4"),
         (MatchValues(out=Path(".")), {}, IsADirectoryError, "is a folder"),
     ],

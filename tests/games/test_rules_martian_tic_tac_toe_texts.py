@@ -135,12 +135,8 @@ def test_a_player_without_a_move_is_not_to_move(load):
     [
         ({"size": 2}, ValueError, "size=2 must be from 3 to 8"),
         ({"players": 1}, ValueError, "players=1 must be from 2 to 3"),
-        ({"players": 4, "size": 4}, ValueError, "players=4 must be from 2 to 3"),
-        ({"players": 1, "size": 5}, ValueError, "players=1 must be from 2 to 4"),
         ({"repetition_limit": 1}, ValueError, "repetition_limit=1 must be from 2 to 9"),
         ({"max_plies": 100}, ValueError, "max_plies=100 must be from 152 to 65535"),
-        ({"max_plies": 151}, ValueError, "max_plies=151 must be from 152"),
-        ({"size": 4, "max_plies": 0}, ValueError, "max_plies=0 must be from 2"),
     ],
 )
 def test_options_are_refused_in_words(load, options, error, match):

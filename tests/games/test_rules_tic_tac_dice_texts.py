@@ -76,7 +76,7 @@ def test_wrong_ends_are_refused_in_words(first, facts, message):
 
 
 def test_a_full_board_is_over():
-    with pytest.raises(ValueError, match="nobody has a legal action"):
+    with pytest.raises(ValueError, match="no game is longer"):
         SINGLE.parse_state(changed(full_text("I", "1 3", "ply 9"), "1*", "1X"))
 
 

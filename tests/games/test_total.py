@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from guarded import Record, guarded, plain
 from option_sets import OPTIONS
 
 import ttt_envs
@@ -80,83 +79,6 @@ def joint_actions(game: Game, states: np.ndarray) -> Iterator[tuple[np.ndarray, 
                 elif 0 <= number < game.num_actions:
                     fits[:, player] |= masks[:, player, number]
             yield joint, fits.all(axis=1) & ~states["done"]
-
-
-# --- as plain Python ---
-
-
-def different_positions(game: Game) -> np.ndarray:
-    """Some positions in which different actions are legal; the last one is finished."""
-    states = positions(game)
-    masks = masks_of_all(game, states)
-    _, first = np.unique(masks.argmax(axis=2) - ~masks.any(axis=2), axis=0, return_index=True)
-    spread = first[np.linspace(0, len(first) - 1, 8).astype(int)]
-    return states[[*np.unique(spread), len(states) - 1]]
-
-
-@np.errstate(over="ignore")  # 64-bit arithmetic
-def check_plain(game: Game, states: np.ndarray, **changes: Callable[..., Any]) -> None:
-    """Run the game's own kernels with every index checked, and compare what they do with the compiled loops."""
-    step, legal_mask, observe, resample = (
-        plain(getattr(game.kernels, name), **changes) for name in ("step", "legal_mask", "observe", "resample")
-    )
-    for joint, legal in joint_actions(game, states):
-        after, expected = states.copy(), states.copy()
-        for i in range(len(states)):
-            step(Record(after, i), guarded(joint[i]))
-            after["ply"][i] += 1  # as `advance` does
-        game.loops.step_rows(expected, np.flatnonzero(legal), joint[legal])
-        wrong = [i for i in range(len(states)) if after[i].tobytes() != expected[i].tobytes()]
-        assert not wrong, f"{joint[wrong[0]]}, legal: {legal[wrong[0]]}\n{game.format_state(states[wrong[0]], None)}"
-    masks = masks_of_all(game, states)
-    mask, seen = np.empty(game.num_actions, np.bool_), np.empty(game.observation_size, np.int8)
-    for i in range(len(states)):
-        for player in (*range(game.num_players), *strange_players(game)):
-            kept = states[i : i + 1].copy()
-            mask[:], seen[:] = True, 7
-            legal_mask(Record(kept, 0), np.int64(player), guarded(mask))
-            if not 0 <= player < game.num_players:
-                assert not mask.any()
-            elif not states["done"][i]:
-                assert np.array_equal(mask, masks[i, player])
-            observe(Record(kept, 0), np.int64(player), guarded(seen))
-            assert set(np.unique(seen)) <= {0, 1}
-            assert kept.tobytes() == states[i].tobytes()
-            resample(Record(kept, 0), np.int64(player), np.uint64(5))
-
-
-@pytest.mark.parametrize("game", FIRST, ids=lambda game: game.id)
-def test_kernels_as_plain_python(game: Game) -> None:
-    within(SECONDS, lambda: check_plain(game, different_positions(game)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("game", ALL, ids=repr)
-def test_kernels_as_plain_python_in_many_positions(game: Game) -> None:
-    within(6 * SECONDS, lambda: check_plain(game, positions(game, 60)))
-
-
-def always(*_: Any) -> bool:
-    """Everything is legal."""
-    return True
-
-
-#: The check that a game's `step` begins with. Without it these tests fail.
-GUARDS = {
-    "super_tic_tac_toe": ("is_legal",),
-    "martian_tic_tac_toe": ("is_legal",),
-    "tic_tac_dice": ("is_legal",),
-    "tic_tac_match": ("may_play",),
-    "operation_tic_tac_toe": ("are_legal", "may_place", "may_predict", "may_pick", "may_use_ability", "may_take_role"),
-}
-
-
-@pytest.mark.parametrize(("game_id", "guards"), GUARDS.items(), ids=GUARDS)
-def test_a_missing_guard_is_noticed(game_id: str, guards: tuple[str, ...]) -> None:
-    game = next(game for game in FIRST if game.id == game_id)
-    for guard in guards:
-        with pytest.raises((AssertionError, IndexError)):
-            check_plain(game, different_positions(game), **{guard: always})
 
 
 # --- compiled ---

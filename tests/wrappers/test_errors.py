@@ -18,7 +18,6 @@ from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.parallel import ParallelGame
 from ttt_envs.wrappers.self_play import PlayerGames
 from ttt_envs.wrappers.single import PlayerEnv
-from ttt_envs.wrappers.text import TextGame
 from ttt_envs.wrappers.vector import PlayerVectorEnv
 
 SUPER = "super_tic_tac_toe"
@@ -50,50 +49,21 @@ def test_the_same_options_give_the_same_game():
     [
         ({"encoding": "plane"}, ["encoding='plane'", "'flat', 'planes'"]),
         ({"illegal": "ignore"}, ["illegal='ignore'", "'lose', 'raise'"]),
-        ({"illegal": ["lose"]}, ["illegal=['lose']", "'lose', 'raise'"]),
         ({"mask": "nowhere"}, ["mask='nowhere'", "'both', 'info'"]),
         ({"render_mode": "rgb"}, ["render_mode='rgb'", "'human', 'rgb_array', 'ansi'"]),
     ],
     ids=case,
 )
-@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single])
-def test_wrong_argument_of_an_environment(make, arguments, words):
-    fails(ValueError, lambda: make(SUPER, **arguments), *words)
+def test_wrong_argument_of_an_environment(arguments, words):
+    fails(ValueError, lambda: ttt_envs.make_aec(SUPER, **arguments), *words)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "words"),
-    [
-        ({"player": 2}, ValueError, ["player must be 'alternate' or one of 0, 1", "not 2"]),
-        ({"player": True}, ValueError, ["player must be 'alternate' or one of 0, 1", "not True"]),
-    ],
-    ids=case,
-)
-def test_wrong_argument_of_a_learner(arguments, kind, words):
-    fails(kind, lambda: ttt_envs.make_single(SUPER, **arguments), *words)
-    fails(kind, lambda: ttt_envs.make_vec(SUPER, 2, **arguments), *words)
-    fails(kind, lambda: ttt_envs.make_sb3(SUPER, 2, **arguments), *words)
-
-
-@pytest.mark.parametrize(
-    "weights", [[-1, 2], [0, 0], [float("nan"), 1], [float("inf"), 1], [[1], [2]], ["a", 1]], ids=case
-)
-def test_wrong_weights(weights):
-    env = ttt_envs.make_vec(SUPER, 2)
-    env.reset(seed=0)
-    words = ["weights must be 2 numbers of at least 0, not all 0", str(weights)]
-    fails(ValueError, lambda: env.set_opponents(dict(zip(("greedy", "first"), weights, strict=True))), "unknown agent")
-    fails(ValueError, lambda: env.set_opponents(dict(zip(("greedy", "random"), weights, strict=True))), *words)
-    assert {env.opponent_names[key] for key in env.reset()[1]["opponent"].tolist()} == {"random"}
+def test_wrong_player_of_a_learner():
+    fails(ValueError, lambda: ttt_envs.make_single(SUPER, player=2), "player", "not 2")
 
 
 def test_a_game_is_wanted():
     fails(TypeError, lambda: Batch(SUPER, 3), "game must be a Game from ttt_envs.load", "not str")
-
-
-@pytest.mark.parametrize("name", ["auto_reset", "recall"])
-def test_what_is_neither_true_nor_false(name):
-    fails(ValueError, lambda: Batch(ttt_envs.load(SUPER), 3, **{name: "disabled"}), f"{name}='disabled'", "False, True")
 
 
 def test_seeds_of_all_sizes():
@@ -130,28 +100,16 @@ def test_wrong_actions_of_many_learners():
     games = PlayerGames(ttt_envs.load(SUPER), 3, player=0, opponent=RandomAgent())
     games.reset(0)
     before = games.batch.states.tobytes()
-    for actions in ([40, 40], [40.0] * 3, ["4/4"] * 3, None, [40, 81, 40], [40, -1, 40], [[40]] * 3):
+    for actions in ([40, 40], [40.0] * 3, [40, 81, 40]):
         fails((TypeError, ValueError), lambda actions=actions: games.step(actions), "action")
     assert games.batch.states.tobytes() == before
     assert not games.done.any()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"n": 0}, ["n must be a whole number", "not 0"]),
-        ({"n": -3}, ["n must be a whole number", "not -3"]),
-        ({"n": "3"}, ["n must be a whole number", "not '3'"]),
-        ({"n": None}, ["n must be a whole number", "not None"]),
-    ],
-    ids=case,
-)
-def test_wrong_sizes(arguments, words):
+def test_wrong_sizes():
     game = ttt_envs.load(SUPER)
-    fails(ValueError, lambda: Batch(game, **arguments), *words)
-    sizes = {"num_envs": arguments["n"], **{k: v for k, v in arguments.items() if k != "n"}}
-    words = [words[0].replace("n must", "num_envs must"), *words[1:]]
-    fails(ValueError, lambda: PlayerVectorEnv(game, **sizes, opponent=RandomAgent()), *words)
+    fails(ValueError, lambda: Batch(game, 0), "n must be a whole number", "not 0")
+    fails(ValueError, lambda: PlayerVectorEnv(game, 0, opponent=RandomAgent()), "num_envs", "not 0")
 
 
 # --- at the wrong time ---
@@ -219,7 +177,7 @@ def test_a_single_environment_takes_a_seed_as_all_others_do():
     env = ttt_envs.make_single(SUPER, random_opening_plies=6)
     env.reset(seed=3)
     before, number = env.states.tobytes(), env.np_random_seed
-    for seed, kind in ((-1, ValueError), (2**128, ValueError), (1.5, TypeError), ("3", TypeError), ([3], TypeError)):
+    for seed, kind in ((-1, ValueError), (1.5, TypeError)):
         fails(kind, lambda seed=seed: env.reset(seed=seed), "seed must be")
         fails(ValueError, lambda: env.reset(seed=4, options={"speed": 3}), "unknown option 'speed'")
         fails(TypeError, lambda: env.reset(seed=4, options=["player"]), "options must be a dict")
@@ -265,15 +223,6 @@ def test_foreign_position():
     assert env.get_state() == before
 
 
-def test_position_between_two_choices():
-    """AEC's players commit one by one; Parallel's cannot stand between."""
-    env = AECGame(toy_coin.make())
-    env.reset(seed=0)
-    env.step(toy_coin.HEADS)
-    parallel = ParallelGame(toy_coin.make())
-    fails(ValueError, lambda: parallel.set_state(env.get_state()), "some players had chosen already")
-
-
 def test_a_position_beyond_the_cut_off_is_over():
     env = ttt_envs.make_single(SUPER, player=0)
     env.reset(seed=0)
@@ -288,17 +237,6 @@ def test_a_position_beyond_the_cut_off_is_over():
 
 
 # --- text ---
-
-
-def test_wrong_feature():
-    game = ttt_envs.load(SUPER)
-    for feature in (-1, 191):
-        fails(
-            IndexError,
-            lambda f=feature: game.describe_feature(f),
-            f"feature {feature} does not exist",
-            "0 to 190",
-        )
 
 
 def test_no_oracle():
@@ -326,29 +264,18 @@ WRONG_ANSWERS = {
     # The last action is legal here: -1 must not pass for it.
     "-1": (lambda view: np.full(len(view), -1), ValueError, "as player 1 gave no action (-1)"),
     "81": (lambda view: np.full(len(view), 81), ValueError, "from 0 to 80, not 81"),
-    "-2": (lambda view: np.full(len(view), -2), ValueError, "from 0 to 80, not -2"),
     "floats": (lambda view: view.masks.argmax(axis=1).astype(float), TypeError, "whole numbers, not float64"),
     "2-d": (lambda view: view.masks.argmax(axis=1)[:, None], ValueError, "shape"),
     "illegal": (lambda view: view.masks.argmin(axis=1), ValueError, "as player 1 cannot play '0/0'"),
-    "bools": (lambda view: np.zeros(len(view), bool), TypeError, "whole numbers, not bool"),
-    "None": (lambda view: None, TypeError, "whole numbers, not object"),
-    "none": (lambda view: np.zeros(0, int), ValueError, "not (0,)"),
 }
 
 
 @pytest.mark.parametrize(("answer", "kind", "words"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
 def test_an_opponent_s_wrong_answer(answer, kind, words):
-    """The same error, which names the opponent, in each form."""
     game = ttt_envs.load(SUPER, first_move="anywhere")
     env = PlayerVectorEnv(game, 3, opponent=Answers(answer), player=0)
     env.reset(seed=0)
     fails(kind, lambda: env.step(np.array([8, 8, 8])), "the opponent 'answers'", words)
-    single = PlayerEnv(game, opponent=Answers(answer), player=0)
-    single.reset(seed=0)
-    fails(kind, lambda: single.step(8), "the opponent 'answers'", words)
-    text = TextGame(game, opponent=Answers(answer), player=0)
-    text.reset(seed=0)
-    fails(kind, lambda: text.step("0/8"), "the opponent 'answers'", words)
     fails(kind, lambda: play_games(game, [RandomAgent(), Answers(answer)], seats=[0, 1], seeds=[3]), "agent 'answers'")
 
 

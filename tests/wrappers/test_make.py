@@ -109,11 +109,9 @@ def test_an_opponent_from_a_file(make, tmp_path):
     [
         ("gredy", ValueError, "unknown agent 'gredy'; did you mean 'greedy'"),
         ("greedy:sample=1", ValueError, "unknown parameter 'sample'; did you mean 'samples'"),
-        (["random", "gredy"], ValueError, "unknown agent 'gredy'"),
         ([], ValueError, "at least one opponent"),
         ([First(), 3], TypeError, "not 3 of type int"),
         (First, TypeError, r"not the class First: write First\(\)"),
-        (None, TypeError, "not None"),
     ],
     ids=str,
 )
