@@ -161,7 +161,7 @@ def test_a_state_within_its_ranges_does_no_harm(game: Game) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("game", options_of(None), ids=repr)
 def test_many_states_within_their_ranges_do_no_harm(game: Game) -> None:
-    assert attack(game, times=500, steps=40, seed=2) > 50
+    assert attack(game, times=60, steps=20, seed=2) > 10
 
 
 @pytest.mark.parametrize("game", options_of(1), ids=repr)

@@ -233,7 +233,7 @@ def test_a_forfeit_is_paid_on_top() -> None:
     assert infos[f"player_{mover}"]["illegal_action"] == wrong
 
 
-@pytest.mark.parametrize("check", ["rewards", "batch_is_single", "states", "copies_aec", "plies", "facts"])
+@pytest.mark.parametrize("check", ["rewards", "batch_is_single", "states", "copies", "plies", "facts"])
 def test_conformance(check: str) -> None:
     testing.CHECKS[check](GAMES["three at once"])
 
