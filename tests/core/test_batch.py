@@ -13,7 +13,6 @@ from toy_wages import wages
 import ttt_envs
 from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.super_tic_tac_toe.text import cells_of, playable_of
@@ -262,17 +261,6 @@ def test_four_threads_on_one_batch_do_no_harm() -> None:
 
 
 # --- agents that play in a batch ---
-
-
-@pytest.mark.parametrize("game", [SUPER, COIN], ids=["its own rule", "by the mask"])
-@pytest.mark.parametrize("columns", [1, 2])
-def test_who_moves_in_a_state_that_was_written_to(game: Game, columns: int) -> None:
-    """A step of such a state was no step, without a word."""
-    batch = Batch(game, 2, seed=0)
-    batch.states["to_move"][1] = 7
-    joint = random_joint(Batch(game, 2, seed=0))
-    actions = joint.max(axis=1) if columns == 1 and game is SUPER else joint
-    unchanged(batch, ValueError, "its field `to_move` is 7, and must be from 0 to", lambda: batch.step(actions))
 
 
 @pytest.mark.parametrize("at_once", [False, True])

@@ -68,17 +68,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_files_with_long_names_and_those_whose_names_go_on_are_others(tmp_path: Path) -> None:
-    write_whole(tmp_path / ("日" * 84), "252 bytes")
-    first, second = tmp_path / f"{'a' * 120}1", tmp_path / f"{'a' * 120}2"
-    part = tmp_path / ".table.json.0123abcd.ttt-envs-part"  # another process is writing table.json
-    part.touch()
-    with locked_file(first), locked_file(second), locked_file(tmp_path / "table"):
-        assert part.exists()
-    with locked_file(tmp_path / "table.json"):
-        assert not part.exists()
-
-
 @pytest.mark.parametrize("umask", [0o022, 0o077])
 def test_files_respect_the_umask(umask: int, tmp_path: Path) -> None:
     before, modes = os.umask(umask), {}
@@ -211,22 +200,6 @@ def test_a_file_system_without_locks_is_no_obstacle(tmp_path: Path, monkeypatch:
     with pytest.warns(UserWarning, match=words), locked_folder(tmp_path / "x"):
         write_whole(tmp_path / "x" / "file", "x")
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["file"]
-
-
-def test_where_there_are_no_locks_a_file_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-    monkeypatch.setattr(fcntl, "flock", fail)
-    words = rf"{os.getpid()} .*; if that process has ended, delete .*\.lock"
-    with (
-        pytest.warns(UserWarning, match="flock not supported"),
-        locked_folder(tmp_path),
-        pytest.raises(InUse, match=words),
-        new_folder(tmp_path),
-    ):
-        pytest.fail("two at once")
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -19,8 +18,7 @@ import ttt_envs
 from ttt_envs import registry
 from ttt_envs.core import jit
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
-from ttt_envs.testing import CHECKS, check_game
+from ttt_envs.testing import check_game
 from ttt_envs.testing.positions import masks_of, play_batch
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "connect_four"
@@ -141,31 +139,6 @@ def test_positions_that_cannot_be_are_refused(game):
 @pytest.mark.parametrize("line", [compiled_late(4), pytest.param(3, marks=pytest.mark.slow)])
 def test_it_passes_every_check(module, line):
     check_game(ttt_envs.load(ID, line=line))
-
-
-@pytest.fixture
-def seen_by_x(module, game) -> Game:
-    """The game with O shown X's board."""
-    observe_for = module.encoding.observe
-
-    @kernel
-    def observe(state, player, out):
-        observe_for(state, 0, out)
-
-    return changed(game, observe=observe)
-
-
-@pytest.mark.skipif(not jit.DISABLED, reason="would be compiled anew; plain Python notices it as well")
-def test_with_o_shown_x_s_board_it_fails(seen_by_x):
-    with pytest.raises(AssertionError, match=r"connect_four.* fails the check 'egocentric' .*not egocentric"):
-        check_game(seen_by_x)
-
-
-def test_leaving_out_the_exchange_of_seats_must_be_said(game, seen_by_x):
-    for each in (game, seen_by_x):
-        with pytest.raises(AssertionError, match=r"give Game rotate_players.*players_differ"):
-            CHECKS["egocentric"](replace(each, rotate_players=None))
-        CHECKS["egocentric"](replace(each, rotate_players=None, players_differ="O looks over X's shoulder"))
 
 
 # --- the registry ---
