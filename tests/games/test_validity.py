@@ -6,14 +6,17 @@ They run as plain Python here, in which an index below zero or too large is an e
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from garbage import refused
 from guarded import Record, guarded, plain
 from option_sets import OPTIONS
 
 import ttt_envs
+from ttt_envs.core import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.tic_tac_match import rules as match_rules
@@ -162,6 +165,27 @@ def test_a_state_within_its_ranges_does_no_harm(game: Game) -> None:
 @pytest.mark.parametrize("game", options_of(None), ids=repr)
 def test_many_states_within_their_ranges_do_no_harm(game: Game) -> None:
     assert attack(game, times=60, steps=20, seed=2) > 10
+
+
+ORACLES = [
+    ttt_envs.load("super_tic_tac_toe"),
+    ttt_envs.load("martian_tic_tac_toe"),
+    ttt_envs.load("tic_tac_dice", rounds="single"),
+    ttt_envs.load("operation_tic_tac_toe", mode="round", max_idle_turns=3),
+    pytest.param(ttt_envs.load("operation_tic_tac_toe"), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+@pytest.mark.parametrize("game", ORACLES, ids=repr)
+def test_an_oracle_answers_or_refuses_any_state(game: Game) -> None:
+    generator, oracle, answered = np.random.default_rng(0), game.oracle(), 0
+    for _ in range(40):
+        state = random_state(game, generator)
+        for ask in (oracle.value, oracle.action_values, oracle.policy):
+            _, reason = refused(partial(ask, state, 0), ValueError)
+            answered += not reason
+    assert answered > 20
 
 
 @pytest.mark.parametrize("game", options_of(1), ids=repr)

@@ -165,7 +165,8 @@ def position_rows(states, book, positions, standings):
     that may follow are.
     """
     for i in range(states.shape[0]):
-        placer = states[i]["placer"] if states[i]["phase"] == TURN else 1 - states[i]["placer"]
+        placer = states[i]["placer"] & 1  # of a finished game from outside it may be nobody
+        placer = placer if states[i]["phase"] == TURN else 1 - placer
         positions[i] = position_of(states[i], placer, book.lookup)
         for player in range(2):
             standings[i, player] = standing_of(states[i], player)

@@ -157,10 +157,12 @@ class DiceOracle:
             )
         low, high = states["dice"][:, :1], states["dice"][:, 1:]
         allowed = (states["rank"] == low) | (states["rank"] == high) | (states["rank"] == low + high)
-        can_claim = (allowed & (states["owner"] == rules.EMPTY)).any(axis=1) & (low <= high)[:, 0]
-        if not (can_claim | states["done"]).all():
-            i = int((can_claim | states["done"]).argmin())
-            raise ValueError(f"state {i} is no position to be valued: its dice, the lower one first, allow no claim")
+        goes_on = (allowed & (states["owner"] == rules.EMPTY)).any(axis=1) & (low <= high)[:, 0]
+        for mark in (1, 2):
+            goes_on &= ~self._rows[(states["owner"] == mark) @ (1 << np.arange(self.size**2))]
+        if not (goes_on | states["done"]).all():
+            i = int((goes_on | states["done"]).argmin())
+            raise ValueError(f"state {i} cannot be valued: it has a row, or its dice, lower one first, allow no claim")
         return states
 
 
