@@ -27,8 +27,8 @@ class Kernels(NamedTuple):
     """A game's kernels over one state record.
 
     With the numbers of a player and an action they are total, whatever whole numbers these are: they write to their own
-    record and `out` alone, and come to an end. An action that is not legal leaves the position as it is. They trust the
-    record itself: it is a state of the game.
+    record and `out` alone, and come to an end. An action that is not legal leaves the position as it is. Of the record
+    they rely on the ranges of its fields alone, see `Game.check_states`.
 
     They draw by `rng.below(state, n)` and `rng.pick(state, mask)` only, after `rng.start`: what else depends on chance
     `core.chance` cannot enumerate.
