@@ -7,6 +7,7 @@
 It needs `pip install pyarrow minari`. docs/dataset.md describes the columns.
 """
 
+import copy
 import hashlib
 import json
 import sys
@@ -203,7 +204,7 @@ def write_minari(name: str, games: Iterable[ReplayedGame]) -> int:
             )
     if game is None:
         raise ValueError("there are no games to make a data set of")
-    spec = gymnasium.spec(gymnasium_id(game.id))
+    spec = copy.deepcopy(gymnasium.spec(gymnasium_id(game.id)))
     spec.kwargs.update(game.chosen)
     minari.create_dataset_from_buffers(
         name,

@@ -180,7 +180,7 @@ ORACLES = [
 @pytest.mark.parametrize("game", ORACLES, ids=repr)
 def test_an_oracle_answers_or_refuses_any_state(game: Game) -> None:
     generator, oracle, answered = np.random.default_rng(0), game.oracle(), 0
-    for _ in range(40):
+    for _ in range(400):
         state = random_state(game, generator)
         for ask in (oracle.value, oracle.action_values, oracle.policy):
             _, reason = refused(partial(ask, state, 0), ValueError)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 import toy_wages
@@ -73,6 +74,7 @@ def test_minari_has_an_episode_for_each_player_and_game(tmp_path: Path, monkeypa
     assert [each.rewards.sum() for each in episodes] == [r for game in games for r in game.rewards]
     assert all(len(each.observations["action_mask"]) == len(each.actions) + 1 for each in episodes)
     assert data.recover_environment().unwrapped.game == DICE
+    assert "rounds" not in gymnasium.spec("ttt_envs/TicTacDice-v0").kwargs, "the registry is as it was"
 
 
 HANDS = {"colours": 1, "copies": 4, "flips": 1, "wipe_outs": 0, "double_plays": 0, "hand_size": 1, "max_turns": 3}

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
@@ -96,6 +97,8 @@ def _call(folder: str, path: Sequence[str], packed: bytes, number: int, job: Any
 
 def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any]]:
     """Results from processes of this machine."""
+    # Who stops early, as by Ctrl-C, is not told how to avoid it.
+    warnings.filterwarnings("ignore", r"\d+ tasks which were still being processed", UserWarning)
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     with joblib.parallel_config("loky", n_jobs=number or -1, inner_max_num_threads=1, **begin):
         with _ignoring_interrupts():

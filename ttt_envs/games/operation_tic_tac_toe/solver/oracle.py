@@ -12,14 +12,11 @@ from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,
-    OFFERED,
-    OFFERS,
     PICK,
     ROLE,
     ROUNDS_OF_OFFERS,
     SPECIALISTS,
     TURN,
-    UNUSED,
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.answers import Answers, answer, no_answers, positions_in
 from ttt_envs.games.operation_tic_tac_toe.solver.match import (
@@ -32,6 +29,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.match import (
     solve_match,
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS, in_hand, make_book, standing_named
+from ttt_envs.games.operation_tic_tac_toe.solver.possible import requirements
 from ttt_envs.games.operation_tic_tac_toe.solver.response import best_response
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
@@ -193,7 +191,7 @@ class MatchOracle:
 
     def _known(self, states: np.ndarray) -> np.ndarray:
         exact = (states["round"] <= ROUNDS_OF_OFFERS) | (self.overtime == "exact")
-        return np.asarray(~states["done"] & exact & _fits(states))
+        return np.asarray(~states["done"] & exact)
 
     def _choosing(self, states: np.ndarray) -> np.ndarray:
         return self._known(states) & ((states["phase"] == ROLE) | (states["phase"] == PICK))
@@ -283,19 +281,11 @@ def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarr
         stuck &= ~game.masks(states, player, check=False).any(axis=1)
     if stuck.any():
         raise ValueError(f"state {int(stuck.argmax())} is no position to be valued: nobody has a legal action")
+    for meets, requirement in requirements(states):
+        wrong = ~(meets | states["done"])
+        if wrong.any():
+            raise ValueError(f"state {int(wrong.argmax())} is no position to be valued: {requirement}")
     return states
-
-
-def _fits(states: np.ndarray) -> np.ndarray:
-    """Bool (n,): the rounds won, and before a round the specialists left, are as many as the tables are made for."""
-    left, standing = SPECIALISTS + 1 - states["round"].astype(np.int64)[:, None], states["standing"]
-    offered = (standing == OFFERED).sum(axis=2)
-    kept = offered + (standing == UNUSED).sum(axis=2)
-    picks = np.where((states["phase"] == PICK)[:, None], np.minimum(OFFERS, left), 0)
-    choosing = (states["phase"] == ROLE) | (states["phase"] == PICK)
-    before = ~choosing | ((offered == picks) & (kept == left)).all(axis=1)
-    overtime = states["round"] > ROUNDS_OF_OFFERS
-    return np.asarray((before | overtime) & (states["wins"].sum(axis=1) < states["round"]))
 
 
 @cache
