@@ -366,6 +366,34 @@ def test_hands_that_nobody_can_hold(oracle, hand, words):
         oracle.round_value(None, hand)
 
 
+IMPOSSIBLE = [
+    ("match", {"first": 0}, "nobody is the Placer"),
+    ("round", {"pending": 3}, "`pending` must be the room of a specialist"),
+    ("round", {"board": [1, 1, 1, *6 * [0]]}, "three pieces of one player in a row"),
+    ("round", {"idle": 20}, "idle turns end the round"),
+    ("round", {"standing": rules.UNUSED}, "unused and offered must fit the round"),
+    ("round", {"standing": rules.IN_HAND}, "more specialists in hand than picked"),
+    ("round", {"wins": [1, 0]}, "nobody has won one before"),
+    ("round", {"last": [PASS, -1]}, "both players' submissions"),
+    ("round", {"last": PREDICT}, "the Placer must have placed something"),
+    ("round", {"last": PLACE}, "the Predictor must have predicted rooms"),
+    ("round", {"last": PASS, "last_ability": PASS}, "`last_ability` must be the use of an ability"),
+    ("match", {"last": PASS}, "before the first turn of a round there is no last turn"),
+    ("match", {"wins": 1}, "no more wins than rounds"),
+]
+
+
+@pytest.mark.parametrize(("mode", "changes", "words"), IMPOSSIBLE, ids=[words for *_, words in IMPOSSIBLE])
+def test_it_refuses_what_no_play_reaches(mode, changes, words):
+    game = ttt_envs.load(ID, mode=mode)
+    state = game.new_state(0)
+    assert game.oracle().covers(state).all()
+    for name, value in changes.items():
+        state[name] = value
+    with pytest.raises(ValueError, match=words):
+        game.oracle().covers(state)
+
+
 def test_an_oracle_refuses_a_game_of_the_other_mode():
     with pytest.raises(ValueError, match="games with mode='round', not operation_tic_tac_toe"):
         RoundOracle(ttt_envs.load(ID))

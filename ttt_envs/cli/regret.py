@@ -16,7 +16,5 @@ class Regret(MeasuringAgents):
     """The agent in the other seats; by default each agent holds all seats, and all its decisions count."""
     games: int = 1000
     """Games of each agent; with an opponent rounded up, so that each seed is played from every side."""
-    chunk: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
-    """Games played side by side; by default a few seconds' worth. Changes no result."""
 
     function = "ttt_envs.evaluation.best_play:regret"

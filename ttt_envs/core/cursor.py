@@ -24,7 +24,7 @@ from ttt_envs.core.illegal import IllegalAction, check_actions, explain
 from ttt_envs.core.known import Known, own_actions
 from ttt_envs.core.loops import kernels_of
 from ttt_envs.core.rng import first_episode_seed
-from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, position_start
+from ttt_envs.core.state import SIMULTANEOUS, position_start
 
 # What `look` finds, beside a player to move.
 _OVER, _AT_ONCE = 0, 1
@@ -244,8 +244,8 @@ class State:
         return _array(1, self._kind.dtype, bytearray(self._memory[self._kind.start :]))
 
     def text(self, viewer: int | None = None) -> str:
-        """The position as text: all of it, or what a player knows, or `core.state.SPECTATOR`, -1."""
-        if viewer is not None and viewer != SPECTATOR:
+        """The position as text: all of it, or what a player knows."""
+        if viewer is not None:
             viewer = self._player(viewer)
         text: str = self._kind.game.format_state(self._states[0], viewer)
         return text

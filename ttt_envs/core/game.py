@@ -23,7 +23,7 @@ from ttt_envs.core.options import as_text, choice, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.rng import first_episode_seed
-from ttt_envs.core.state import SIMULTANEOUS, SPECTATOR, Range, plain, ranges_of, read_only
+from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.storage.outside import brief, with_tuples
@@ -463,7 +463,7 @@ class Game:
 
     def _viewer(self, viewer: int | None) -> int | None:
         if viewer is not None:
-            within(SPECTATOR, self.num_players - 1, viewer=viewer)
+            within(0, self.num_players - 1, viewer=viewer)
         return viewer
 
     def format_state(self, state: Any, viewer: int | None = None) -> str:
@@ -471,8 +471,7 @@ class Game:
 
         Args:
             state: a record, or an array of one.
-            viewer: None sees everything, a player only what they may know, `core.state.SPECTATOR` only what all players
-                know.
+            viewer: None sees everything, a player only what they may know.
 
         Raises ValueError for another viewer, and TypeError for another state.
         """

@@ -8,10 +8,6 @@ import numpy as np
 #: Value of `to_move` while several players may act at once; their masks tell who does.
 SIMULTANEOUS = -1
 
-#: The viewer of a text or a picture who is no player: they see what all players see, and nothing that is hidden from
-#: one of them.
-SPECTATOR = -1
-
 Bound = int | str | Sequence[int]
 
 #: A structured array of states, where code reckons with its fields: typed as an array, mypy takes seconds a function.

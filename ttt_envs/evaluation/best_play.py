@@ -321,7 +321,6 @@ def regret(
     opponent: Any = None,
     games: int = 1000,
     seed: int = 0,
-    chunk: int | None = None,
     out: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
@@ -334,7 +333,6 @@ def regret(
         opponent: the agent in the other seats; None lets each agent hold all seats.
         games: games of each agent; with an opponent rounded up, so that each seed is played from every side.
         seed: fixes all games; they are the same for each agent.
-        chunk: games played side by side; by default a few seconds' worth. Changes no result.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
@@ -349,7 +347,7 @@ def regret(
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Arguments(regret, locals())
-    within(1, MOST, games=games, chunk=1 if chunk is None else chunk)
+    within(1, MOST, games=games)
     game = game_for(regret, game, options)
     oracle_of(game)
     lineup = line_up(game, agents)
@@ -363,7 +361,7 @@ def regret(
         with Work(measurements, "games", len(tallies) * planned, hidden=quiet or live) as work:
             for done, (name, tally) in enumerate(zip(lineup.names, tallies, strict=True)):
                 try:
-                    tally.play(1 if live and chunk is None else chunk, work.part(done * planned, name))
+                    tally.play(1 if live else None, work.part(done * planned, name))
                 finally:
                     if tally.played:
                         measurements.append(tally.measurement())

@@ -43,7 +43,7 @@ from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.report import Arguments, Table
-from ttt_envs.evaluation.reports.tournament import Pairing
+from ttt_envs.evaluation.reports.tournament import Pairing, by_unit
 from ttt_envs.evaluation.tournament import Contest, pairing_of, play, schedule, tournament
 from ttt_envs.registry import game_for, game_of_file
 from ttt_envs.storage.files import check_writable, existing, new_folder, write_whole
@@ -243,12 +243,7 @@ class LadderReport(PagedReport):
     def place(self) -> tuple[float, float, float]:
         """The rating, and its 95 % interval."""
         elo = np.array([self.ladder.elo[each.second - 1] for each in self.pairings])
-        units = max(int(each.units.max()) for each in self.pairings) + 1
-        won, lost = np.zeros((2, units, len(elo)))
-        for column, each in enumerate(self.pairings):
-            rows = each.units[:: len(each.held)]
-            won[rows, column], lost[rows, column] = each.by_unit()
-        return rating(elo, won, lost, self.settings["resamples"], self.settings["seed"])
+        return rating(elo, *by_unit(self.pairings), self.settings["resamples"], self.settings["seed"])
 
     @property
     def rating(self) -> float:

@@ -36,7 +36,7 @@ from ttt_envs.evaluation.records.log import GamesLog, Job, as_settings, check_go
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import Ratings, connected, rate_pairs
 from ttt_envs.evaluation.reports.report import Arguments
-from ttt_envs.evaluation.reports.tournament import Pairing, TournamentReport
+from ttt_envs.evaluation.reports.tournament import Pairing, TournamentReport, by_unit
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import locked_folder, new_folder
 from ttt_envs.storage.outside import brief
@@ -292,14 +292,8 @@ def play(
 
 def rate(pairings: Sequence[Pairing], agents: int, resamples: int, seed: int) -> Ratings:
     """The ratings of agents by their pairings, those without games included: they will be played."""
-    size = len(pairings[0].held)
-    units = max(pairing.planned // size for pairing in pairings)
-    won, lost = np.zeros((2, units, len(pairings)))
-    for column, pairing in enumerate(pairings):
-        rows = pairing.units[::size]
-        won[rows, column], lost[rows, column] = pairing.by_unit()
     pairs = [(pairing.first, pairing.second) for pairing in pairings]
-    return rate_pairs(agents, pairs, won, lost, resamples=resamples, seed=seed)
+    return rate_pairs(agents, pairs, *by_unit(pairings), resamples=resamples, seed=seed)
 
 
 def pairing_of(game: Game, finished: Iterable[tuple[Job, Games]], pair: Pair, games: int) -> Pairing:

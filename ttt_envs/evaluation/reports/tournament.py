@@ -68,11 +68,6 @@ class Pairing:
         """Number of games that went differently from each other."""
         return len(np.unique(self.games.moves))
 
-    def by_unit(self) -> tuple[np.ndarray, np.ndarray]:
-        """Wins and losses of the first agent, each float64 (seeds,)."""
-        won, lost = (each.reshape(-1, len(self.held)).sum(axis=1) for each in self.compared)
-        return won, lost
-
     def by_seating(self) -> tuple[tuple[int, int, int], ...]:
         """(won, drawn, lost) games of the first agent in each seating."""
         won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
@@ -82,6 +77,16 @@ class Pairing:
     def mean_reward(self, agent: int) -> float:
         """Mean reward of `agent` in a seat of this pairing."""
         return float(self.games.rewards[self.seats == agent].mean())
+
+
+def by_unit(pairings: Sequence[Pairing]) -> tuple[np.ndarray, np.ndarray]:
+    """Wins and losses of each pairing's first agent, each float64 (seeds, pairings), 0 for seeds not played."""
+    size = len(pairings[0].held)
+    found = np.zeros((2, max(each.planned for each in pairings) // size, len(pairings)))
+    for column, each in enumerate(pairings):
+        for table, compared in zip(found, each.compared, strict=True):
+            table[each.units[::size], column] = compared.reshape(-1, size).sum(axis=1)
+    return found[0], found[1]
 
 
 @dataclass(kw_only=True)

@@ -269,11 +269,11 @@ def room_box(room: int) -> Box:
 
 
 def _lit(state: Any, viewer: int | None) -> set[str]:
-    """The spots that the viewer can choose; for those who hold no seat, the choices of the placer or of all who act."""
+    """The spots that the viewer can choose; without one, the choices of the placer or of all who act."""
     if state["done"] or is_round_over(state):
         return set()
     legal, open_now = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
-    for player in [viewer] if viewer in (0, 1) else [int(state["placer"])] if _is_turn(state) else [0, 1]:
+    for player in [viewer] if viewer is not None else [int(state["placer"])] if _is_turn(state) else [0, 1]:
         rules.legal_mask(state, player, legal)
         open_now |= {name for action in np.flatnonzero(legal) for name in clicks(state, int(action))}
     return open_now

@@ -179,7 +179,7 @@ def _caption(state: Any, viewer: int | None) -> Caption:
 def places(state: Any, player: int, viewer: int | None) -> _Seat:
     """The place of a player's cards: below for the viewer, and on clockwise."""
     players = len(state["identity"])
-    turn = (player - max(viewer or 0, 0)) % players  # one who is no player sits behind seat 0
+    turn = (player - (viewer or 0)) % players
     side = turn if players == 4 else 2 * turn
     kinds = [kind for kind, n in enumerate(state["hand"][player]) for _ in range(n)]
     gaps = max(len(kinds) - 1, 1)
