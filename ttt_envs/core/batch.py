@@ -12,7 +12,7 @@ from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
 from ttt_envs.core.illegal import check_actions, refusal
 from ttt_envs.core.known import Known, own_actions
-from ttt_envs.core.options import choice
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.validity import check_players, check_rows
@@ -78,8 +78,7 @@ class Batch:
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        within(1, MOST, n=n)
         for name, value in (("auto_reset", auto_reset), ("recall", recall)):
             choice(name, value, (False, True))
         self._game = game
