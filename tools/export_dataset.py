@@ -90,12 +90,7 @@ def decisions_of(played: ReplayedGame) -> Decisions:
     game = played.game
     ply, player = np.nonzero(played.actions >= 0)
     states, action = played.states[ply], played.actions[ply, player]
-    observation, mask = (
-        np.empty((len(ply), game.observation_size), np.int8),
-        np.empty((len(ply), game.num_actions), "?"),
-    )
-    game.loops.observe_rows(states, player, observation)
-    game.loops.mask_rows(states, player, mask)
+    observation, mask = game.observations(states, player, check=False), game.masks(states, player, check=False)
     reward, last, regret = np.zeros(len(ply), np.float32), np.zeros(len(ply), np.bool_), np.full(len(ply), np.nan)
     for each in range(game.num_players):
         rows = np.flatnonzero(player == each)
@@ -284,8 +279,7 @@ def write_positions(folder: Path, game: Game, number: int, seed: int) -> dict[st
         first = np.unique(np.column_stack([observations, solved.player]), axis=0, return_index=True)[1]
         solved, observations = Solved(*(each[np.sort(first)] for each in solved)), observations[np.sort(first)]
     split, rows = splits_of(game, observations), {}
-    masks = np.empty((len(split), game.num_actions), np.bool_)
-    game.loops.mask_rows(solved.states, solved.player, masks)
+    masks = game.masks(solved.states, solved.player, check=False)
     value = np.nansum(solved.policy * solved.action_values, axis=1)
     with new_folder(folder) as place:
         assert place is not None

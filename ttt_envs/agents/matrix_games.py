@@ -113,9 +113,7 @@ def equilibria(
     n, worlds = seeds.shape
     legal = np.empty((n, 2, game.num_actions), np.bool_)
     for player in range(2):
-        mask = np.empty((n, game.num_actions), np.bool_)
-        game.loops.mask_rows(states, np.full(n, player), mask)
-        legal[:, player] = mask
+        legal[:, player] = game.masks(states, player, check=False)
     solved = Equilibria(np.empty(n), np.zeros(legal.shape))
     cells = np.maximum(legal.sum(axis=2), 1).prod(axis=1)
     turns = feature_turns(game.symmetries, game.observation_size)

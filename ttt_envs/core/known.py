@@ -146,9 +146,7 @@ class Known:
 def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) -> np.ndarray:
     """The player's observations in the states (k,) with the actions int64 (k,) there: int8 (k, one decision)."""
     out = np.zeros((len(states), game.observation_size + game.num_actions), np.int8)
-    seen = np.empty((len(states), game.observation_size), np.int8)
-    game.loops.observe_rows(np.ascontiguousarray(states), np.full(len(states), player), seen)
-    out[:, : game.observation_size] = seen
+    out[:, : game.observation_size] = game.observations(np.ascontiguousarray(states), player, check=False)
     out[np.arange(len(states)), game.observation_size + actions] = 1
     return out
 

@@ -63,8 +63,7 @@ def judge(
     n = len(states)
     if not n:
         return np.zeros(0, np.bool_), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, game.num_actions))
-    masks = np.empty((n, game.num_actions), np.bool_)
-    game.loops.mask_rows(states, players, masks)
+    masks = game.masks(states, players, check=False)
     covered = np.asarray(oracle.covers(states))
     values = np.where(masks & covered[:, None], oracle.action_values(states, players), np.nan)
     known = np.where(np.isnan(values), -np.inf, values)

@@ -257,19 +257,12 @@ def _outputs(network: TorchNetwork, observations: np.ndarray, head: str) -> np.n
 
 def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Observations int8 (n, size) and masks bool (n, num_actions) of players int64 (n,)."""
-    observations = np.empty((len(states), game.observation_size), np.int8)
-    masks = np.empty((len(states), game.num_actions), np.bool_)
-    game.loops.observe_rows(states, players, observations)
-    game.loops.mask_rows(states, players, masks)
-    return observations, masks
+    return game.observations(states, players, check=False), game.masks(states, players, check=False)
 
 
 def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
     """The observations of both players, side by side: int8 (n, 2 * size)."""
-    seen = np.empty((2, len(states), game.observation_size), np.int8)
-    for player in (0, 1):
-        game.loops.observe_rows(states, np.full(len(states), player), seen[player])
-    return np.concatenate(list(seen), axis=1)
+    return np.concatenate([game.observations(states, player, check=False) for player in (0, 1)], axis=1)
 
 
 def train(config: Config) -> Result:

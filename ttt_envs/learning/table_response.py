@@ -158,8 +158,7 @@ class TableLearner:
         would use these cards where an observation is new.
         """
         worlds, me = self._redrawn(rows), self._me[rows]
-        legal = np.empty(mine.shape, np.bool_)
-        self.game.loops.mask_rows(worlds, 1 - me, legal)
+        legal = self.game.masks(worlds, 1 - me, check=False)
         parents, actions = np.nonzero(mine)
         following, paid = self._played(worlds[parents], me[parents], actions, at_random(legal, self.generator)[parents])
         values = np.zeros(mine.shape)
@@ -177,8 +176,7 @@ class TableLearner:
         self.game.loops.step_rows(states, each, joint)
         going, following = np.flatnonzero(~states["done"]), np.full(len(states), -1)
         if len(going):
-            seen = np.empty((len(going), self.game.observation_size), np.int8)
-            self.game.loops.observe_rows(states[going], me[going], seen)
+            seen = self.game.observations(states[going], me[going], check=False)
             following[going] = self._number(self.table.turned(seen, self.game.num_actions)[0])
         return following, np.where(states["done"], states["rewards"][each, me], 0.0)
 

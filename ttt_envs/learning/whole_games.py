@@ -98,10 +98,8 @@ class WholeGames:
         while len(rows := np.flatnonzero(~batch.states["done"])):
             games, players = acting_players(game, batch.states, rows)
             states = batch.states[games]
-            observations = np.empty((len(games), game.observation_size), np.int8)
-            masks = np.empty((len(games), game.num_actions), np.bool_)
-            game.loops.observe_rows(states, players, observations)
-            game.loops.mask_rows(states, players, masks)
+            observations = game.observations(states, players, check=False)
+            masks = game.masks(states, players, check=False)
             actions, log_probs, values = act(observations, masks, games, players)
             parts.append((observations, masks, actions, log_probs, values, games, players))
             joint = np.full((batch.n, game.num_players), -1)

@@ -125,8 +125,7 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
             states, lengths = drawer.draw_positions(starts.states, own)
             games = starts.episode_seeds
         players = _deciding(game, states, own)
-        masks = np.empty((len(states), game.num_actions), np.bool_)
-        game.loops.mask_rows(states, players, masks)
+        masks = game.masks(states, players, check=False)
         covered, _, _, values = judge(game, oracle, states, players, masks.argmax(axis=1))
         known = covered & ~(np.isnan(values) & masks).any(axis=1)
         rows = np.flatnonzero(known)

@@ -229,9 +229,7 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
     `state` is structured (1,); the search must be deep enough for what may follow.
     """
     player = int(state["to_move"][0])
-    mask = np.empty((1, game.num_actions), np.bool_)
-    game.loops.mask_rows(state, np.array([player]), mask)
-    actions, values = np.flatnonzero(mask[0]), np.full(game.num_actions, np.nan)
+    actions, values = np.flatnonzero(game.masks(state, player, check=False)), np.full(game.num_actions, np.nan)
     after = Batch(game, len(actions))
     after.set_states(np.repeat(state, len(actions)))
     after.step(actions)

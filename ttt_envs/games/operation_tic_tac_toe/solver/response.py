@@ -30,7 +30,6 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     NOBODY,
     NONE,
     NOWHERE,
-    NUM_ACTIONS,
     OFFER_DRAW,
     PASS,
     PREDICT,
@@ -328,8 +327,7 @@ class Responder:
 
     def _ask_some(self, states: np.ndarray) -> np.ndarray:
         players = np.full(len(states), 1 - self.player, np.int64)
-        masks = np.empty((len(states), NUM_ACTIONS), np.bool_)
-        self.game.loops.mask_rows(states, players, masks)
+        masks = self.game.masks(states, players, check=False)
         probabilities = np.asarray(self.policy(states, players), np.float64)
         self.asked += len(states)
         if probabilities.shape != masks.shape:
