@@ -28,7 +28,8 @@ class Positions(NamedTuple):
         states: uint8 (n, bytes of a state), as `Game.to_bytes` gives them.
         observations: int8 (n, observation size), those of the player to move.
         masks: bool (n, num_actions), those of the player to move; all False after the end.
-        rewards: float32 (n,), those of the player who moved; 0 where the game was over before.
+        rewards: float32 (n, players), what the step has paid; 0 where the game was over before.
+        movers: int32 (n,), the players who moved.
         done: bool (n,).
     """
 
@@ -36,6 +37,7 @@ class Positions(NamedTuple):
     observations: Any
     masks: Any
     rewards: Any
+    movers: Any
     done: Any
 
 
@@ -54,9 +56,9 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
     def on_host(carried: Any, actions: Any) -> Positions:
         states = game.from_bytes(np.asarray(carried))
         after = game.step(states, np.asarray(actions))
-        paid = (after["rewards"] - states["rewards"])[np.arange(len(after)), states["to_move"]]
-        rewards = np.where(states["done"], np.float32(0), paid)
-        return Positions(game.to_bytes(after), game.observations(after), game.masks(after), rewards, after["done"])
+        paid, movers = after["rewards"] - states["rewards"], states["to_move"].astype(np.int32)
+        seen, masks = game.observations(after), game.masks(after)
+        return Positions(game.to_bytes(after), seen, masks, paid, movers, after["done"])
 
     def step(states: Any, actions: Any) -> Positions:
         n = len(actions)
@@ -64,7 +66,8 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
             jax.ShapeDtypeStruct((n, game.state_dtype.itemsize), jnp.uint8),
             jax.ShapeDtypeStruct((n, game.observation_size), jnp.int8),
             jax.ShapeDtypeStruct((n, game.num_actions), jnp.bool_),
-            jax.ShapeDtypeStruct((n,), jnp.float32),
+            jax.ShapeDtypeStruct((n, game.num_players), jnp.float32),
+            jax.ShapeDtypeStruct((n,), jnp.int32),
             jax.ShapeDtypeStruct((n,), jnp.bool_),
         )
         results: Positions = jax.pure_callback(on_host, shapes, states, actions, vmap_method="sequential")

@@ -36,7 +36,8 @@ def recurrent(net, key, chosen, carried):
     after = play(carried, chosen)
     found = forward(net, after.observations, after.masks)
     discount = jnp.where(after.done, 0.0, -1.0)  # the next to move is the opponent, whose gain is a loss here
-    return mctx.RecurrentFnOutput(**found, reward=after.rewards, discount=discount), after.states
+    reward = after.rewards[jnp.arange(len(chosen)), after.movers]
+    return mctx.RecurrentFnOutput(**found, reward=reward, discount=discount), after.states
 
 
 @jax.jit

@@ -301,25 +301,6 @@ def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
     assert sum(rewards.values()) == pytest.approx(0)
 
 
-def test_rllib_s_environment_pays_what_players_earned_since_their_last_observation():
-    """Also in a game that pays who does not act next: the mover gets 1 a ply."""
-
-    def one_for_the_mover(before, after, players):
-        return players == before["to_move"]
-
-    env = rllib_game(game=SUPER, reward=one_for_the_mover)
-    seen, _ = env.reset(seed=0)
-    terminated, paid, plies = {"__all__": False}, dict.fromkeys(env.possible_agents, 0.0), 0
-    while not terminated["__all__"]:
-        actions = {name: int(each["action_mask"].argmax()) for name, each in seen.items()}
-        seen, rewards, terminated, *_ = env.step(actions)
-        plies += 1
-        for name, reward in rewards.items():
-            paid[name] += reward
-    assert sum(paid.values()) == plies
-    assert paid["player_0"] == (plies + 1) // 2
-
-
 def test_rllib_s_environment_says_that_it_has_no_options():
     with pytest.warns(UserWarning, match="reset\\(\\) has no options here: player changes nothing"):
         rllib_game(game=SUPER).reset(seed=0, options={"player": 1})

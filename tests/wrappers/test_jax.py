@@ -28,14 +28,15 @@ def test_compiled_rules_are_the_rules():
     carried, generator = jnp.asarray(GAME.to_bytes(batch.states)), np.random.default_rng(0)
     for _ in range(81):
         actions = (generator.random((8, 81)) * batch.masks()).argmax(axis=1)
-        mover, over = batch.to_move.copy(), batch.done.copy()
+        mover, over = batch.to_move.copy(), batch.done.copy()[:, None]
         found = step(carried, actions)
         batch.step(actions)
         carried = found.states
         assert np.array_equal(carried, GAME.to_bytes(batch.states))
         assert np.array_equal(found.observations, batch.observations())
         assert np.array_equal(found.masks, batch.masks())
-        assert np.array_equal(found.rewards, np.where(over, 0, batch.rewards[np.arange(8), mover]))
+        assert np.array_equal(found.rewards, np.where(over, 0, batch.rewards))
+        assert np.array_equal(found.movers, mover)
         assert np.array_equal(found.done, batch.done)
     assert batch.done.all()
 
@@ -76,7 +77,8 @@ def test_mctx_finds_a_win():
     def recurrent(_, key, chosen, carried):
         after = step(carried, chosen)
         discount = jnp.where(after.done, 0.0, -1.0)
-        return mctx.RecurrentFnOutput(**known(after.masks), reward=after.rewards, discount=discount), after.states
+        reward = after.rewards[jnp.arange(len(chosen)), after.movers]
+        return mctx.RecurrentFnOutput(**known(after.masks), reward=reward, discount=discount), after.states
 
     masks = jnp.asarray(GAME.masks(states))
     root = mctx.RootFnOutput(**known(masks), embedding=jnp.asarray(GAME.to_bytes(states)))
@@ -143,5 +145,5 @@ def test_a_compiled_function_plays_as_many_positions_as_there_are():
     assert np.array_equal(agent.act(batch.view()), batch.masks().argmax(axis=1))
     assert agent.act(batch.view().take(np.arange(3))).shape == (3,)
     assert sizes == [((5, 191), (5, 81), (5, GAME.state_dtype.itemsize))]
-    with pytest.raises(ValueError, match="size must be a whole number from 1"):
+    with pytest.raises(ValueError, match="size must be at least 1"):
         CompiledAgent(choose, size=0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from chat_server import chat_server
 from judged import JudgedGame
+from toy_wages import wages
 
 import ttt_envs
 from ttt_envs.core.game import Game
@@ -154,7 +155,7 @@ def test_verifiers_plays_and_is_paid_by_regret() -> None:
 
 
 @pytest.mark.parametrize("how", ["first", "refused", "left"])
-@pytest.mark.parametrize("game", [DICE, MATCH], ids=["regret", "result"])
+@pytest.mark.parametrize("game", [DICE, MATCH, wages()], ids=["regret", "result", "at each step"])
 def test_verifiers_steps_add_up_to_the_reward(game: Game, how: str) -> None:
     module = pytest.importorskip(
         "verifiers_eval", reason="verifiers is not installed; it wants an environment of its own"

@@ -68,7 +68,7 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
         self._games.reset(seed, **reset_options(options[0]))
         if seed is not None:
             self.np_random_seed = seed
-        self._live, self._one_each = True, False
+        self._live, self._one_each, self._returns = True, False, np.zeros(self.num_envs)
         self._reset_seeds()
         self.reset_infos = [{} for _ in range(self.num_envs)]
         return self._encode(self._games.observations())
@@ -85,6 +85,7 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
         offences = self._games.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         done = self._games.done
+        self._returns += self._games.rewards
         for k, i in enumerate(np.flatnonzero(done).tolist()):
             infos[i] = {
                 "terminal_observation": self._encode(self._games.final_observations[k]),
@@ -93,11 +94,12 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
                 "opponent": self._games.final_opponents[k].tolist(),
                 # What VecMonitor would add, without its loop over all games.
                 "episode": {
-                    "r": float(self._games.rewards[i]),
+                    "r": float(self._returns[i]),
                     "l": int(self._games.final_lengths[k]),
                     "t": round(time.perf_counter() - self._start_time, 3),
                 },
             }
+        self._returns[done] = 0.0
         if self._games.round_rewards is not None:
             for i in np.flatnonzero(self._games.round_rewards).tolist():
                 infos[i]["round_reward"] = float(self._games.round_rewards[i])
@@ -129,7 +131,7 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
         Raises TypeError or ValueError, saying why, for bytes that are no such positions.
         """
         self._games.set_states(saved)
-        self._live = True
+        self._live, self._returns = True, np.zeros(self.num_envs)
         return self._encode(self._games.observations())
 
     def close(self) -> None:
