@@ -72,12 +72,11 @@ Answer = tuple[list[float], list[float]]
 def aec(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
     env = ttt_envs.make_aec(game, **settings)
     env.reset(seed=1)
-    paid, count = dict.fromkeys(env.possible_agents, 0.0), 0
-    for name in env.agent_iter():
+    paid = dict.fromkeys(env.possible_agents, 0.0)
+    for count, name in enumerate(env.agent_iter()):
         _, reward, terminated, truncated, info = env.last()
         paid[name] += reward
         env.step(None if terminated or truncated else chosen(info["action_mask"], count, wrong))
-        count += 1
     return list(paid.values()), due(env.states, settings)
 
 
