@@ -100,7 +100,7 @@ def test_a_function_of_something_else_is_refused() -> None:
 def last_legal(prompt: str) -> str:
     """An answer as a model might give it: the last legal action, in a sentence."""
     legal = prompt.partition("YOUR LEGAL ACTIONS")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
-    return f"There are {len(legal)}.\nI play {legal[-1]}."
+    return f"There are {len(legal)}.\nI play [{legal[-1]}]."
 
 
 def test_a_model_of_text_is_asked_by_prompts() -> None:
@@ -126,7 +126,11 @@ def test_a_model_of_text_is_told_why_it_is_asked_again() -> None:
 
     def model(prompt: str) -> str:
         asked.append(prompt)
-        return "[4/4]" if "YOUR LAST ANSWER could not be used. The last line, 'Hm', names no action" in prompt else "Hm"
+        return (
+            "[4/4]"
+            if "YOUR LAST ANSWER could not be used. The answer ends with 'Hm', which is no action" in prompt
+            else "Hm"
+        )
 
     agent = agents.from_text(model)
     assert agent.act(start()).tolist() == [40]

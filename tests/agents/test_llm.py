@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import pickle
+import re
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -90,7 +91,10 @@ def test_settings_stand_in_the_request(game: Game, server: ChatServer) -> None:
             agents.load(f"llm:model=first,{wrong}")
 
 
-@pytest.mark.parametrize(("form", "model"), [("json", "object"), ("tool", "caller"), ("json", "first")])
+@pytest.mark.parametrize(
+    ("form", "model"),
+    [("json", "object"), ("tool", "calls play"), ("tool", "calls play play"), ("json", "first"), ("text", "parts")],
+)
 def test_answers_as_objects_and_as_calls(game: Game, server: ChatServer, form: str, model: str) -> None:
     """A model that answers in text all the same is read."""
     view = view_of(game)
@@ -159,7 +163,34 @@ def test_a_model_is_told_why_its_answer_could_not_be_used(game: Game, server: Ch
     last = server.asked[-1]["messages"]
     assert [each["role"] for each in last] == ["user", "assistant", "user", "assistant", "user"]
     assert last[1]["content"] == "I am not sure"
-    assert "names no action" in last[2]["content"]
+    assert "which is no action" in last[2]["content"]
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("cut", "It was cut off"),
+        ("out of tokens", "It was cut off"),
+        ("calls look", "Call the tool `play`, and no other"),
+        ("calls play look", "Call the tool `play`, and no other"),
+        ("calls play twice-play", "with one action"),
+        ("empty", "The answer is empty"),
+    ],
+)
+def test_answers_that_are_not_read(game: Game, tmp_path: Path, model: str, reason: str) -> None:
+    path = tmp_path / "told.jsonl"
+    with pytest.raises(AgentFailed, match=reason):
+        agents.load(f"llm:model={model},retries=0,transcripts={path}").act(view_of(game, 1))
+    (told,) = read_transcripts(path)
+    (answer,) = told["answers"]
+    assert answer["finish_reason"] == ("length" if "cut off" in reason else "stop")
+    assert reason in told["fault"]
+
+
+def test_half_an_emoji_is_sent_back(game: Game, server: ChatServer) -> None:
+    agent, view = agents.load("llm:model=half an emoji"), view_of(game, 1)
+    assert view.masks[0, agent.act(view)[0]]
+    assert server.asked[-1]["messages"][1]["content"] == "?"
 
 
 def test_after_its_retries_a_model_forfeits_or_moves_at_random(game: Game) -> None:
@@ -181,16 +212,25 @@ def test_after_its_retries_a_model_forfeits_or_moves_at_random(game: Game) -> No
     ("model", "reason"),
     [
         ("down,server_retries=0", "failed: InternalServerError: .* out of order, Bearer \\.\\.\\."),
-        ("garbage", "its answer is no chat completion"),
-        ("text", "the server at http.* failed: .*Error"),
+        ("garbage,server_retries=0", 'no chat completion: {"object": "nothing"}'),
+        ("error,server_retries=0", "no chat completion: .*quota exceeded"),
+        ("no choices,server_retries=0", 'no chat completion: .*"choices": \\[\\]'),
+        ("null choices,server_retries=0", 'no chat completion: .*"choices": null'),
+        ("null message,server_retries=0", 'no chat completion: .*"message": null'),
+        ("text,server_retries=0", "no chat completion: no JSON"),
         ("control,server_retries=0", "failed: InternalServerError: .* \\[2J out of order$"),
         ("hangs,seconds=0.2", "gave no answer within 0.2 s"),
     ],
 )
-def test_a_server_that_fails(game: Game, model: str, reason: str) -> None:
+def test_a_server_that_fails(game: Game, tmp_path: Path, model: str, reason: str) -> None:
+    agent = agents.load(f"llm:model={model},transcripts={tmp_path / 'told.jsonl'}")
     with pytest.raises(AgentFailed, match=reason) as failed:
-        agents.load(f"llm:model={model}").act(view_of(game, 1))
+        agent.act(view_of(game, 1))
     assert "a-secret" not in str(failed.value)
+    assert agent.counts()["server failures"] == 1
+    (told,) = read_transcripts(tmp_path / "told.jsonl")
+    assert re.search(reason, told["fault"])
+    assert told["answers"] == []
 
 
 @pytest.mark.parametrize(
@@ -253,8 +293,10 @@ def test_only_the_default_server_is_sent_what_the_environment_holds(
         agents.load(f"llm:model=x,url={server.url},key=MY_KEY").check(game)
 
 
-def test_a_request_that_fails_is_tried_again(game: Game) -> None:
-    agent = agents.load("llm:model=flaky")
+@pytest.mark.parametrize("model", ["flaky", "quota"])
+def test_a_request_that_fails_is_tried_again(game: Game, server: ChatServer, model: str) -> None:
+    server.failed.clear()
+    agent = agents.load(f"llm:model={model}")
     agent.act(view_of(game, 2))
     assert agent.counts()["repeated requests"] == 2
 

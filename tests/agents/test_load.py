@@ -70,6 +70,17 @@ _hidden = Mine(2)
 '''
 
 
+QUOTED = """
+from ttt_envs.agents import Agent
+
+class Said(Agent):
+    def __init__(self, word: str, n: int = 1) -> None:
+        self.word, self.n = word, n
+    def act(self, view):
+        return view.masks.argmax(axis=1)
+"""
+
+
 def some_view(n: int = 6) -> View:
     game = ttt_envs.load(GAME)
     states = np.repeat(game.new_state(0), n)
@@ -101,6 +112,27 @@ def fails(kind: type[Exception], spec: object, *words: str) -> None:
         agents.load(spec)
     missing = [word for word in words if word not in str(error.value)]
     assert not missing, f"{missing} not in: {error.value}"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('"You are X, a player"', "You are X, a player"),
+        ("'a=1, \"b\", it's'", 'a=1, "b", it\'s'),
+        ('"plain"', "plain"),
+        ('""', ""),
+        ('{"top_k": 20}', '{"top_k": 20}'),
+        ('\'{"top_k": 20, "min_p": 0}\'', '{"top_k": 20, "min_p": 0}'),
+        ('"C:/a, b/c.py"', "C:/a, b/c.py"),
+    ],
+)
+def test_a_value_in_quotes_may_hold_commas(folder: Path, text: str, wanted: str) -> None:
+    (folder / "quoted.py").write_text(QUOTED)
+    for spec in (f"quoted.py:Said:word={text},n=2", f"quoted.py:Said:{text},n=2", f"quoted.py:Said:n=2,word={text}"):
+        agent = agents.load(spec)
+        assert (agent.word, agent.n) == (wanted, 2)
+    inner = agents.load(f"mixed:quoted.py:Said:word={text},n=2,random=0.1").agent
+    assert (inner.word, inner.n) == (wanted, 2)
 
 
 def first_actions() -> np.ndarray:

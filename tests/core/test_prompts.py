@@ -1,6 +1,8 @@
 """Prompts for players who read and write text, and the actions that their answers mean."""
 
+import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from ttt_envs.core.known import acting_players
 from ttt_envs.core.prompts import prompt, read_answer, side_of
 
 SUPER, MARTIAN, DICE = "super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"
+BIG = "big_tic_tac_dice"
 MATCH, OPERATION = "tic_tac_match", "operation_tic_tac_toe"
 
 
@@ -31,49 +34,34 @@ def read(game_id: str, text: str, legal: list[str] | None = None, **options: obj
 @pytest.mark.parametrize(
     ("game_id", "text", "wanted"),
     [
+        # an object
+        (SUPER, '{"action": "4/5"}', "4/5"),
+        (SUPER, '```json\n{"action": "4/4", "reason": "better than [4/5]"}\n```', "4/4"),
+        (SUPER, 'Not [4/5], nor {4/6}.\n{"reason": "{", "action": "4/4"} is what I play.', "4/4"),
+        (SUPER, '{"action": "4/5"} or rather {"action": "4/4"}', "4/4"),
+        (SUPER, '{"name": "play", "arguments": {"action": "4/4"}}', "4/4"),
+        (SUPER, '{"action": "4/4"}\n[4/4]', "4/4"),
+        # in brackets
         (SUPER, "[4/4]", "4/4"),
-        (SUPER, "4/4", "4/4"),
-        (SUPER, "I play 4/4.", "4/4"),
-        (SUPER, "4 / 4", "4/4"),
-        (SUPER, "  **4/4**  ", "4/4"),
-        (SUPER, "`4/4`!", "4/4"),
-        (SUPER, "４／４", "4/4"),
-        (SUPER, "board 4, cell 4", "4/4"),
-        (SUPER, "Move 12: 4/5", "4/5"),
-        (SUPER, "I could play 4/4 or 4/5.\nMy move:\n[4/5]", "4/5"),
         (SUPER, "4/4 would send them to 4, so [4/5]", "4/5"),
+        (SUPER, "I could play [4/4] or [4/6].\nMy move:\n**[4/5]**\nGood luck!", "4/5"),
         (SUPER, "<think>4/4? 4/1?</think>\n\n[4/3]\n```\n", "4/3"),
-        (SUPER, "4/4 and again 4/4", "4/4"),
-        (MARTIAN, "b2=3", "b2=3"),
-        (MARTIAN, "I put a large pyramid: b2 = 3", "b2=3"),
-        (MARTIAN, "[B2=3]", "b2=3"),
-        (DICE, "[i]", "I"),
-        (DICE, "I play C.", "C"),
-        (DICE, "I claim C.", "C"),
-        (DICE, "I'll take C", "C"),
-        (DICE, "I really think B", "B"),
-        (DICE, "c", "C"),
-        (MATCH, "red X to E", "red X to E"),
-        (MATCH, "I lay the red X on cell E", "red X to E"),
-        (OPERATION, "E", "spy to E"),
+        (SUPER, "4/1 " * 100_000 + "x " * 1_000 + "[4/4]", "4/4"),
+        (SUPER, "［４／４］", "4/4"),
+        (DICE, "I claim a cell: [i]", "I"),
+        (MARTIAN, "[B2 = 3]", "b2=3"),
+        (MATCH, "[rX to E]", "red X to E"),
         (OPERATION, "[e]", "spy to E"),
-        (OPERATION, "A is guarded, so [E]", "spy to E"),
-        (OPERATION, "mole to E, as A is empty", "mole to E"),
-        (OPERATION, "[predict E]", "predict E"),
-        (MATCH, "rX E", "red X to E"),
-        (MATCH, "[D]", "double play"),
-        (MATCH, "I play red X to D", "red X to D"),
-        (MATCH, "wipe out +1", "wipe-out +1"),
-        (OPERATION, "predict A", "predict A"),
-        (OPERATION, "I predict A+I", "predict A+I"),
-        (OPERATION, "Let me choose sniper and ninja.", "choose sniper and ninja"),
-        (OPERATION, "spy in room E", "spy to E"),
-        (OPERATION, "PASS", "pass"),
-        (OPERATION, "I place a spy to A", "spy to A"),
-        (OPERATION, "I predict a room: predict E", "predict E"),
+        # a last line
+        (SUPER, "4 / 4", "4/4"),
+        (SUPER, "First [4/5]. No.\n  **4/4**  ", "4/4"),
+        (SUPER, "Centre of the centre board", "4/4"),
+        (DICE, "c", "C"),
+        (MATCH, "D", "double play"),
+        (OPERATION, "PASS.", "pass"),
     ],
 )
-def test_answers_that_mean_an_action(game_id: str, text: str, wanted: str) -> None:
+def test_answers_that_name_an_action(game_id: str, text: str, wanted: str) -> None:
     assert read(game_id, text) == wanted
 
 
@@ -81,34 +69,50 @@ def test_answers_that_mean_an_action(game_id: str, text: str, wanted: str) -> No
     ("game_id", "text", "words"),
     [
         (SUPER, "", "The answer is empty"),
-        (SUPER, "4/4\nGood luck!", "names no action"),
-        (SUPER, "4/4 or 4/5", "names 2 legal actions: 4/4 and 4/5"),
-        (SUPER, "4/4/5", "names 2 legal actions: 4/4 and 4/5"),
-        (SUPER, "3 4 5", "names 2 legal actions: 3/4 and 4/5"),
-        (SUPER, "40", "names no action"),
-        (SUPER, "[9/9]", "names no action"),
-        (DICE, "A good choice is C.", "names 2 legal actions: A and C"),
-        (DICE, "I or C", "names 2 legal actions: I and C"),
-        (MATCH, "I play D or red X to E", "names 2 legal actions: double play and red X to E"),
-        (MATCH, "I lay my card on D", "names no action"),
-        (MATCH, "the red one", "names no action"),
-        (OPERATION, "predict A, or predict B", "names 2 legal actions: predict A and predict B"),
+        (SUPER, " \n...", "The answer is empty"),
+        # prose
+        (DICE, "I don't know.", "which is no action"),
+        (DICE, "I apologize, but I can't continue.", "which is no action"),
+        (DICE, "A tough choice.", "which is no action"),
+        (DICE, "I play C.", "which is no action"),
+        (BIG, "O wins", "which is no action"),
+        (MATCH, "Do not flip.", "which is no action"),
+        (SUPER, "Move 12: 4/5", "which is no action"),
+        (SUPER, "4/4\nGood luck!", "ends with 'Good luck!', which is no action"),
+        # names that are not quite one
+        (SUPER, "4/4 loses, so [4/9]", "ends with '4/9', which is no action"),
+        (SUPER, "[4/0] is taken.\n[4/9]", "ends with '4/9', which is no action"),
+        (SUPER, "[4/-4]", "which is no action"),
+        (SUPER, "[-4/4]", "which is no action"),
+        (SUPER, "-4/4", "which is no action"),
+        (SUPER, "4/4/5", "which is no action"),
+        (SUPER, "40", "which is no action"),
+        (SUPER, "Taken by [X].", "which is no action"),
+        (SUPER, '{"action": 4}', "which is no action"),
+        (SUPER, '{"action": null}', "which is no action"),
+        (SUPER, '{"action": "4/4"', "which is no action"),
+        # several
+        (SUPER, "[4/4] or [4/5]", "more than one action: '4/4' and '4/5'"),
+        (SUPER, '{"action": "4/4"}\n[4/5]', "more than one action: '4/4' and '4/5'"),
+        (SUPER, '{"action": "4/4"}\n4/5', "more than one action: '4/4' and '4/5'"),
     ],
 )
-def test_answers_that_could_mean_anything_are_refused(game_id: str, text: str, words: str) -> None:
+def test_other_answers_are_refused(game_id: str, text: str, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         read(game_id, text)
 
 
-def test_an_action_that_is_not_legal_leaves_the_one_that_is() -> None:
-    assert read(SUPER, "4/4 is taken, so I play 4/5", ["4/5", "4/6"]) == "4/5"
+def test_an_action_that_is_not_legal_is_refused() -> None:
     with pytest.raises(ValueError, match=r"4/4 is not legal now\. Legal actions: 4/5, 4/6\. Answer with"):
-        read(SUPER, "4/4", ["4/5", "4/6"])
-    with pytest.raises(ValueError, match=r"4/4 and 4/0 are not legal now"):
-        read(SUPER, "4/4 or 4/0", ["4/5", "4/6"])
-    # A longer name is not taken for a shorter one in it.
-    with pytest.raises(ValueError, match=r"predict A\+I is not legal now"):
-        read(OPERATION, "predict A+I", ["predict A", "predict I"])
+        read(SUPER, "4/5 is bad, so [4/4]", ["4/5", "4/6"])
+
+
+@pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 50_000, '{"a":[' * 50_000, "[" * 200_000])
+def test_an_answer_takes_no_long_time_to_read(text: str) -> None:
+    begun = time.perf_counter()
+    with pytest.raises(ValueError, match=r"no action|empty"):
+        read(SUPER, text)
+    assert time.perf_counter() - begun < 5
 
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
@@ -116,12 +120,8 @@ def test_every_action_is_read_as_it_is_written(game_id: str) -> None:
     game = ttt_envs.load(game_id)
     everything = np.ones(game.num_actions, np.bool_)
     for action, name in enumerate(game.action_names):
-        for text in (name, f"[{name}]", f"Thinking of it:\nMy answer is [{name.upper()}].", f"action: {name}"):
+        for text in (name, f"Thinking of it:\nMy answer is [{name.upper()}].", json.dumps({"action": name})):
             assert read_answer(game, everything, text) == action, text
-
-
-def test_a_long_line_is_read_from_its_end() -> None:
-    assert read(SUPER, "4/1 " * 100_000 + "x " * 1_000 + "[4/4]") == "4/4"
 
 
 def games() -> list[Game]:

@@ -178,7 +178,7 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
     assert len(told) == used["requests"] + rows[wrong].used["requests"]
     assert {each["model"] for each in told} == {"first", "wrong"}
     assert mine.transcripts is None, "what it is asked elsewhere does not go to this folder"
-    assert told[0]["answers"][0]["text"].endswith(f"I play {told[0]['action']}.")
+    assert told[0]["answers"][0]["text"].endswith(f"I play [{told[0]['action']}].")
     found = json.loads((tmp_path / "exam" / "results.json").read_text())
     assert [each["agent"] for each in found["rows"]] == list(rows)
     assert found == as_plain(report.json())
@@ -186,6 +186,23 @@ def test_models_are_asked_like_agents(tmp_path, monkeypatch):
     assert list(flat) == list(rows)
     assert (flat[wrong]["share"], flat[wrong]["score_greedy"], flat[wrong]["failed_games"]) == (1.0, 0.0, 4)
     assert flat["random"]["low"] <= flat["random"]["share"] <= flat["random"]["high"]
+
+
+@pytest.mark.parametrize(("model", "reason"), [("down", "out of order"), ("error", "quota"), ("hangs", "within 0.2 s")])
+def test_a_server_that_fails_gives_no_score(tmp_path, monkeypatch, capsys, model, reason):
+    pytest.importorskip("openai", reason="needs the extra llm")
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    out = tmp_path / "exam"
+    with chat_server() as server:
+        agent = f"llm:model={model},url={server.url},server_retries=0,seconds=0.2"
+        assert main(["exam", DICE, "--agents", agent, "--questions", "3", "--games", "2", "--out", str(out)]) == 2
+        assert len(server.asked) == 3, "no games are played then"
+    said = json.loads((out / "results.json").read_text())
+    assert agent not in [row["agent"] for row in said["rows"]]
+    assert "in 3 decisions it gave no answer" in said["left_out"][agent]
+    for text in (said["left_out"][agent], (out / "report.md").read_text(), (out / "transcripts.jsonl").read_text()):
+        assert reason in text
 
 
 def test_a_function_that_is_greedy_has_greedys_figures():

@@ -18,6 +18,16 @@ INPUT_TOKENS, OUTPUT_TOKENS = 200, 3
 BOMB = gzip.compress(bytes(1 << 26))
 
 
+#: Model -> what comes with the status of a success.
+FAILURES: dict[str, Any] = {
+    "garbage": {"object": "nothing"},
+    "error": {"error": {"message": "quota exceeded"}},
+    "no choices": {"object": "chat.completion", "choices": []},
+    "null choices": {"object": "chat.completion", "choices": None},
+    "null message": {"object": "chat.completion", "choices": [{"message": None}]},
+}
+
+
 class ChatServer(ThreadingHTTPServer):
     """Attributes: `asked`, bodies of all requests; `headers`, those of the last one; `keys`, their keys; `at_once`, the
     most together to `slow`; `moved`, where it redirects to, if anywhere.
@@ -100,16 +110,18 @@ class _Handler(BaseHTTPRequestHandler):
             return self.trickle(b"x", 0.05)
         if model == "down":
             return self.send(500, {"error": {"message": f"out of order, {self.headers['Authorization']}"}})
-        if model == "flaky":
+        if model in ("flaky", "quota"):
             with self.server.lock:
                 self.server.failed[messages[0]["content"]] += 1
                 again = self.server.failed[messages[0]["content"]] < 2
+            if again and model == "quota":
+                return self.send(200, FAILURES["error"])
             if again:
                 return self.send(503, {"error": {"message": "busy"}}, {"Retry-After": "0.01"})
         if model in ("slow", "hangs"):
             time.sleep(0.5)
-        if model == "garbage":
-            return self.send(200, {"object": "nothing"})
+        if model in FAILURES:
+            return self.send(200, FAILURES[model])
         if model == "text":
             return self.send(200, None)
         if model == "control":
@@ -117,17 +129,28 @@ class _Handler(BaseHTTPRequestHandler):
         said: str | None = {
             "wrong": "I play north",
             "empty": None,
-            "talks": f"I think.\n{'So far. ' * 20_000}\nI play {first}.",
+            "talks": f"I think.\n{'So far. ' * 20_000}\nI play [{first}].",
+            "half an emoji": "\ud83d" if len(messages) == 1 else f"[{first}]",
+            "out of tokens": None,
             "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",
-        }.get(model, f"Let me think.\nI play {first}.")
+        }.get(model, f"Let me think.\nI play [{first}].")
         message: dict[str, Any] = {"role": "assistant", "content": said}
         if model == "object":
             message["content"] = json.dumps({"thought": "It is the first.", "action": first})
-        if model == "caller":
-            call = {"name": "play", "arguments": json.dumps({"action": first})}
-            message |= {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": call}]}
-        if model == "thinks":
+        if model.startswith("calls "):
+            calls = [{"name": name, "arguments": json.dumps({"action": first})} for name in model.split()[1:]]
+            calls[-1]["arguments"] = (
+                json.dumps({"action": legal_in(asked)[-1]}) if "twice" in model else calls[0]["arguments"]
+            )
+            calls = [{**each, "name": each["name"].removeprefix("twice-")} for each in calls]
+            calls = [{"id": str(k), "type": "function", "function": each} for k, each in enumerate(calls)]
+            message |= {"content": None, "tool_calls": calls}
+        if model == "parts":
+            thought = {"type": "thinking", "thinking": "Not [nothing]."}
+            message["content"] = [thought, {"type": "text", "text": "I play "}, {"type": "text", "text": f"[{first}]"}]
+        if model in ("thinks", "out of tokens"):
             message["reasoning_content"] = "The first is as good as any."
+        ended = "length" if model in ("cut", "out of tokens") else "stop"
         usage = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": 203}
         if model == "boasts":
             usage["prompt_tokens"] = 10**400
@@ -138,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "object": "chat.completion",
                 "created": 0,
                 "model": model,
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "choices": [{"index": 0, "message": message, "finish_reason": ended}],
                 **({} if model == "uncounted" else {"usage": usage}),
             },
         )

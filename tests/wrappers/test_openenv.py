@@ -75,7 +75,7 @@ def test_sessions_are_apart_and_answers_that_cannot_be_used_lose(url: str) -> No
         for _ in range(2):
             refused = one.step(TttAction(message="no idea"))
             assert not refused.done
-            assert "names no action" in refused.observation.illegal
+            assert "which is no action" in refused.observation.illegal
             assert refused.observation.prompt.startswith(first.observation.prompt)
         lost = one.step(TttAction(message="no idea"))
         assert lost.done

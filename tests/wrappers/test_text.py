@@ -88,7 +88,7 @@ def test_answers_that_cannot_be_used() -> None:
     told, _, terminated, _, info = env.step("I do not know")
     assert not terminated
     assert info["retries_left"] == 1
-    assert "names no action" in info["illegal"]
+    assert "which is no action" in info["illegal"]
     assert env.player == player
     assert told.startswith(prompt)
     assert f"YOUR LAST ANSWER could not be used. {info['illegal']}" in told

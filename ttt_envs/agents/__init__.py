@@ -80,6 +80,9 @@ _LONGEST, _MOST_INSIDE = 10_000, 100
 # A name for an agent, and its text.
 _LABEL = re.compile(r"([^\W_][\w .+-]{0,79})=(.+)", re.DOTALL)
 
+# A parameter in quotes, which may hold commas: name="value", or the value alone.
+_QUOTED = re.compile(r"((?:[^=,\"']*=)?)(\".*?\"|'.*?')(?=,|$)", re.DOTALL)
+
 # "my_agent.py:Name", "package.module:Name", with parameters behind another colon.
 _PLACE = re.compile(r"(?P<module>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<rest>.*))?", re.DOTALL)
 
@@ -89,12 +92,13 @@ def load(spec: Any) -> Agent:
 
     Args:
         spec: a text such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x" (a value without a
-            name belongs to the first parameter; an agent as a value keeps the parameters behind it that only it has, as
-            in "mixed:mcts:simulations=50,threads=2,random=0.1"); "my_agent.py:Mine" or "package.module:Mine", with
-            parameters as in "my_agent.py:Mine:depth=2"; a name that an installed package registers under the entry
-            point group `ttt_envs.agents`; or what `as_agent` takes. A text may name a class, whose parameters it gives,
-            an agent object or a function. The agent of a text gets the text as its `name`. To call it otherwise:
-            {"fast": "mcts:simulations=10"}, or the text "fast=mcts:simulations=10"; an object is copied for it.
+            name belongs to the first parameter, a value with commas stands in quotes; an agent as a value keeps the
+            parameters behind it that only it has, as in "mixed:mcts:simulations=50,threads=2,random=0.1");
+            "my_agent.py:Mine" or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; a name that
+            an installed package registers under the entry point group `ttt_envs.agents`; or what `as_agent` takes. A
+            text may name a class, whose parameters it gives, an agent object or a function. The agent of a text gets
+            the text as its `name`. To call it otherwise: {"fast": "mcts:simulations=10"}, or the text
+            "fast=mcts:simulations=10"; an object is copied for it.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
@@ -363,8 +367,12 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     last, first = getattr(make, "takes_rest", ""), next(iter(parameters), None)
     while rest:
-        part, _, after = rest.partition(",")
-        key, equals, text = part.partition("=")
+        if (quoted := _QUOTED.match(rest)) is None:
+            part, _, after = rest.partition(",")
+            key, equals, text = part.partition("=")
+        else:
+            part, after = quoted[0], rest[quoted.end() + 1 :]
+            key, equals, text = quoted[1][:-1], quoted[1][-1:], quoted[2][1:-1]
         if (equals and key == last) or (last and last == first and not (equals and key in parameters)):
             key, equals, text, after = last, "=", rest.removeprefix(f"{last}="), ""
         rest = after
@@ -378,7 +386,7 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
             if arguments or not parameters:
                 names = ", ".join(parameters) or "none"
                 raise ValueError(f"agent {spec!r}: {part!r} must be parameter=value; known: {names}")
-            key, text = next(iter(parameters)), part
+            key, text = next(iter(parameters)), part if equals or quoted is None else text
         if key not in parameters:
             raise ValueError(f"agent {name}: {unknown('parameter', key, list(parameters))}")
         if key in arguments:

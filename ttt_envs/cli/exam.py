@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import tyro
 
 from ttt_envs.cli.common import Printing
-from ttt_envs.cli.shell import DONE, INTERRUPTED
+from ttt_envs.cli.shell import DONE, ERROR, INTERRUPTED
 from ttt_envs.storage.files import unused
 
 
@@ -56,4 +56,6 @@ class Exam(Printing):
             raise
         if not self.printed(report, report.json):
             report.show()
-        return DONE if report.complete else INTERRUPTED
+        if not report.complete:
+            return INTERRUPTED
+        return ERROR if report.failed else DONE

@@ -66,9 +66,6 @@ class Faces:
         pitch: what it is about, in a sentence or two, for people who choose a game.
         player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
         text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
-        verbs: what is done in this game alone, such as "claim", in small letters: in an answer "I claim" speaks of the
-            player, and "I" is no cell.
-        fillers: words that may stand between the parts of an action's name and say nothing, beside "to" and "cell".
         spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
             their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
             are chosen by name.
@@ -97,8 +94,6 @@ class Faces:
     ending: Callable[[Any], str] | None = None
     player_names: tuple[str, ...] = ()
     text_styles: tuple[tuple[str, str], ...] = ()
-    verbs: tuple[str, ...] = ()
-    fillers: tuple[str, ...] = ()
     spots: Callable[..., Mapping[str, Box]] | None = None
     clicks: Callable[[Any, int], tuple[str, ...]] | None = None
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = _no_round

@@ -1,13 +1,12 @@
-"""Prompts for players who read and write text, and the actions that their answers mean.
+"""Prompts for players who read and write text, and the actions that their answers name.
 
-The prompt is made of the player's view alone: positions that a player cannot tell apart give the same prompt. The
-parser bears what language models write around an action, and never chooses between two legal ones.
+The prompt is made of the player's view alone: positions that a player cannot tell apart give the same prompt. Of an
+answer only three forms count, so that no action is guessed from prose; see `read_answer`.
 """
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 
@@ -28,24 +27,13 @@ _WANTED = {
 #: The forms of an answer.
 ANSWERS = tuple(_WANTED)
 
-# Words between the parts of an action's name that say nothing, beside the game's own: "C on cell E" is "C to E".
-_FILLERS = ("to", "and", "on", "onto", "in", "into", "at", "the", "cell")
+# Characters at the end of an answer that are read.
+_READ = 1 << 16
 
-# The "I" of "I play C" is no cell, nor is the "a" of "a card". What is done in one game alone it says in `Faces.verbs`.
-_VERBS = (
-    *("am", "believe", "can", "cannot", "choose", "could", "decide", "do", "expect", "go", "guess", "have", "know"),
-    *("move", "must", "need", "pick", "place", "play", "prefer", "put", "see", "select", "should", "take", "think"),
-    *("want", "will", "would"),
-)
+_JSON = json.JSONDecoder()
 
-_WORD = re.compile(r"[^\W_]+")
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-
-# Signs that join names: where they stand beside a name, it may be a part of something else.
-_JOINS = "/+=-"
-
-# Legal actions that a refusal lists, and characters of an answer that are read.
-_LISTED, _LONGEST = 100, 2000
+# Legal actions that a refusal lists.
+_LISTED = 100
 
 
 def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, answer: str = "text") -> str:
@@ -98,11 +86,11 @@ def legal_names(game: Game, mask: np.ndarray) -> list[str]:
 
 
 def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
-    """The legal action that an answer means.
+    """The legal action that an answer names.
 
-    The last line counts that holds a letter or a digit, and in it what stands in square brackets, if that names an
-    action. Case, signs and words such as "to" may differ from the action's name, and other words may stand around it.
-    Names as they are written go before names with other signs between their parts.
+    Three forms count: the last JSON object with a key "action"; the last line with square brackets, which name one
+    action; or a last line that is an action's name and nothing else. After an object the others must name the same
+    action. Case and spaces may differ from the action's name.
 
     Args:
         game: the game.
@@ -110,102 +98,63 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
         text: the answer.
 
     Raises:
-        ValueError: the line names no legal action, or several; the message tells a player what to do.
+        ValueError: no legal action is named, or several actions are; the message tells a player what to do.
     """
-    lines = [line for line in unicodedata.normalize("NFKC", text).splitlines() if _WORD.search(line)]
-    line = lines[-1][-_LONGEST:] if lines else ""
     wanted = "Answer with the name of one legal action in square brackets, alone on the last line."
-    if not line:
+    named, rest = _in_object(unicodedata.normalize("NFKC", text[-_READ:]))
+    lines = [line for line in rest.splitlines() if any(map(str.isalnum, line))]
+    if lines and _action(game, lines[-1]) is not None:
+        named.append(lines[-1])
+    else:
+        named += next(filter(None, (re.findall(r"\[([^\[\]]*)\]", line) for line in reversed(lines))), [])
+    if not named and not lines:
         raise ValueError(f"The answer is empty. {wanted}")
-    found = _named(game, line)
-    legal = [action for action in found if mask[action]]
-    if len(legal) == 1:
-        return legal[0]
-    if legal:
-        several = " and ".join(game.action_names[action] for action in legal[:4])
-        raise ValueError(f"The last line names {len(legal)} legal actions: {several}. {wanted}")
-    if found:
-        names = " and ".join(game.action_names[action] for action in found[:4])
-        raise ValueError(
-            f"{names} {'is' if len(found) == 1 else 'are'} not legal now.{_hint(game, mask, line)} {wanted}"
-        )
-    raise ValueError(f"The last line, {brief(line, 80)!r}, names no action.{_hint(game, mask, line)} {wanted}")
+    said = " and ".join(repr(brief(each, 80)) for each in dict.fromkeys(named or lines[-1:]))
+    actions = {_action(game, each) for each in named}
+    if len(actions) > 1:
+        raise ValueError(f"The answer names more than one action: {said}. {wanted}")
+    action = next(iter(actions), None)
+    if action is None:
+        raise ValueError(f"The answer ends with {said}, which is no action.{_hint(game, mask, said)} {wanted}")
+    if not mask[action]:
+        raise ValueError(f"{game.action_names[action]} is not legal now.{_hint(game, mask, said)} {wanted}")
+    return action
 
 
-def _hint(game: Game, mask: np.ndarray, line: str) -> str:
+def _in_object(text: str) -> tuple[list[str], str]:
+    """What the last JSON object with a key "action" names, as a list of one or none; and the text that follows it."""
+    named, end = list[str](), 0
+    for start in (each.start() for each in re.finditer("{", text)):
+        if start >= end:
+            try:
+                found, after = _JSON.raw_decode(text, start)
+            except (ValueError, RecursionError):
+                continue
+            if "action" in found:
+                named, end = [str(found["action"])], after
+    return named, text[end:]
+
+
+def _action(game: Game, text: str) -> int | None:
+    """The action whose name, short name or name for people this is, but for case and spaces; None if there is none."""
+    text = text.strip(" \t.`*\"'")
+    try:
+        action = game.parse_action(text[:100])
+    except ValueError:
+        return None
+    faces = game.faces
+    own = [each[action] for each in (game.action_names, faces.short_action_names, faces.spoken_action_names) if each]
+    return action if _plain(text) in map(_plain, own) else None
+
+
+def _plain(name: str) -> str:
+    return "".join(name.lower().split())
+
+
+def _hint(game: Game, mask: np.ndarray, said: str) -> str:
     """The legal actions, if they are few; else those that look like the answer."""
     legal = legal_names(game, mask)
     if len(legal) <= _LISTED:
         return f" Legal actions: {', '.join(legal)}."
-    close = closest(line, legal)
+    close = closest(said, legal)
     return f" Close to it: {', '.join(close)}." if close else ""
-
-
-def _named(game: Game, line: str) -> list[int]:
-    """The actions that a line names, each once: those in brackets, if there are some."""
-    for inside in ([each for each in _BRACKETS.findall(line) if _WORD.search(each)], [line]):
-        found = dict.fromkeys(action for each in inside for action in _in_text(game, each))
-        if found:
-            return list(found)
-    return []
-
-
-def _in_text(game: Game, text: str) -> list[int]:
-    """The actions that a text names: the text as a whole, else names as they are written, else their words in order."""
-    try:
-        return [game.parse_action(text.strip(" \t.!,;:\"'`*()<>"))]
-    except ValueError:
-        pass
-    spans = list(_spans(game, text))
-    # "choose A+I" names that action, and not "choose A".
-    spans = [a for a in spans if not any(b[0] <= a[0] and a[1] <= b[1] and b[:2] != a[:2] for b in spans)]
-    if all(game.action_names[action] != text[begin:end] and end - begin == 1 for begin, end, action, _ in spans):
-        return []  # a short name of one letter may be a cell; it only makes another name doubtful
-    return [span[2] for span in spans if span[3]] or [span[2] for span in spans]
-
-
-def _spans(game: Game, text: str) -> Iterator[tuple[int, int, int, bool]]:
-    """The places of names in a text: start, end, action, and whether the name stands there as it is written."""
-    skipped = {match.start() for match in _no_cell(game).finditer(text)}
-    fillers = (*_FILLERS, *game.faces.fillers)
-    words = [each for each in _WORD.finditer(text) if each.start() not in skipped and each[0].lower() not in fillers]
-    names = _names_by_words(game)
-    longest = max(map(len, names))
-    for first, start in enumerate(words):
-        for last in range(first, min(first + longest, len(words))):
-            key = tuple(word[0].lower() for word in words[first : last + 1])
-            begin, end = start.start(), words[last].end()
-            written = text[begin:end]
-            for action, name in names.get(key, ()):
-                alone = not _joined(text, begin, end)
-                # A letter in a sentence may be a word of it.
-                if len(name) > 1 or (written == name and alone):
-                    yield begin, end, action, alone and " ".join(written.lower().split()) == name.lower()
-
-
-def _joined(text: str, begin: int, end: int) -> bool:
-    """Tell whether a sign beside text[begin:end] joins it to a further word or number."""
-    before = text[begin - 1 : begin] in _JOINS and text[begin - 2 : begin - 1].isalnum() if begin else False
-    after = text[end : end + 1] in _JOINS and text[end + 1 : end + 2].isalnum() if end < len(text) else False
-    return before or after
-
-
-@lru_cache(maxsize=32)
-def _no_cell(game: Game) -> re.Pattern[str]:
-    """A pattern for letters in a sentence that may name a cell, but mean the player or are an article."""
-    verbs = "|".join((*_VERBS, *game.faces.verbs))
-    return re.compile(rf"\bI(?=['’]|\s+(?:\w+ly\s+)?(?:{verbs})\b)|\ba(?=\s+[a-z]{{2,}})")
-
-
-@lru_cache(maxsize=32)
-def _names_by_words(game: Game) -> dict[tuple[str, ...], list[tuple[int, str]]]:
-    """The actions by the words of their names and of their short names."""
-    found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
-    fillers = (*_FILLERS, *game.faces.fillers)
-    # A letter of the full name, such as its cell, is an action as a whole answer only: in a sentence it is a cell.
-    short = enumerate(game.faces.short_action_names)
-    kept = [(k, name) for k, name in short if len(name) > 1 or name not in game.action_names[k].split()]
-    for action, name in [*enumerate(game.action_names), *kept]:
-        words = tuple(word for word in _WORD.findall(name.lower()) if word not in fillers)
-        found.setdefault(words or tuple(_WORD.findall(name.lower())), []).append((action, name))
-    return found

@@ -8,7 +8,7 @@ and no seed. See docs/language_models.md.
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
@@ -34,9 +34,6 @@ _OPENAI = "https://api.openai.com/v1"
 # Characters of a model's answer that are sent back to it with the reason why it could not be used.
 _REPEATED = 4000
 
-# Characters at the end of an answer in which an action is looked for.
-_LOOKED_AT = 1 << 16
-
 # Seconds to see whether there is a server.
 _REACH = 10.0
 
@@ -50,6 +47,9 @@ _PLAIN_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "
 _KEY = "OPENAI_API_KEY"
 
 _MILLION = 1e6
+
+#: Among the counts: decisions in which the server failed or was too slow.
+FAILED = "server failures"
 
 #: When a model is told the rules: with each prompt, at the beginning of a game, which is one conversation then, or not.
 RULES = ("always", "first", "never")
@@ -87,6 +87,7 @@ class LanguageModel(Agent):
     """
 
     name = "llm"
+    failure = ""  # what the server did when it failed last
 
     def __init__(
         self,
@@ -188,7 +189,9 @@ class LanguageModel(Agent):
         self._counts: Counter[str] = Counter()
 
     def counts(self) -> Mapping[str, float]:
-        """Requests, tokens, answers that could not be used, random moves; and the cost, if there are prices."""
+        """Requests, tokens, answers that could not be used, random moves, decisions in which the server failed or was
+        too slow; and the cost, if there are prices.
+        """
         counts: dict[str, float] = dict(self._counts)
         price_in, price_out = self._prices
         if price_in is not None or price_out is not None:
@@ -272,18 +275,14 @@ class LanguageModel(Agent):
 
         async def decide(row: int) -> None:
             async with room:
-                try:
-                    with anyio.fail_after(self.seconds):
-                        answers[row] = await self._decide(client, view, row)
-                        await anyio.lowlevel.checkpoint()  # what took too long without a pause took too long as well
-                except TimeoutError:
-                    answers[row] = Fault(f"gave no answer within {self.seconds:g} s")
-                except Exception as error:  # whatever a server sends costs its own game, and no other
-                    answers[row] = Fault(f"the server at {self.url} failed: {self._reason(error)}")
+                answers[row] = await self._decide(client, view, row)
 
-        async with self._client() as client, anyio.create_task_group() as group:
-            for row in rows:
-                group.start_soon(decide, row)
+        try:
+            async with self._client() as client, anyio.create_task_group() as group:
+                for row in rows:
+                    group.start_soon(decide, row)
+        except ExceptionGroup as several:  # of transcripts that cannot be written
+            raise several.exceptions[0] from None
         return answers
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
@@ -293,6 +292,8 @@ class LanguageModel(Agent):
 
     async def _decide(self, client: "AsyncOpenAI", view: View, row: int) -> int | Fault:
         """Ask about one position until an answer names a legal action, or there are no retries left."""
+        import anyio
+
         episode = None if self.rules != "first" or view.episodes is None else int(view.episodes[row])
         before = [] if episode is None else self._talks.get(episode, [])
         told = self.rules != "never" and not before
@@ -301,26 +302,34 @@ class LanguageModel(Agent):
         if self.system is not None and not before:
             messages.insert(0, {"role": "system", "content": self.system})
         answers: list[dict[str, Any]] = []
-        found: int | Fault = Fault("the server failed or was too slow")
+        failed = ""
         try:
-            found = await self._until_legal(client, view, row, messages, answers)
-        finally:
-            if episode is not None:
-                self._talks[episode] = messages
-            if self.transcripts is not None:
-                self.transcripts.add(
-                    {
-                        "model": self.model,
-                        "game": view.game.id,
-                        "options": dict(view.game.options),
-                        "player": int(view.players[row]),
-                        "episode": None if view.episodes is None else int(view.episodes[row]),
-                        "prompt": question,
-                        "answers": answers,
-                        "action": None if isinstance(found, Fault) else view.game.action_names[found],
-                        "fault": found.reason if isinstance(found, Fault) else None,
-                    }
-                )
+            with anyio.fail_after(self.seconds):
+                found = await self._until_legal(client, view, row, messages, answers)
+                await anyio.lowlevel.checkpoint()  # what took too long without a pause took too long as well
+        except TimeoutError:
+            failed = f"gave no answer within {self.seconds:g} s"
+        except Exception as error:  # whatever a server sends costs its own game, and no other
+            failed = f"the server at {self.url} failed: {self._reason(error)}"
+        if failed:
+            self._counts[FAILED] += 1
+            self.failure, found = failed, Fault(failed)
+        if episode is not None:
+            self._talks[episode] = messages
+        if self.transcripts is not None:
+            self.transcripts.add(
+                {
+                    "model": self.model,
+                    "game": view.game.id,
+                    "options": dict(view.game.options),
+                    "player": int(view.players[row]),
+                    "episode": None if view.episodes is None else int(view.episodes[row]),
+                    "prompt": question,
+                    "answers": answers,
+                    "action": None if isinstance(found, Fault) else view.game.action_names[found],
+                    "fault": found.reason if isinstance(found, Fault) else None,
+                }
+            )
         return found
 
     async def _until_legal(
@@ -336,11 +345,13 @@ class LanguageModel(Agent):
         for again in range(self.retries + 1):
             if again:
                 messages.append({"role": "user", "content": f"This answer could not be used. {reason}"})
-            answers.append(await self._answer(client, messages))
-            answer = answers[-1]["text"]
-            messages.append({"role": "assistant", "content": brief(answer, _REPEATED) or "(no answer)"})
+            answer, unusable = await self._answer(client, messages)
+            answers.append(answer)
+            messages.append({"role": "assistant", "content": brief(answer["text"], _REPEATED) or "(no answer)"})
             try:
-                return read_answer(view.game, view.masks[row], _action_in(answer[-_LOOKED_AT:], self.answers))
+                if unusable:
+                    raise ValueError(unusable)
+                return read_answer(view.game, view.masks[row], answer["text"])
             except ValueError as error:
                 reason = str(error)
             self._counts["illegal answers"] += 1
@@ -353,19 +364,18 @@ class LanguageModel(Agent):
             f"named no legal action in {self.retries + 1} answers; the last one: {last!r}. {brief(reason, 500)}"
         )
 
-    async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        """A model's answer as a transcript has it; raises whatever a bad server leads to."""
+    async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> tuple[dict[str, Any], str]:
+        """A model's answer as a transcript has it, and why it is not to be read, or ""; raises whatever a bad server
+        leads to.
+        """
         self._counts["requests"] += 1
         started = perf_counter()
         raw = await client.chat.completions.with_raw_response.create(**self._request, messages=cast(Any, messages))
         seconds = perf_counter() - started
         self._counts["repeated requests"] += raw.retries_taken
         completion: Any = raw.parse()
-        try:
-            usage, message = completion.usage, completion.choices[0].message
-            content = message.content
-        except (AttributeError, IndexError, TypeError):
-            raise ValueError(f"its answer is no chat completion: {brief(repr(completion))}") from None
+        usage, choice = completion.usage, completion.choices[0]
+        message, ended = choice.message, choice.finish_reason
         asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
         # A server could say anything.
         tokens = [each for each in (asked, answered) if isinstance(each, int) and 0 <= each <= MOST]
@@ -374,20 +384,19 @@ class LanguageModel(Agent):
             self._counts["output tokens"] += tokens[1]
         else:
             self._counts["requests without token counts"] += 1
-        if (called := _called(message)) is not None:
-            content = called
-        if content is not None and not isinstance(content, str):
-            raise ValueError(f"its answer has no text: {brief(repr(content))}")
-        # Servers of models that reason call it by one of these names, if they give it.
-        thoughts = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
+        text, reasoning, unusable = _said(message)
+        if ended == "length":
+            unusable = "It was cut off at the most tokens of an answer: think less, and name an action."
         refused = getattr(message, "refusal", None)
-        return {
-            "text": content or "",
-            "reasoning": next((each for each in thoughts if isinstance(each, str)), None),
+        answer = {
+            "text": text,
+            "reasoning": reasoning,
             "refused": refused if isinstance(refused, str) else None,
+            "finish_reason": ended if isinstance(ended, str) else None,
             "tokens": tokens if len(tokens) == 2 else None,
             "seconds": round(seconds, 3),
         }
+        return answer, unusable
 
     def _reason(self, error: BaseException) -> str:
         """The error as one line, without the key."""
@@ -410,24 +419,34 @@ def _object(name: str, given: str | Mapping[str, Any] | None) -> Mapping[str, An
     return found
 
 
-def _called(message: Any) -> str | None:
-    """The arguments of the first call of a tool in an answer; None without one."""
-    try:
-        found = message.tool_calls[0].function.arguments
-    except (AttributeError, IndexError, TypeError):
-        return None
-    return found if isinstance(found, str) else None
+def _said(message: Any) -> tuple[str, str | None, str]:
+    """The text of a message, the reasoning if the server gives it, and why the text is not to be read, or "".
+
+    The text is the arguments of calls of tools, if there are some.
+    """
+    content, calls = getattr(message, "content", None), getattr(message, "tool_calls", None)
+    # Servers of models that reason call it by one of these names, or send a list of parts.
+    thoughts = [getattr(message, name, None) for name in ("reasoning_content", "reasoning")]
+    if isinstance(content, list):
+        thoughts += ["".join(_parts(content, "thinking"))]
+        content = "".join(_parts(content, "text"))
+    reasoning = next((each for each in thoughts if each and isinstance(each, str)), None)
+    text, unusable = content if isinstance(content, str) else "", ""
+    if isinstance(calls, list) and calls:
+        functions = [getattr(call, "function", None) for call in calls]
+        given = list(dict.fromkeys(str(getattr(each, "arguments", "")) for each in functions))
+        text = "\n".join(given)
+        if {getattr(each, "name", None) for each in functions} != {"play"} or len(given) > 1:
+            unusable = "Call the tool `play`, and no other, with one action."
+    return text.encode(errors="replace").decode(), reasoning, unusable
 
 
-def _action_in(answer: str, form: str) -> str:
-    """The action that a JSON object names, as an answer in text; any other answer as it is."""
-    if form == "text":
-        return answer
-    try:
-        action = json.loads(answer)["action"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return answer
-    return f"[{action}]" if isinstance(action, str) else answer
+def _parts(content: Sequence[Any], kind: str) -> Iterator[str]:
+    """The texts of the parts of this kind."""
+    for each in content:
+        found = each.get(kind) if isinstance(each, Mapping) and each.get("type") == kind else None
+        if isinstance(found, str):
+            yield found
 
 
 def _http_client(headers: Mapping[str, str] | None) -> Any:
@@ -453,9 +472,23 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
                 body = await _body(answer)
             finally:
                 await answer.aclose()
-            return type(answer)(answer.status_code, headers=answer.headers, content=body, request=request)
+            status = answer.status_code
+            if request.method == "POST" and status == 200 and not _is_completion(body):
+                said = brief(printable(body.decode(errors="replace")))
+                # `openai` tries this again.
+                status, body = 502, json.dumps({"error": {"message": f"no chat completion: {said}"}}).encode()
+            return type(answer)(status, headers=answer.headers, content=body, request=request)
 
     return Bounded()
+
+
+def _is_completion(body: bytes) -> bool:
+    """Whether a body is a chat completion, and no error with the status of a success."""
+    try:
+        found = read_json(body)
+        return not found.get("error") and isinstance(found["choices"][0]["message"], dict)
+    except (ValueError, AttributeError, KeyError, IndexError, TypeError):
+        return False
 
 
 async def _body(answer: Any) -> bytes:

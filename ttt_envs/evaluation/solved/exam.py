@@ -12,7 +12,8 @@ Every agent is asked the questions of the game (`ttt_envs.evaluation.solved.ques
 of every table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
 tells who won: a few hundred questions say more than as many games.
 
-Questions that an agent does not answer with a legal action are failures, and count as the worst answer.
+Questions that an agent does not answer with a legal action are failures, and count as the worst answer. A language
+model whose server fails, or is too slow, in any decision is left out with the reason: it has no score.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import Agent, load
-from ttt_envs.agents.external.llm import LanguageModel
+from ttt_envs.agents.external.llm import FAILED, LanguageModel
 from ttt_envs.agents.external.transcripts import Transcripts, read_transcripts
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import command_line, within
@@ -42,6 +43,9 @@ from ttt_envs.storage.rows import flat
 
 #: The opponents of the games that a model plays.
 OPPONENTS = ("random", "greedy")
+
+#: The agents that every table has.
+ROWS = ("random", "greedy", "trained")
 
 #: The file of transcripts in the folder of the results.
 TRANSCRIPTS = "transcripts.jsonl"
@@ -89,6 +93,11 @@ class ExamReport(PagedReport):
     def command(self) -> str:
         """The command line that makes this report again; the game's options are those of the set."""
         return command_line(["ttt", self.verb, self.game.id], self.settings, self.settings.defaults)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an agent that was named has no results."""
+        return not self.left_out.keys() <= set(ROWS)
 
     def tables(self) -> list[Table]:
         """Answers and games, and what was used."""
@@ -205,7 +214,7 @@ def exam(
             if isinstance(agent, LanguageModel) and agent.transcripts is None and folder is not None:
                 agent.transcripts = Transcripts(folder / TRANSCRIPTS)
                 stack.callback(setattr, agent, "transcripts", None)  # it may be the caller's own
-        lines: dict[str, Any] = {"random": "random", "greedy": "greedy", "trained": f"trained:{asked.game}"}
+        lines: dict[str, Any] = dict(zip(ROWS, ("random", "greedy", f"trained:{asked.game}"), strict=True))
         lines |= {agent.name: agent for agent in lineup.agents}
         with Work(answers, "agents", len(lines), hidden=quiet) as work:
             drawn = _some(asked, questions, seed)
@@ -216,7 +225,11 @@ def exam(
                 except ValueError as error:
                     left_out[name] = str(error)
                     continue
-                answers[name] = _row(asked, played, agent, drawn, games, seed)
+                row = _row(asked, played, agent, drawn, games, seed)
+                if isinstance(row, Row):
+                    answers[name] = row
+                else:
+                    left_out[name] = row
         return ExamReport(
             game=played,
             settings=settings,
@@ -239,15 +252,20 @@ def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
     return replace(drawn, **kept)
 
 
-def _row(asked: QuestionSet, game: Game, agent: Agent, drawn: Positions, games: int, seed: int) -> Row:
+def _row(asked: QuestionSet, game: Game, agent: Agent, drawn: Positions, games: int, seed: int) -> Row | str:
+    """The results of an agent; or the reason why it has none, that its server has failed."""
     before, started = dict(agent.counts()), perf_counter()
     answers = measure(game, agent, drawn, least=asked.least, seed=seed, strict=False)
     seconds = (perf_counter() - started) / len(drawn)
     scores, failures = dict[str, tuple[float, float, float]](), 0
     for opponent in OPPONENTS if games else ():
+        if agent.counts().get(FAILED, 0) > before.get(FAILED, 0):
+            break
         report = tournament(game, [agent, {"the other": opponent}], games=games, seed=seed, quiet=True)
         found = report.ratings
         scores[opponent] = found.score[0, 1], found.score_low[0, 1], found.score_high[0, 1]
         failures += len({each.game for each in report.failures if each.agent == agent.name})
     used = {name: count - before.get(name, 0) for name, count in agent.counts().items()}
+    if used.get(FAILED):
+        return f"in {used[FAILED]:g} decisions it gave no answer, the last time as it {getattr(agent, 'failure', '')}"
     return Row(answers, seconds, used, scores, failures)

@@ -153,8 +153,6 @@ def make(
             ending=manual.ending,
             player_names=tuple(text.MARKS),
             text_styles=text.STYLES,
-            verbs=("grapple", "predict", "push", "remove", "swap"),
-            fillers=("room",),
             spots=spots,
             clicks=clicks,
             tips=tips,

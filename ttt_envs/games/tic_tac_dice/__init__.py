@@ -114,7 +114,6 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             ending=text.ending,
             player_names=tuple(text.MARKS[1:]),
             text_styles=text.STYLES,
-            verbs=("claim",),
             spots=spots,
             clicks=clicks,
             tips=tips,

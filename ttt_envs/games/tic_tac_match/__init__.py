@@ -115,7 +115,6 @@ def make(
             ending=text.ending,
             player_names=tuple(f"seat {player}" for player in range(players)),
             text_styles=text.STYLES,
-            verbs=("flip", "lay"),
             spots=spots,
             clicks=clicks,
             tips=tips,
