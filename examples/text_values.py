@@ -53,7 +53,7 @@ class Model:
         if self.learning:
             best = random.randrange(len(actions)) if random.random() < CURIOSITY else best
             self.given.append((actions[best], pairs, values[best]))
-        return f"I have compared {len(actions)} answers.\nThe best one is {actions[best]}!"
+        return f"I have compared {len(actions)} answers.\nThe best one is [{actions[best]}]!"
 
     def learn(self, reward):
         """Move the values of the answers of a game towards its result."""
