@@ -22,7 +22,7 @@ from kaggle_environments.envs.open_spiel_env import open_spiel_env as bridge
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.integrations import open_spiel
-from ttt_envs.studies import t_interval
+from ttt_envs.studies import of_seeds, t_interval
 
 MATCHES = int(sys.argv[1]) if sys.argv[1:] else 40
 
@@ -50,8 +50,5 @@ for match in range(MATCHES):
     last = env.run(["random", play_greedy] if seat else [play_greedy, "random"])[-1]
     assert [each["status"] for each in last] == ["DONE", "DONE"], last
     won.append((last[seat]["reward"] + 1) / 2)
-score, half = t_interval(won)
-low, high = score - half, score + half
-print(
-    f"greedy scores {score:.3f} ({low:.3f} to {high:.3f}) against Kaggle's random in {MATCHES} matches; a draw is half"
-)
+score = of_seeds(t_interval(won), MATCHES)
+print(f"greedy scores {score} against Kaggle's random in {MATCHES} matches; a draw is half")

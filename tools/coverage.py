@@ -6,7 +6,7 @@ Prints the table of docs/intervals.md: few seeds, rare mistakes, many agents, eq
 are drawn from distributions whose truth is known, and the library's own functions make the intervals.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,9 @@ import tyro
 from numpy.typing import ArrayLike
 
 from ttt_envs.evaluation.ladder import rating
-from ttt_envs.evaluation.reports.intervals import mean_interval
-from ttt_envs.evaluation.reports.ratings import ELO, rate
+from ttt_envs.evaluation.reports.intervals import interquartile_interval, mean_interval, t_interval
+from ttt_envs.evaluation.reports.ratings import ELO, rate, rate_pairs
+from ttt_envs.studies.statistics import improvement
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -35,7 +36,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Row:
-    """The share of a setting's intervals that held the truth, and their mean width."""
+    """The share of a setting's intervals that held the truth, and their mean width; below 90 % it is marked."""
 
     measure: str
     setting: str
@@ -44,14 +45,15 @@ class Row:
 
     def text(self) -> str:
         """The row of the table."""
-        width = f"{self.width:.0f} Elo" if self.measure in ("Elo", "ladder") else f"{self.width:.4f}"
-        return f"| {self.measure} | {self.setting} | {100 * self.covered:.1f} % | {width} |"
+        width = f"{self.width:.0f} Elo" if self.measure in ("Elo", "ladder", "rungs") else f"{self.width:.4f}"
+        mark = "*" if self.covered < 0.9 else ""
+        return f"| {self.measure} | {self.setting} | {100 * self.covered:.1f} %{mark} | {width} |"
 
 
 def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
     """A mean of losses; `draw` gives float (n,), of which the mean of a million is taken for the truth."""
     true = draw(np.random.default_rng(10**6), 10**6).mean()
-    most = 2.0 if measure == "regret" else 1.0
+    most = 1.0 if measure == "exploitability" else 2.0
     ends = []
     for trial in range(trials):
         drawn = draw(np.random.default_rng([seed, trial]), seeds)
@@ -78,6 +80,64 @@ def often(rng: np.random.Generator, n: int) -> np.ndarray:
 def both(rng: np.random.Generator, n: int) -> np.ndarray:
     """Small losses are frequent, and losses a hundred times as large are rare."""
     return (rng.random(n) < 0.3) * 0.01 + (rng.random(n) < 0.005) * 1.0
+
+
+def normal(mean: float, spread: float = 0.05) -> Draw:
+    """Runs that end alike."""
+    return lambda rng, n: rng.normal(mean, spread, n)
+
+
+def failing(share: float, mean: float = 0.9) -> Draw:
+    """A share of the runs hardly learns anything; the others end alike."""
+    return lambda rng, n: np.where(rng.random(n) < share, rng.normal(0.1, 0.05, n), rng.normal(mean, 0.02, n))
+
+
+def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
+    """What is lost is log-normally distributed, over more than a factor of ten."""
+    return rng.lognormal(-3, 1, n)
+
+
+def studies(
+    measure: str, setting: str, first: Sequence[Draw], second: Sequence[Draw], seeds: int, trials: int, seed: int = 0
+) -> Row:
+    """A figure over training seeds, of one or two methods with these scores in each task; where seeds agree, none."""
+
+    def drawn(number: int, *stream: int) -> list[list[np.ndarray]]:
+        rng = np.random.default_rng(stream)
+        return [[draw(rng, number) for draw in method] for method in (first, second)]
+
+    one, other = drawn(10**6, 10**6)
+    if measure == "improvement":
+        true = float(np.mean([(a > b).mean() for a, b in zip(one, other, strict=True)]))
+    else:
+        true = float(one[0].mean() if measure == "seeds" else interquartile_interval(one, other)[0])
+    held, widths = [], []
+    for trial in range(trials):
+        one, other = drawn(seeds, seed, trial)
+        if measure == "improvement":
+            low, high = improvement(one, other)[1]
+        else:
+            mean, half = t_interval(one[0]) if measure == "seeds" else interquartile_interval(one, other)
+            low, high = float(mean - half), float(mean + half)
+        if low < high:
+            held.append(low <= true <= high)
+            widths.append(high - low)
+    return Row(measure, setting, float(np.mean(held)), float(np.mean(widths)))
+
+
+def rungs(setting: str, elo: np.ndarray, units: int, trials: int, seed: int = 0) -> Row:
+    """Differences of rungs from the weakest one, by a tournament of units of two games."""
+    pairs = np.stack(np.triu_indices(len(elo), 1), axis=1)
+    held, widths = [], []
+    for trial in range(trials):
+        rng = np.random.default_rng([seed, trial])
+        games = [bout(float(chance(elo[i], elo[j])), units, rng) for i, j in pairs]
+        won, lost = (np.stack(each, axis=1) for each in zip(*games, strict=True))
+        found = rate_pairs(len(elo), pairs, won, lost, resamples=400, seed=trial, zero=0)
+        low, high = found.elo_low[1:], found.elo_high[1:]
+        held.append(((low <= elo[1:] - elo[0]) & (elo[1:] - elo[0] <= high)).mean())
+        widths.append((high - low).mean())
+    return Row("rungs", setting, float(np.mean(held)), float(np.mean(widths)))
 
 
 def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
@@ -133,7 +193,14 @@ def ladders(
 
 
 def rows(trials: int, seed: int = 0) -> Iterator[Row]:
-    """All rows of the table."""
+    """All rows of the table; of training seeds, layouts and rungs the weakest setting comes first."""
+    yield from seed_rows(trials, seed)
+    for n in (3, 10):
+        yield losses("layouts", f"skewed regret, {n} layouts", skewed, n, trials, seed)
+    for n in (3, 10):
+        yield losses("layouts", f"regret of a usual spread, {n} layouts", often, n, trials, seed)
+    for n in (10, 50, 3):
+        yield rungs(f"7 rungs, {n} seeds a pair", np.array(RUNGS, np.float64), n, max(trials // 5, 2), seed)
     for n in (3, 5, 10, 100):
         yield losses("regret", f"nearly all games lose something, {n} seeds", often, n, trials, seed)
     for n in (5, 10, 30):
@@ -164,6 +231,42 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
     yield ladders("10 seeds a rung, most games drawn", RUNGS, usual, 10, some, 0.8)
     yield ladders("2 rungs, 10 seeds a rung", RUNGS[:2], (0.0, 100.0), 10, some)
     yield ladders("far above all rungs, 50 seeds a rung", RUNGS, (1100.0, 1100.0), 50, some)
+
+
+def seed_rows(trials: int, seed: int = 0) -> Iterator[Row]:
+    """The rows of figures over training seeds."""
+    one_in_five = [failing(0.2, mean) for mean in (0.9, 0.7, 0.5)]
+    usual = [normal(mean, spread) for mean, spread in ((0.3, 0.02), (0.8, 0.05), (0.6, 0.1))]
+    mostly_one: Draw = lambda rng, n: (rng.random(n) < 0.9) * 1.0  # noqa: E731
+    settings: list[tuple[str, str, Sequence[Draw], Sequence[Draw], int]] = [
+        ("seeds", "one run in ten fails, 5 seeds", [failing(0.1)], (), 5),
+        ("seeds", "one run in five fails, 5 seeds", [failing(0.2)], (), 5),
+        ("seeds", "skewed, 5 seeds", [skewed], (), 5),
+        ("seeds", "normally distributed, 10 seeds", [normal(0.8)], (), 10),
+        ("seeds", "normally distributed, 5 seeds", [normal(0.8)], (), 5),
+        ("seeds", "normally distributed, 3 seeds", [normal(0.8)], (), 3),
+        ("seeds", "0 or 1, one in ten is 0, 5 seeds", [mostly_one], (), 5),
+        ("study", "half of the runs fail, 5 seeds", [failing(0.5)], (), 5),
+        ("study", "one run in five fails, 6 tasks, 3 seeds", 2 * one_in_five, (), 3),
+        ("study", "skewed, 5 seeds", [skewed], (), 5),
+        ("study", "one run in five fails, 5 seeds", [failing(0.2)], (), 5),
+        ("study", "normally distributed, 5 seeds", [normal(0.8)], (), 5),
+        ("study", "normally distributed, 3 tasks, 5 seeds", usual, (), 5),
+        ("study", "one run in five fails, 3 tasks, 5 seeds", one_in_five, (), 5),
+        ("difference", "half of the runs of one fail, 5 seeds", [failing(0.5)], [normal(0.8)], 5),
+        ("difference", "one run in five of one fails, 5 seeds", [failing(0.2)], [normal(0.8)], 5),
+        ("difference", "equal methods, 5 seeds", [normal(0.8)], [normal(0.8)], 5),
+        ("difference", "equal methods, 3 tasks, 5 seeds", usual, usual, 5),
+        ("difference", "equal methods, 3 seeds", [normal(0.8)], [normal(0.8)], 3),
+        ("improvement", "unlike spreads, 5 seeds", [normal(0.87)], [normal(0.8, 0.01)], 5),
+        ("improvement", "one run in five of one fails, 5 seeds", [failing(0.2)], [normal(0.8)], 5),
+        ("improvement", "unlike spreads, 3 seeds", [normal(0.87)], [normal(0.8, 0.01)], 3),
+        ("improvement", "equal methods, 5 seeds", [normal(0.8)], [normal(0.8)], 5),
+        ("improvement", "equal methods, 3 seeds", [normal(0.8)], [normal(0.8)], 3),
+        ("improvement", "one run in five of one fails, 3 tasks, 5 seeds", one_in_five, usual, 5),
+    ]
+    for measure, setting, first, second, n in settings:
+        yield studies(measure, setting, first, second, n, trials, seed)
 
 
 def main() -> None:

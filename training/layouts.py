@@ -3,8 +3,7 @@
     python -m training.layouts big_tic_tac_dice --agents trained:big_tic_tac_dice greedy --layouts 10 --games 40
 
 `ttt regret` refuses these boards: solving a layout takes some seconds and 0.85 GB. Here few layouts are dealt, and each
-agent plays many rounds on each, in both seats. The interval (95 %) takes layouts for independent: by Student's t over
-the mean of each.
+agent plays many rounds on each, in both seats. The interval (95 %) takes layouts for independent.
 """
 
 import sys
@@ -16,8 +15,8 @@ import tyro
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.cli import shell
-from ttt_envs.evaluation.best_play import regrets
-from ttt_envs.evaluation.reports.intervals import t_interval
+from ttt_envs.evaluation.best_play import over_layouts, regrets
+from ttt_envs.evaluation.reports.intervals import shown
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,7 @@ def main() -> None:
     game = ttt_envs.load(config.game, rounds="single")
     losses = regrets(game, [agents.load(each) for each in config.agents], config.layouts, config.games, config.seed)
     for name, row in zip(config.agents, losses, strict=True):
-        mean, half_width = t_interval(list(row))
-        print(f"{name}: {mean:.4f}" + (f" ± {half_width:.4f}" if config.layouts > 1 else ""))
+        print(f"{name}: {shown(*over_layouts(row))}")
 
 
 if __name__ == "__main__":

@@ -40,9 +40,8 @@ from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
-from ttt_envs.evaluation.best_play import regrets
+from ttt_envs.evaluation.best_play import over_layouts, regrets
 from ttt_envs.evaluation.ladder import versions
-from ttt_envs.evaluation.reports.intervals import t_interval
 from ttt_envs.learning.exploit import exploit
 from ttt_envs.learning.runs.loop import folders_of
 from ttt_envs.storage.files import write_whole
@@ -237,8 +236,8 @@ def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool
         (made,) = _whole(mistakes(game, [agent], positions=games, seed=seed, quiet=quiet)).measurements
         return made.share, *made.interval
     if measure == "layouts":
-        mean, width = t_interval(regrets(game, [agent], layouts=games, seed=seed)[0])
-        return mean, mean - width, mean + width
+        mean, ends = over_layouts(regrets(game, [agent], layouts=games, seed=seed)[0])
+        return mean, *ends
     if measure == "exploitability":
         (known,) = _whole(exploitability(game, [agent], seed=seed, quiet=quiet)).measurements
         return known.exploitability, *known.interval

@@ -13,6 +13,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.external.transcripts import read_transcripts
 from ttt_envs.cli import main
 from ttt_envs.core.view import View
+from ttt_envs.evaluation.solved import exam
 from ttt_envs.evaluation.solved.positions import measure
 from ttt_envs.evaluation.solved.questions import draw_endings, question_sets, questions_of
 from ttt_envs.storage.rows import as_plain
@@ -96,6 +97,16 @@ def children(game, state):
         batch.set_states(state[None])
         batch.step(np.array([action]))
         yield action, batch.states[0].copy()
+
+
+def test_some_questions_are_drawn_by_the_seed():
+    """The first ones would be of one kind."""
+    asked = questions_of(DICE)
+    whole, (some, again, others) = asked.draw(), (exam._some(asked, 60, seed) for seed in (0, 0, 1))
+    assert len(some) == 60
+    assert (some.states == again.states).all()
+    for each in (whole.states[:60], others.states):
+        assert (some.states != each).any()
 
 
 def test_ends_of_games_are_searched_to_the_end():

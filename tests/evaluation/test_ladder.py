@@ -14,6 +14,7 @@ from ttt_envs.agents.shipped import digests
 from ttt_envs.evaluation.ladder import find, rating, read
 from ttt_envs.evaluation.reports.ratings import ELO
 
+RUNG = {"agent": "random", "elo": 0, "half_width": 0, "seconds": 0}
 RUNGS = ["greedy", "random", "mixed:greedy,random=0.5"]
 
 
@@ -40,6 +41,10 @@ def test_a_ladder_is_read_as_it_was_written(table):
     report = evaluation.tournament("toy_coin", RUNGS, games=60, quiet=True)
     np.testing.assert_allclose(np.diff(ladder.elo), np.diff(report.ratings.elo[[1, 2, 0]]), atol=0.011)
     assert (ladder.elo[0], ladder.zero, ladder.version) == (0, "random", 1)
+    assert ladder.half_width[0] == 0
+    assert (ladder.half_width[1:] > 20).all()
+    assert [row[1] for row in ladder.table().rows][-1] == "0", "by definition, without an interval"
+    assert f" ± {ladder.half_width[-1]:.0f}" in ladder.table().rows[0][1]
     assert (
         ladder.made["command"]
         == f"ttt ladder toy_coin --make --rungs {' '.join(RUNGS)} --games 60 --version 1 --seed 0"
@@ -51,10 +56,10 @@ def test_a_ladder_is_read_as_it_was_written(table):
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": 1},
+        {"format": 2},
         {"rungs": []},
-        {"rungs": [{"agent": "random", "elo": 0, "seconds": 0}, {"agent": "greedy", "seconds": 0}]},
-        {"rungs": [{"agent": "random", "elo": 0, "seconds": 0}, {"agent": "greedy", "elo": 1e999, "seconds": 0}]},
+        {"rungs": [RUNG, {"agent": "greedy", "seconds": 0, "half_width": 0}]},
+        {"rungs": [RUNG, {**RUNG, "elo": 1e999}]},
         {"version": "first"},
     ],
 )

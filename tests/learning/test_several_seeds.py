@@ -11,7 +11,7 @@ from scipy import stats
 from small_training import tiny
 
 from ttt_envs.cli import main
-from ttt_envs.evaluation.reports.intervals import bootstrap, interquartile_mean, t_interval
+from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, student, t_interval
 from ttt_envs.learning import ppo
 from ttt_envs.learning.runs.loop import SUMMARY, folders_of, train_seeds
 from ttt_envs.learning.runs.measurements import read_metrics, title_of
@@ -118,7 +118,7 @@ def test_command_line(tmp_path, capsys):
     words = ["super_tic_tac_toe", "--out", str(tmp_path / "x"), "--steps", "128", "--seeds", "2", "--num-envs", "16"]
     words += ["--rollout", "8", "--hidden", "8", "--eval-games", "4", "--eval-agents", "random", "--batch", "64"]
     assert main(["train", "ppo", *words]) == 0
-    assert "Mean and 95 % interval over 2 seeds" in capsys.readouterr().out
+    assert "Mean over 2 seeds; its interval covers 95 % of normally distributed results" in capsys.readouterr().out
     assert (tmp_path / "x" / SUMMARY).exists()
     assert main(["train", "ppo", *words[:5], "--seeds", "0"]) == 2
     assert "seeds must be a whole number from 1 to 1,000, not 0" in capsys.readouterr().err
@@ -141,28 +141,38 @@ def test_too_few_seeds_have_no_interval():
     assert np.isnan(t_interval([])).all()
 
 
+def test_where_all_seeds_agree_there_is_no_interval():
+    assert of_seeds(t_interval([1.0] * 5), 5) == "all 5 seeds: 1.000"
+    assert of_seeds(t_interval([0.7, 0.70001]), 2) == "all 2 seeds: 0.700"
+    assert of_seeds(t_interval([0.1, 0.2, 0.4]), 3, 2) == "0.23 ± 0.38"
+    assert of_seeds(t_interval([0.3]), 1) == "0.300"
+
+
 def test_the_interquartile_mean_is_scipy_s_trimmed_mean():
     for n in range(1, 14):
-        values = np.random.default_rng(n).normal(size=(3, n))
-        assert interquartile_mean(values) == pytest.approx(stats.trim_mean(values, 0.25, axis=1))
+        values = np.random.default_rng(n).normal(size=(n, 3))
+        mean, half_width = interquartile_interval([values])
+        assert mean == pytest.approx(stats.trim_mean(values, 0.25))
+        assert np.isnan(half_width).all() == (n == 1)
 
 
-def test_the_bootstrap_keeps_the_tasks_apart():
-    """Seeds of a task alike: nothing varies, however different the tasks are."""
-    tasks = [np.full((4, 2), 0.1), np.full((4, 2), 0.9)]
-    mean, low, high = bootstrap(tasks, 200)
-    assert mean == pytest.approx([0.5, 0.5])
-    assert low == pytest.approx(mean)
-    assert high == pytest.approx(mean)
+@pytest.mark.parametrize(("n", "m"), [(2, 3), (5, 5), (4, 9), (40, 12)])
+def test_differences_have_the_interval_of_yuen_s_test(n, m):
+    rng = np.random.default_rng(n)
+    first, second = rng.normal(0.5, 0.1, n), rng.normal(0.4, 0.3, m)
+    difference, half_width = interquartile_interval([first], [second])
+    low, high = stats.ttest_ind(first, second, equal_var=False, trim=0.25).confidence_interval()
+    assert (difference - half_width, difference + half_width) == pytest.approx((low, high), rel=0.02)
 
 
-def test_the_bootstrap_is_as_wide_as_theory():
-    values = np.random.default_rng(0).normal(0.5, 0.1, (40, 1))
-    _, low, high = bootstrap([values], 4000)
-    expected = stats.bootstrap(
-        (values[:, 0],), lambda x, axis: stats.trim_mean(x, 0.25, axis=axis), method="percentile", rng=0
-    ).confidence_interval
-    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=0.004)
+def test_tasks_are_put_together():
+    """Twice the same task: twice the degrees of freedom, 2 for five seeds, and half the variance."""
+    scores = np.array([0.1, 0.5, 0.6, 0.8, 0.9])
+    (mean, half_width), (both, narrower) = interquartile_interval([scores]), interquartile_interval([scores] * 2)
+    assert mean == both == pytest.approx((0.5 + 0.6 + 0.8) / 3)
+    assert narrower / half_width == pytest.approx(student(4) / student(2) / np.sqrt(2))
+    agreeing = [np.full(5, 0.1), np.full(3, 0.9)]
+    assert interquartile_interval(agreeing) == (0.5, 0), "tasks are not drawn"
 
 
 def test_metrics_have_names_for_people():

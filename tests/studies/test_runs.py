@@ -46,12 +46,13 @@ def test_a_page(runs, capsys):
     many = found["eval/random"]["many"]
     assert many["x"] == [0, 100]
     assert many["mean"] == pytest.approx([0.5, 0.7]), "the outlier is left out, and the best"
-    assert many["low"][1] < 0.7 < many["high"][1]
+    assert 0 < many["half_width"][1] < 1
     single = found["eval/random"]["single"]
     assert (single["x"], single["mean"]) == ([0, 40, 80], pytest.approx([0.5, 0.7, 0.9]))
-    assert "| score against random | single | 80 | 1 | 1 |  | 0.900 |" in printed
-    assert "| score against random | many | 100 | 1 | 5 | 0.700 [" in printed
-    assert "| regret a game | many | 100 | 1 | 5 | 0.250 [0.250, 0.250] | 0.250 ± 0.000 |" in printed
+    assert single["half_width"] == [None] * 3
+    assert "| score against random | single | 80 | 1 | 1 | 0.900 |" in printed
+    assert "| score against random | many | 100 | 1 | 5 | 0.700 ± " in printed
+    assert "| regret a game | many | 100 | 1 | 5 | all 5 seeds: 0.250 |" in printed
 
 
 def test_games_of_one_label_are_tasks(tmp_path):
@@ -63,9 +64,8 @@ def test_games_of_one_label_are_tasks(tmp_path):
     found = curve_of(labels["ppo"], "eval/random")
     assert (found.runs, found.games, found.x.tolist()) == (6, 2, [0, 100])
     # The other runs are read between their points: 0.7 + 50 / 150 * 0.1.
-    assert found.at_the_end == pytest.approx([0.2] * 3 + [0.7 + 0.1 / 3] * 3)
-    assert found.mean[0] == pytest.approx(0.5)
-    assert (found.low == found.high).all(), "seeds are drawn, games are not"
+    assert found.mean == pytest.approx([0.5, (0.2 + 0.7 + 0.1 / 3) / 2])
+    assert found.half_width == pytest.approx([0, 0]), "seeds are drawn, games are not"
 
 
 def test_runs_of_one_label_and_game_are_seeds_however_they_are_named(runs):

@@ -11,7 +11,7 @@ from pathlib import Path
 import toy_kuhn
 
 import ttt_envs
-from ttt_envs.evaluation.reports.intervals import t_interval
+from ttt_envs.evaluation.reports.intervals import of_seeds, t_interval
 from ttt_envs.learning import METHODS
 
 ID = "toy_kuhn"
@@ -40,8 +40,8 @@ def main() -> None:
             rows.append([row.policy for row in method.train(config).rows["exploitability"]])
         seconds = (time.process_time() - started) / given.seeds
         means = [t_interval(each)[0] for each in zip(*rows, strict=True)]
-        last, width = t_interval([each[-1] for each in rows])
-        cells = [*(f"{mean:.3f}" for mean in means[1:-1]), f"{last:.4f} ± {width:.4f}"]
+        last = t_interval([each[-1] for each in rows])
+        cells = [*(f"{mean:.3f}" for mean in means[1:-1]), of_seeds(last, given.seeds, 4)]
         cells += [", ".join(f"{each[-1]:.4f}" for each in rows), f"{seconds:.0f} s"]
         print(f"| `{name}` | {' | '.join(cells)} |", flush=True)
 

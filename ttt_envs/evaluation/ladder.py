@@ -44,17 +44,23 @@ from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.evaluation.reports.tournament import Pairing, by_unit
-from ttt_envs.evaluation.tournament import Contest, pairing_of, play, schedule, tournament
+from ttt_envs.evaluation.tournament import Contest, pairing_of, play, rate, schedule, tournament
 from ttt_envs.registry import game_for, game_of_file
 from ttt_envs.storage.files import check_writable, existing, new_folder, write_whole
 from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.rows import Rows
 
 #: The number of the form of the file.
-FORMAT = 2
+FORMAT = 3
+
+# What the file has of each rung besides its agent.
+_NUMBERS = ("elo", "half_width", "seconds")
 
 # How far beyond the rungs a rating is looked for, and how far beyond them it says little, in Elo.
 _REACH, _BEYOND = 3000.0, 100.0
+
+# Resamples of the bootstrap over the games of the rungs.
+_RESAMPLES = 1000
 
 # Steps of the search for the most likely rating: to less than a millionth of a point.
 _STEPS = 40
@@ -70,6 +76,7 @@ class Ladder(Rows):
         version: number of this ladder among those of the game and options.
         rungs: texts for `agents.load`.
         elo: float64 (rungs,); `random`, or else the weakest rung, has 0.
+        half_width: float64 (rungs,), that of the 95 % interval of each difference from the rung with 0, which has none.
         seconds: float64 (rungs,), time of a decision when it was measured.
         made: how it was made: the command, versions of libraries, and `digests` of the trained agents.
     """
@@ -79,6 +86,7 @@ class Ladder(Rows):
     version: int
     rungs: tuple[str, ...]
     elo: np.ndarray
+    half_width: np.ndarray
     seconds: np.ndarray
     made: Mapping[str, Any]
 
@@ -93,25 +101,29 @@ class Ladder(Rows):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a rung, from the weakest one on."""
-        rungs = zip(self.rungs, self.elo.tolist(), self.seconds.tolist(), strict=True)
-        return [{"agent": name, "elo": elo, "seconds_a_move": seconds} for name, elo, seconds in rungs]
+        columns = self.rungs, self.elo.tolist(), self.half_width.tolist(), self.seconds.tolist()
+        return [dict(zip(("agent", *_NUMBERS), row, strict=True)) for row in zip(*columns, strict=True)]
 
     def table(self) -> Table:
         """The rungs, from the strongest one down."""
         rows = [
-            [f"{place}  {row['agent']}", f"{row['elo']:.0f}", f"{1e6 * row['seconds_a_move']:.0f}"]
+            [
+                f"{place}  {row['agent']}",
+                f"{row['elo']:.0f}" + (f" ± {row['half_width']:.0f}" if row["half_width"] else ""),
+                f"{1e6 * row['seconds']:.0f}",
+            ]
             for place, row in enumerate(reversed(self.rows()), 1)
         ]
-        note = f"Version {self.version}. Elo by Bradley-Terry, {self.zero} at 0. {self.made.get('command', '')}"
-        return Table("Ladder", ["agent", "Elo", "µs a move"], rows, note)
+        note = (
+            f"Version {self.version}. Elo by Bradley-Terry, with the 95 % interval of the difference from {self.zero}, "
+            f"which is 0 by definition. {self.made.get('command', '')}"
+        )
+        return Table("Ladder", ["agent", "Elo", "µs a move"], rows, note.rstrip())
 
     def text(self) -> str:
         """The file: JSON, one line a rung."""
         facts = {"format": FORMAT, "game": self.game, "options": self.options, "version": self.version}
-        rungs = [
-            json.dumps({"agent": name, "elo": elo, "seconds": seconds})
-            for name, elo, seconds in zip(self.rungs, self.elo.tolist(), self.seconds.tolist(), strict=True)
-        ]
+        rungs = map(json.dumps, self.rows())
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**facts, "made": self.made}.items()]
         return "{\n" + ",\n".join([*lines, ' "rungs": [\n  ' + ",\n  ".join(rungs) + "\n ]"]) + "\n}\n"
 
@@ -153,16 +165,15 @@ def read(path: str | Path) -> Ladder:
         if data["format"] != FORMAT:
             raise ValueError(f"its format is {data['format']}, not {FORMAT}")
         rungs = data["rungs"]
-        elo, seconds = (np.array([each[name] for each in rungs], np.float64) for name in ("elo", "seconds"))
-        if len(rungs) < 2 or not np.isfinite([elo, seconds]).all():
+        numbers = {name: np.array([each[name] for each in rungs], np.float64) for name in _NUMBERS}
+        if len(rungs) < 2 or not np.isfinite(list(numbers.values())).all():
             raise ValueError("it must have two rungs or more, with finite ratings and times")
         return Ladder(
             game=str(data["game"]),
             options=dict(data["options"]),
             version=int(data["version"]),
             rungs=tuple(str(each["agent"]) for each in rungs),
-            elo=elo,
-            seconds=seconds,
+            **numbers,
             made=dict(data["made"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -202,7 +213,8 @@ def make_ladder(
     if not report.complete:
         raise KeyboardInterrupt("the ladder is not finished, and nothing is written")
     order = np.argsort(report.ratings.elo, kind="stable")
-    elo = report.ratings.elo - report.ratings.elo[rungs.index("random") if "random" in rungs else order[0]]
+    zero = rungs.index("random") if "random" in rungs else int(order[0])
+    rated = rate(report.pairings, len(rungs), _RESAMPLES, seed, zero)
     seconds, moves = report.time
     chosen = " ".join(f"--option {name}={as_text(value)}" for name, value in game.chosen.items())
     numbers = f"--games {games} --version {version} --seed {seed}"
@@ -212,7 +224,8 @@ def make_ladder(
         options=plain_options(game),
         version=version,
         rungs=tuple(rungs[i] for i in order),
-        elo=np.round(elo[order], 2) + 0.0,
+        elo=np.round(rated.elo[order], 2) + 0.0,
+        half_width=np.round((rated.elo_high - rated.elo_low)[order] / 2, 2),
         seconds=np.array([float(f"{each:.2g}") for each in (seconds / np.maximum(moves, 1))[order]]),
         made={"command": command, "versions": versions(), "trained": digests(rungs)},
     )

@@ -290,10 +290,10 @@ def play(
 # --- rate ---
 
 
-def rate(pairings: Sequence[Pairing], agents: int, resamples: int, seed: int) -> Ratings:
+def rate(pairings: Sequence[Pairing], agents: int, resamples: int, seed: int, zero: int | None = None) -> Ratings:
     """The ratings of agents by their pairings, those without games included: they will be played."""
     pairs = [(pairing.first, pairing.second) for pairing in pairings]
-    return rate_pairs(agents, pairs, *by_unit(pairings), resamples=resamples, seed=seed)
+    return rate_pairs(agents, pairs, *by_unit(pairings), resamples=resamples, seed=seed, zero=zero)
 
 
 def pairing_of(game: Game, finished: Iterable[tuple[Job, Games]], pair: Pair, games: int) -> Pairing:

@@ -4,11 +4,11 @@
 way, `statistics` has what a comparison over few seeds may say, `page` writes it.
 """
 
-from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, t_interval
 from ttt_envs.studies.statistics import improvement, profile
 from ttt_envs.studies.tasks import task_of
 
-__all__ = ["bootstrap", "improvement", "profile", "t_interval", "task_of"]
+__all__ = ["improvement", "interquartile_interval", "of_seeds", "profile", "t_interval", "task_of"]
 
 
 def __dir__() -> list[str]:

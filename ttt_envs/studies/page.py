@@ -3,13 +3,13 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.evaluation.reports.intervals import Tasks, interquartile_interval, of_seeds, shown, t_interval
 from ttt_envs.learning.runs import measurements as files
 from ttt_envs.learning.runs.logs import FILE as LOG
 from ttt_envs.learning.runs.logs import read_log
@@ -127,7 +127,7 @@ def _ends(runs: Sequence[Curve]) -> np.ndarray:
     return np.array([scores[-1] for _, _, scores in runs])
 
 
-def _scores(curves: Curves, label: str, tasks: Sequence[Task]) -> statistics.Scores:
+def _scores(curves: Curves, label: str, tasks: Sequence[Task]) -> Tasks:
     return [_ends(curves[label][task.name]) for task in tasks]
 
 
@@ -138,8 +138,7 @@ def _common(tasks: Sequence[Task], *methods: Mapping[str, Any]) -> list[Task]:
 
 def _cell(task: Task, runs: Sequence[Curve]) -> str:
     """The measure at the end."""
-    mean, width = t_interval((1 - _ends(runs)) * task.random) if runs else (0.0, 0.0)
-    return (f"{mean:.4f}" + (f" ± {width:.4f}" if len(runs) > 1 else "")) if runs else "–"
+    return of_seeds(t_interval((1 - _ends(runs)) * task.random), len(runs), 4) if runs else "–"
 
 
 def _latex(tasks: Sequence[Task], curves: Curves) -> str:
@@ -197,8 +196,8 @@ def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     lines += [f"| {t.name} | {t.version} | {t.measure} | {t.random:.4f} | {t.seconds:g} s | {t.title} |" for t in tasks]
     lines += ["", "## The measure at the end", ""]
     lines.append(
-        "Mean over training seeds with the 95 % interval by Student's t (not simulated); 0 is best play. Beside it the "
-        "mean processor time of a run, its training alone."
+        "Mean over training seeds; 0 is best play. Its interval by Student's t covers 95 % if results are normally "
+        "distributed, and less if a few runs fail. Beside it the mean processor time of a run, its training alone."
     )
     lines.append("")
     lines += [f"| method | seeds | {' | '.join(t.name for t in tasks)} | processor time |"]
@@ -208,41 +207,36 @@ def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
         number = min(len(each) for each in mine.values())
         cells = [_cell(t, mine.get(t.name, ())) for t in tasks]
         lines.append(f"| {label} | {number} | {' | '.join(cells)} | {seconds:.0f} s |")
-    few = min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS
     lines += ["", "![Curves](curves.png)", "", "## Over all tasks", ""]
     lines.append(
-        "The score of a run is 1 - measure / measure of random play. The interquartile mean is over all tasks and "
-        "seeds, and leaves out the quarter of the runs with the highest and that with the lowest scores; intervals of "
-        "95 % are those of the stratified bootstrap over seeds (not simulated), and say nothing of other tasks."
+        "The score of a run is 1 - measure / measure of random play. The interquartile mean leaves out the quarter of "
+        "a task's seeds with the highest and that with the lowest scores, and is averaged over the tasks. The 95 % "
+        "intervals are over seeds, for methods of which one run in five fails at most; they say nothing of other tasks."
     )
-    if few:
-        lines[-1] += (
-            " With fewer than four seeds of a task these are too narrow, and there is no quarter of the seeds to leave "
-            "out: what the interquartile mean leaves out may be whole tasks."
-        )
+    if min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS:
+        lines[-1] += " With fewer than four seeds of a task no quarter is left out, and no run may fail."
     if any(len(mine) < len(tasks) for mine in curves.values()):
         lines[-1] += " Two methods are compared over the tasks that both have."
-    lines += ["", "| method | tasks | interquartile mean | 95 % interval | mean |", "|:--|--:|--:|:--|--:|"]
+    lines += ["", "| method | tasks | seeds | interquartile mean, 95 % interval | mean |", "|:--|--:|--:|:--|--:|"]
     for label, own in curves.items():
         found = _scores(curves, label, _common(tasks, own))
-        middle, low, high = (float(each[0]) for each in bootstrap([task[:, None] for task in found]))
+        middle, number = interquartile_interval(found), min(map(len, found))
         mean = np.mean([task.mean() for task in found])
-        lines.append(f"| {label} | {len(found)} | {middle:.3f} | {low:.3f} to {high:.3f} | {mean:.3f} |")
+        lines.append(f"| {label} | {len(found)} | {number} | {of_seeds(middle, number)} | {mean:.3f} |")
     if len(curves) > 1:
         lines += [
             "",
             "The probability that a run of the first method scores more than one of the second, and the difference",
         ]
-        lines += ["of their mean scores, with 95 % intervals:", ""]
-        lines += ["| methods | tasks | probability of improvement | difference |", "|:--|--:|:--|:--|"]
-    labels = list(curves)
-    for k, first in enumerate(labels):
-        for second in labels[k + 1 :]:
-            if not (both := _common(tasks, curves[first], curves[second])):
-                continue
-            cells = []
-            for of in (statistics.improvement, statistics.difference):
-                figure = statistics.bootstrapped(of, _scores(curves, first, both), _scores(curves, second, both))
-                cells.append("{:.3f} ({:.3f} to {:.3f})".format(*figure))
-            lines.append(f"| {first} over {second} | {len(both)} | {' | '.join(cells)} |")
+        lines += ["of their interquartile means, with 95 % intervals:", ""]
+        lines += ["| methods | tasks | seeds | probability of improvement | difference |", "|:--|--:|--:|:--|:--|"]
+    for one, other in combinations(curves, 2):
+        if not (both := _common(tasks, curves[one], curves[other])):
+            continue
+        first, second = (_scores(curves, each, both) for each in (one, other))
+        runs = [min(map(len, each)) for each in (first, second)]
+        probability = shown(*statistics.improvement(first, second), 3)
+        difference = of_seeds(interquartile_interval(first, second), min(runs))
+        seeds = " and ".join(map(str, runs))
+        lines.append(f"| {one} over {other} | {len(both)} | {seeds} | {probability} | {difference} |")
     return "\n".join([*lines, ""])

@@ -4,9 +4,8 @@
 
 A RUN is a run folder, or a folder of several seeds (`--seeds`); LABEL= before it names what is compared. Runs of one
 label in several games count together, each game as a task. For each metric that the runs have, there is a line for each
-label: the interquartile mean over games and seeds, with the 95 % interval of the stratified bootstrap over seeds. The
-table has the values at the end, and for one game also the mean with the interval by Student's t, which is the better
-one for few seeds. OUT gets compare.png, compare.md and compare.json.
+label: the interquartile mean over seeds, averaged over games, with its 95 % interval. The table has the values at the
+end. OUT gets compare.png, compare.md and compare.json.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021. Their
 library, rliable, would bring arch, pandas, seaborn, SciPy and absl; the method is a few lines, in
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.options import as_text, choice
-from ttt_envs.evaluation.reports.intervals import bootstrap, t_interval
+from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds
 from ttt_envs.learning.runs.logs import FILE as LOG
 from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.loop import folders_of
@@ -35,9 +34,6 @@ from ttt_envs.storage.runs import CONFIG, read_config
 
 #: The horizontal axes to choose from.
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
-
-#: Resamples of the bootstrap.
-RESAMPLES = 2000
 
 #: Settings that say how a run was measured: runs of one game are compared only where they agree.
 MEASURED = ("eval_games", "regret_games", "regret_layouts", "mistakes_positions")
@@ -62,15 +58,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Curve:
-    """A metric of a label along the axis, each array (points,); and how many runs and games it is of."""
+    """A metric of a label along the axis, arrays (points,), with the half width of its interval, nan for one run."""
 
     x: np.ndarray
     mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    half_width: np.ndarray
     runs: int
     games: int
-    at_the_end: np.ndarray
 
 
 def read_runs(texts: Sequence[str]) -> dict[str, list[Task]]:
@@ -131,9 +125,7 @@ def curve_of(tasks: Sequence[Task], metric: str, x: str = "steps") -> Curve | No
     points = np.unique([low, *(x for x in runs[0][0] if low <= x <= high), high])
     rows = iter(np.interp(points, steps, values) for steps, values in runs)
     table = [np.stack([next(rows) for _ in task.folders]) for task in tasks]
-    return Curve(
-        points, *bootstrap(table, RESAMPLES), len(runs), len(tasks), np.concatenate([each[:, -1] for each in table])
-    )
+    return Curve(points, *interquartile_interval(table), len(runs), len(tasks))
 
 
 def compare(runs: Sequence[str], out: Path, x: str = "steps") -> str:
@@ -183,7 +175,8 @@ def picture(found: Mapping[str, Mapping[str, Curve]], xlabel: str) -> bytes:
         axes.grid(alpha=0.3)
         for label, curve in curves.items():
             axes.plot(curve.x, curve.mean, color=colours[label], marker="o", markersize=3, label=label)
-            axes.fill_between(curve.x, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
+            low, high = curve.mean - curve.half_width, curve.mean + curve.half_width
+            axes.fill_between(curve.x, low, high, color=colours[label], alpha=0.2, linewidth=0)
         axes.legend()
     for axes in panels[len(found) :]:
         axes.set_visible(False)
@@ -201,23 +194,24 @@ def page(labels: Mapping[str, Sequence[Task]], found: Mapping[str, Mapping[str, 
             lines.append(f"| {label} | {task.game} | {len(task.folders)} | {where} |")
     lines += ["", "![Curves](compare.png)", ""]
     lines.append(
-        "At the end, that is at the last point that all runs of a label reach. IQM: interquartile mean over games and "
-        f"seeds, with the 95 % interval of the stratified bootstrap over seeds ({RESAMPLES:,} resamples). Mean: "
-        "over the seeds of one game, with the 95 % interval by Student's t. Neither interval was simulated."
+        "At the end, that is at the last point that all runs of a label reach: the interquartile mean (IQM) over the "
+        "seeds of a game, averaged over the games, with its 95 % interval over seeds, for labels of which one run in "
+        "five fails at most; with fewer than four seeds of a game no run may fail."
     )
-    lines += ["", f"| metric | label | {x} | games | runs | IQM | mean |", "|:--|:--|--:|--:|--:|:--|:--|"]
+    lines += ["", f"| metric | label | {x} | games | runs | IQM |", "|:--|:--|--:|--:|--:|:--|"]
     for metric, curves in found.items():
         for label, curve in curves.items():
-            iqm = f"{curve.mean[-1]:.3f} [{curve.low[-1]:.3f}, {curve.high[-1]:.3f}]" if curve.runs > 1 else ""
-            mean, half_width = t_interval(curve.at_the_end)
-            of_seeds = "" if curve.games > 1 else f"{mean:.3f}" + (f" ± {half_width:.3f}" if curve.runs > 1 else "")
-            cells = (title_of(metric), label, f"{curve.x[-1]:,.0f}", curve.games, curve.runs, iqm, of_seeds)
+            iqm = of_seeds((curve.mean[-1], curve.half_width[-1]), curve.runs // curve.games)
+            cells = (title_of(metric), label, f"{curve.x[-1]:,.0f}", curve.games, curve.runs, iqm)
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join([*lines, ""])
 
 
 def _as_json(found: Mapping[str, Mapping[str, Curve]]) -> dict[str, Any]:
-    def plain(curve: Curve) -> dict[str, Any]:
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(curve).items()}
+    def plain(value: Any) -> Any:
+        return [None if np.isnan(each) else each for each in value.tolist()] if isinstance(value, np.ndarray) else value
 
-    return {metric: {label: plain(curve) for label, curve in curves.items()} for metric, curves in found.items()}
+    return {
+        metric: {label: {name: plain(each) for name, each in vars(curve).items()} for label, curve in curves.items()}
+        for metric, curves in found.items()
+    }

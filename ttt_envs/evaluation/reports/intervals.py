@@ -5,14 +5,18 @@ table.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-# The 97.5 % quantile of Student's t distribution, for 1 to 30 degrees of freedom.
+# The 97.5 % quantile of Student's t distribution, for infinitely many degrees of freedom, and for 30 down to 1.
 _T = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
-    *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+    *(1.960, 2.042, 2.045, 2.048, 2.052, 2.056, 2.060, 2.064, 2.069, 2.074, 2.080, 2.086, 2.093, 2.101, 2.110, 2.120),
+    *(2.131, 2.145, 2.160, 2.179, 2.201, 2.228, 2.262, 2.306, 2.365, 2.447, 2.571, 2.776, 3.182, 4.303, 12.706),
 )
+
+#: The scores of a method: those of its seeds, for each task.
+Tasks = Sequence[np.ndarray]
 
 # Resamples, and how many of their weights are held at once; a loss below this is none.
 _RESAMPLES, _BLOCK, _ROUNDING = 1000, 4_000_000, 1e-9
@@ -22,9 +26,9 @@ _RESAMPLES, _BLOCK, _ROUNDING = 1000, 4_000_000, 1e-9
 _MORE, _FEW = 1.5, 6
 
 
-def student(free: int) -> float:
-    """The 97.5 % quantile of Student's t with so many degrees of freedom, 1 or more."""
-    return _T[free - 1] if free <= len(_T) else 1.96 + 2.4 / free
+def student(free: Any) -> Any:
+    """The 97.5 % quantile of Student's t with so many degrees of freedom, 1 or more, also fractions of one."""
+    return np.interp(1 / np.asarray(free), [0, *(1 / np.arange(30, 0, -1))], _T)
 
 
 def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
@@ -33,6 +37,33 @@ def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
     if len(numbers) < 2:
         return float(numbers.mean()) if len(numbers) else np.nan, np.nan
     return float(numbers.mean()), float(student(len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
+
+
+def interquartile_interval(first: Tasks, second: Tasks = ()) -> tuple[np.ndarray, np.ndarray]:
+    """The interquartile mean of a method's scores, averaged over its tasks, or that of one method less another's.
+
+    The mean of the middle half of a task's seeds, whose lowest and highest quarter (rounded down) are left out, bears a
+    few failed runs; of fewer than four seeds it is their mean. The interval is that of Student's t with Winsorised
+    variances (K. K. Yuen, Biometrika 61, 1974), and Satterthwaite's degrees of freedom where tasks are put together.
+
+    Args:
+        first, second: float (seeds,) or (seeds, points) for each task; points are those of a curve.
+
+    Returns:
+        The figure and the half width of its 95 % interval, float () or (points,); nan with one seed of a task, and 0
+        where all seeds of each task agree.
+    """
+    mean = total = squares = np.zeros(np.shape(first[0])[1:])
+    for sign, tasks in ((1, first), (-1, second)):
+        for scores in tasks:
+            ordered, n = np.sort(scores, axis=0), len(scores)
+            cut, kept = n // 4, n - 2 * (n // 4)
+            mean = mean + sign * ordered[cut : n - cut].mean(axis=0) / len(tasks)
+            spread = ordered.clip(ordered[cut], ordered[n - cut - 1]).var(axis=0) * n / kept / len(tasks) ** 2
+            with np.errstate(invalid="ignore", divide="ignore"):
+                total, squares = total + spread / (kept - 1), squares + (spread / (kept - 1)) ** 2 / (kept - 1)
+    free = np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0)
+    return mean, student(free) * np.sqrt(total)
 
 
 def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[float, tuple[float, float]]:
@@ -78,11 +109,20 @@ def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[fl
     return mean, (float(min(low, mean)), float(max(high, mean + half)))
 
 
-def shown(value: float, ends: tuple[float, float]) -> str:
+def of_seeds(found: tuple[Any, Any], seeds: int, digits: int = 3) -> str:
+    """A mean over training seeds and the half width of its interval, nan for none; where all seeds agree, that."""
+    mean, half = (f"{float(each):.{digits}f}" for each in found)
+    if np.isnan(found[1]):
+        return mean
+    return f"{mean} ± {half}" if float(half) else f"all {seeds} seeds: {mean}"
+
+
+def shown(value: float, ends: tuple[float, float], digits: int = 4) -> str:
     """A figure with its interval as text."""
     if np.isnan(value):
         return "–"
-    return f"{value:.4f}" + ("" if np.isnan(ends[0]) else f" ({ends[0]:.4f} to {ends[1]:.4f})")
+    figure, low, high = (f"{each:.{digits}f}" for each in (value, *ends))
+    return figure if np.isnan(ends[0]) else f"{figure} ({low} to {high})"
 
 
 def percent(share: float) -> str:
@@ -93,41 +133,3 @@ def percent(share: float) -> str:
     if text == "0.0 %" and share > 0:
         return "< 0.1 %"
     return "> 99.9 %" if text == "100.0 %" and share < 1 else text
-
-
-def interquartile_mean(values: np.ndarray) -> np.ndarray:
-    """The mean of the middle half of the values along the last axis; the lowest and highest quarter are left out.
-
-    A quarter is rounded down: with fewer than four values it is the mean.
-    """
-    ordered = np.sort(values, axis=-1)
-    cut = ordered.shape[-1] // 4
-    return np.asarray(ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1))
-
-
-def bootstrap(
-    tasks: Sequence[np.ndarray], resamples: int = 2000, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The interquartile mean over tasks and seeds, and its 95 % interval by the stratified bootstrap.
-
-    In each resample the seeds of each task are drawn with replacement; the interval is that of the percentiles. For
-    one task and few seeds it is too narrow: `t_interval` is better there.
-
-    Args:
-        tasks: float (seeds, points) for each task, on one scale; points are those of a curve.
-        resamples: number of resamples.
-        seed: for drawing them.
-
-    Returns:
-        interquartile mean, lower and upper end, each (points,).
-
-    Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
-    """
-    generator = np.random.default_rng(seed)
-    means = interquartile_mean(np.concatenate(tasks).T)
-    drawn = np.empty((resamples, len(means)))
-    for k in range(resamples):
-        chosen = [task[generator.integers(0, len(task), len(task))] for task in tasks]
-        drawn[k] = interquartile_mean(np.concatenate(chosen).T)
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    return means, low, high

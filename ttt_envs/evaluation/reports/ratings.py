@@ -48,7 +48,8 @@ class Ratings:
 
     Attributes:
         elo, elo_low, elo_high: float64 (k,). 0 is the mean of the field, in which an agent counts by how much
-            is known about its rating (`weights`); nan for an agent without games, the ends also for one unit.
+            is known about its rating (`weights`), or the agent `zero`; nan for an agent without games, the ends also
+            for one unit.
         score, score_low, score_high: float64 (k, k): share of wins of the row against the column, a draw
             being half of one; nan where there were no games.
         weights: float64 (k,), sum 1.
@@ -86,7 +87,15 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0)
 
 
 def rate_pairs(
-    agents: int, pairs: Any, won: Any, lost: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0
+    agents: int,
+    pairs: Any,
+    won: Any,
+    lost: Any,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    prior: float = 1.0,
+    zero: int | None = None,
 ) -> Ratings:
     """Ratings of agents of whom not every two play each other.
 
@@ -98,6 +107,8 @@ def rate_pairs(
         pairs: int (p, 2), who are to meet, each two once, connected by chains of pairs.
         won, lost: float (units, p), what the first of each pair won and lost in each unit: 1 a win, 1/2 each a draw.
         resamples, seed, prior: as of `rate`.
+        zero: the agent whose rating is 0, so that intervals are those of differences from it; by default the field's
+            mean has 0.
 
     Raises:
         ValueError: as from `rate`, or pairs of other agents, or that fall apart into groups.
@@ -131,7 +142,7 @@ def rate_pairs(
     share = prior * (1 / met[i] + 1 / met[j]) / 2
     drawn = share / 2 * worth
     theta = strengths(_tables(k, pairs, (total_won + drawn)[None], (total_lost + drawn)[None]))[0]
-    weights = _weights(theta, pairs, games + 2 * drawn)
+    weights = _weights(theta, pairs, games + 2 * drawn) if zero is None else np.eye(k)[zero]
     elo = _centred(theta[None], weights)[0]
     elos, lows, highs = np.full((resamples, k), np.nan), *np.full((2, resamples, len(pairs)), np.nan)
     rng = np.random.default_rng(seed)

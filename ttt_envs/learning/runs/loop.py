@@ -1,7 +1,7 @@
 """The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop, seeds.
 
 With several seeds (`--seeds 5`) the run of seed K stands in OUT/seed-K. At the end `summary.csv` in OUT has the mean of
-each metric over the seeds, with the 95 % interval by Student's t: it says what other seeds would give, which games
+each metric over the seeds, with the interval by Student's t: it says what other seeds would give, which games
 played by one trained agent cannot.
 """
 
@@ -20,7 +20,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.networks import FILE, SNAPSHOTS, NetworkInfo, save_network
 from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
-from ttt_envs.evaluation.reports.intervals import t_interval
+from ttt_envs.evaluation.reports.intervals import of_seeds, t_interval
 from ttt_envs.learning.optimizers import Optimizers
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.logs import Bar, Log
@@ -364,9 +364,9 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
         rows = summary([result.folder for result in results])
         write_rows(config.out / SUMMARY, SummaryRow, rows)
     if not config.quiet:
-        print(f"Mean and 95 % interval over {config.seeds} seeds (not simulated), in {config.out / SUMMARY}:")
+        print(f"Mean over {config.seeds} seeds; its interval covers 95 % of normally distributed results ({SUMMARY}):")
         for row in rows:
-            print(f"  {title_of(row.metric)}: {row.mean:.3f} ± {row.half_width:.3f}")
+            print(f"  {title_of(row.metric)}: {of_seeds((row.mean, row.half_width), row.seeds)}")
     return results
 
 

@@ -28,11 +28,11 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import within
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.evaluation.best_play import regrets
+from ttt_envs.evaluation.best_play import over_layouts, regrets
 from ttt_envs.evaluation.best_response import STARTS, tree_for
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
 from ttt_envs.evaluation.judging import oracle_of
-from ttt_envs.evaluation.reports.intervals import mean_interval, t_interval
+from ttt_envs.evaluation.reports.intervals import mean_interval
 from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
 from ttt_envs.storage.files import write_whole
@@ -379,7 +379,8 @@ class Layouts(Measurement):
         for k in range(self.layouts):
             check()
             found += regrets(self.game, [agent], 1, _LAYOUT_GAMES, _FIRST_LAYOUT + k)[0].tolist()
-        return [LayoutsRow(steps, *t_interval(found))]
+        mean, (low, high) = over_layouts(np.array(found))
+        return [LayoutsRow(steps, mean, (high - low) / 2)]
 
     @classmethod
     def values(cls, row: LayoutsRow) -> dict[str, tuple[float, float]]:
