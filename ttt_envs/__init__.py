@@ -385,4 +385,6 @@ def make_text(
     )
 
 
+# Where `gymnasium.make` looks before it allows "rgb_array_list", which a wrapper of its own makes.
+make_single.__dict__["metadata"] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 4}
 register_built_in(aec=make_aec, parallel=make_parallel)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from asking import check_decisions
 from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO, SAC
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 import ttt_envs
 from ttt_envs import agents
@@ -256,6 +258,43 @@ def test_probabilities_of_a_masked_model_are_its_own() -> None:
     with torch.no_grad():
         own = found.policy.get_distribution(tensors, action_masks=view.masks).distribution.probs.numpy()
     assert np.allclose(agents.from_sb3(found).policy(view), own, atol=1e-6)
+
+
+@pytest.mark.parametrize("mask", ["both", "info"])
+def test_a_model_of_normalised_observations_sees_them_normalised(tmp_path: Path, mask: str) -> None:
+    envs = ttt_envs.make_sb3(GAME, 4)
+    if mask == "both":
+        envs = DummyVecEnv([lambda: ttt_envs.make_single(GAME)])
+    normalised = VecNormalize(envs, norm_obs_keys=["observation"] if mask == "both" else None)
+    kind = PPO if mask == "both" else MaskablePPO
+    found = kind(
+        "MultiInputPolicy" if mask == "both" else "MlpPolicy", normalised, n_steps=64, batch_size=64, device="cpu"
+    )
+    found.learn(256)
+    view = some_view()
+    view = view.take(view.masks.any(axis=1))
+    raw = {"observation": view.observations, "action_mask": view.masks.astype(np.int8)}
+    seen = normalised.normalize_obs(raw if mask == "both" else view.observations)
+    with torch.no_grad():
+        logits = found.policy.get_distribution(found.policy.obs_to_tensor(seen)[0]).distribution.logits.numpy()
+    expected = np.where(view.masks, np.exp(logits), 0)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert np.allclose(agents.from_sb3(found).policy(view), expected, atol=1e-5)
+    found.save(tmp_path / "model.zip")
+    again = agents.from_sb3(kind.load(tmp_path / "model.zip", env=normalised, device="cpu"))
+    assert np.allclose(again.policy(view), expected, atol=1e-5)
+
+
+def test_a_model_of_supersuit_s_vectors_is_not_asked_whether_to_wait() -> None:
+    supersuit = pytest.importorskip("supersuit")
+    env = supersuit.pettingzoo_env_to_vec_env_v1(ttt_envs.make_parallel(GAME, mask="info"))
+    env = supersuit.concat_vec_envs_v1(env, 1, base_class="stable_baselines3")
+    found = PPO("MlpPolicy", env, n_steps=8, batch_size=8, policy_kwargs={"net_arch": [8]}, device="cpu")
+    with torch.no_grad():
+        found.policy.action_net.bias[81] = 1e6
+    check_decisions(agents.from_sb3(found), some_view(), atol=1e-5)
+    values = agents.from_sb3(DQN("MlpPolicy", env, buffer_size=10, device="cpu")).action_values(some_view())
+    assert values.shape == (len(some_view()), 81)
 
 
 def test_asking_a_model_does_not_depend_on_its_training_mode() -> None:

@@ -136,6 +136,47 @@ def test_gymnasium_makes_many_by_name(mode):
     assert rewards[ended].any(), "a game that is over so soon is no draw"
 
 
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_gymnasium_collects_pictures(mode):
+    env = gymnasium.make("ttt_envs/SuperTicTacToe-v0", render_mode=f"{mode}_list", player=0)
+    env.reset(seed=0)
+    env.step(40)
+    first, second = env.render()
+    assert np.any(first != second)
+
+
+@pytest.mark.parametrize("game_id", ["SuperTicTacToe", "OperationTicTacToe"])
+def test_minari_records_infos(game_id, tmp_path, monkeypatch):
+    """An info has the same keys at each step, also where an illegal action loses."""
+    minari = pytest.importorskip("minari")
+    pytest.importorskip("jax", reason="Minari's DataCollector needs JAX")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    env = minari.DataCollector(
+        gymnasium.make(f"ttt_envs/{game_id}-v0", player=0), record_infos=True, data_format="arrow"
+    )
+    for seed in range(2):
+        observation, _ = env.reset(seed=seed)
+        over, plies = False, 0
+        while not over:
+            mask = observation["action_mask"]
+            observation, _, over, *_ = env.step(int(mask.argmin() if seed and plies > 1 else mask.argmax()))
+            plies += 1
+    data = env.create_dataset(f"{game_id.lower()}/test-v0", algorithm_name="first", code_permalink="-", author="-")
+    last = [episode.infos["illegal_action"][-1] for episode in data.iterate_episodes()]
+    assert last[0] == -1 != last[1]
+
+
+def test_gymnasiums_vector_wrappers_of_observations_need_next_step():
+    def wrap(mode):
+        envs = ttt_envs.make_vec(SUPER, 3, mask="info", dtype="float32", autoreset_mode=mode)
+        return gymnasium.wrappers.vector.NormalizeObservation(envs)
+
+    assert wrap("next_step").reset(seed=0)[0].shape == (3, 191)
+    for mode in ("same_step", "disabled"):
+        with pytest.raises(ValueError, match="NEXT_STEP"):
+            wrap(mode)
+
+
 # --- Stable-Baselines3 ---
 
 

@@ -123,6 +123,18 @@ def test_its_bots_are_agents():
         agent.check(ttt_envs.load("tic_tac_match"))
 
 
+@pytest.mark.parametrize("player", [-4, -1, 2, None])
+def test_who_is_no_player_is_shown_nothing(player):
+    """None at a chance node, too: there nobody is to choose."""
+    state = pyspiel.load_game("ttt_envs_tic_tac_dice(rounds=single)").new_initial_state()
+    assert state.is_chance_node()
+    observer = state.get_game().make_py_observer()
+    shows = ("information_state_string", "information_state_tensor", "observation_string", "observation_tensor")
+    for show in (*(getattr(state, name) for name in shows), lambda player: observer.set_from(state, player)):
+        with pytest.raises(ValueError, match=r"a player is a number from 0 to 1, not -?[124]"):
+            show(player)
+
+
 def test_information_states_as_tensors():
     """They are those of a cursor of the library that is played alike; players who act at once do so one by one."""
     ours = ttt_envs.load("operation_tic_tac_toe", mode="round")

@@ -179,8 +179,10 @@ class ActorAgent(Agent):
 class SB3Agent(Agent):
     """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, RecurrentPPO, PPO, A2C, DQN, QRDQN.
 
-    It was trained on `make_sb3`, `make_vec` or `make_single`, with whatever encoding and history. Illegal actions are
-    masked; the others keep their proportions. A recurrent model carries its state from decision to decision of a game.
+    It was trained on `make_sb3`, `make_vec` or `make_single`, with whatever encoding and history, or on `make_parallel`
+    by way of SuperSuit: its action `wait` does not count. If its environment is a VecNormalize, observations are
+    normalised as there. Illegal actions are masked; the others keep their proportions. A recurrent model carries its
+    state from decision to decision of a game.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
@@ -256,20 +258,20 @@ class SB3Agent(Agent):
         policy.set_training_mode(False)
         with torch.no_grad():
             tensors, _ = policy.obs_to_tensor(self._observations(part))
-            network = _q_network(policy)
+            network, n = _q_network(policy), view.game.num_actions
             if network is not None:
-                return network(tensors).cpu().numpy().astype(np.float64), np.zeros(0), rows
+                return network(tensors)[:, :n].cpu().numpy().astype(np.float64), np.zeros(0), rows
             if self._carried is not None:
                 logits, values = _recurrent(policy, tensors, part, self._carried, self.name)
             else:
                 logits, values = policy.get_distribution(tensors).distribution.logits, policy.predict_values(tensors)
-        return logits.cpu().numpy().astype(np.float64), values.cpu().numpy().astype(np.float64).ravel(), rows
+        return logits[:, :n].cpu().numpy().astype(np.float64), values.cpu().numpy().astype(np.float64).ravel(), rows
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the model's spaces are the game's, with some encoding and history."""
         actions, shape = self.model.action_space.n, self._space().shape
         found = game.encoding_of(shape)
-        if actions != game.num_actions or found is None:
+        if actions not in (game.num_actions, game.num_actions + 1) or found is None:
             raise ValueError(
                 f"agent {self.name} was made for observations of shape {shape} and {actions} actions, not for {game} "
                 f"with {game.observation_size} features and {game.num_actions} actions"
@@ -282,10 +284,11 @@ class SB3Agent(Agent):
 
     def _observations(self, view: View) -> Any:
         # A copy: torch warns of arrays that it could not write to.
-        observations = view.encoded(self._encoding, history=self.history).copy()
+        observations: Any = view.encoded(self._encoding, history=self.history).copy()
         if hasattr(self.model.observation_space, "spaces"):
-            return {"observation": observations, "action_mask": view.masks.astype(np.int8)}
-        return observations
+            observations = {"observation": observations, "action_mask": view.masks.astype(np.int8)}
+        normalised = self.model.get_vec_normalize_env()
+        return observations if normalised is None else normalised.normalize_obs(observations)
 
 
 class _States(NamedTuple):
@@ -325,7 +328,9 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
     """A Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
 
     Args:
-        model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library.
+        model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. What a
+            VecNormalize has learned is not in the model's file: load the model with it, as in
+            `MaskablePPO.load(file, env=VecNormalize.load(statistics, ttt_envs.make_sb3(id, 1)))`.
         name: for reports; by default that of the model's class, such as "maskableppo".
 
     Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game of other spaces.

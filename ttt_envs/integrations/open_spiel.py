@@ -102,25 +102,30 @@ class State(pyspiel.State):
         assert self.node.states is not None
         return [float(each) for each in self.node.states["rewards"][0]]
 
+    def _who(self, player: int | None) -> int:
+        """The player, or the one to choose; ValueError for none, such as chance."""
+        player = self.current_player() if player is None else player
+        if not 0 <= player < self.node.graph.game.num_players:
+            raise ValueError(f"a player is a number from 0 to {self.node.graph.game.num_players - 1}, not {player}")
+        return player
+
     def information_state_string(self, player: int | None = None) -> str:
         """A digest of everything that the player was shown and did."""
-        player = self.current_player() if player is None else player
+        player = self._who(player)
         return f"{player}:{self.node.known[player].tobytes().hex()}"
 
     def information_state_tensor(self, player: int | None = None) -> list[float]:
         """The player's observation, and what they saw and chose at their last decisions, see `SpielGame.history`."""
-        player = self.current_player() if player is None else player
-        return [float(each) for each in self.node.information_state(player)]
+        return [float(each) for each in self.node.information_state(self._who(player))]
 
     def observation_string(self, player: int | None = None) -> str:
         """The position as text, as the player may see it; empty before the start."""
-        player = self.current_player() if player is None else player
+        player = self._who(player)
         return "" if self.node.states is None else self.node.graph.game.format_state(self.node.states[0], player)
 
     def observation_tensor(self, player: int | None = None) -> list[float]:
         """The player's observation as numbers."""
-        player = self.current_player() if player is None else player
-        return [float(each) for each in self.node.observation(player)]
+        return [float(each) for each in self.node.observation(self._who(player))]
 
     def hides_state_from_agents(self) -> bool:
         """Whether something is hidden or chosen at once: Kaggle's environments show agents no serialized state then."""
@@ -217,7 +222,7 @@ class Observer:
 
     def set_from(self, state: State, player: int) -> None:
         """Fill the tensor with what the player knows."""
-        self.tensor[:] = state.node.information_state(player) if self._recall else state.node.observation(player)
+        self.tensor[:] = state.information_state_tensor(player) if self._recall else state.observation_tensor(player)
 
     def string_from(self, state: State, player: int) -> str:
         """The player's information state."""

@@ -51,7 +51,9 @@ class OneGame(PlayerGames):
 
     def _play_on(self, rows: np.ndarray) -> None:
         """As `PlayerGames._play_on`, of the only game or of none."""
-        if len(rows):
+        if self.history:  # the batch keeps what all players have seen and chosen
+            super()._play_on(rows)
+        elif len(rows):
             self._let_play(self._look(), int(self.players[0]))
 
     def _look(self) -> int:

@@ -17,7 +17,9 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     """One game for one player: the others' moves happen inside `step`.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too. With
-    `mask="info"` it stands there alone, and the observation is the array.
+    `mask="info"` it stands there alone, and the observation is the array. `info` has the keys "action_mask", "player",
+    the learner's number, "opponent", see `opponent_names`, "illegal_action", the one that has lost the game or -1, and
+    in matches "round_reward".
     """
 
     _games: OneGame
@@ -112,7 +114,8 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
-        info = {"action_mask": mask, "player": int(self._games.players[0]), "opponent": self._opponent}
+        player, opponent = int(self._games.players[0]), self._opponent
+        info = {"action_mask": mask, "player": player, "opponent": opponent, "illegal_action": -1}
         if self._games.round_rewards is not None:
             info["round_reward"] = float(self._games.round_rewards[0])
         return self._encode.shown(flat, mask), info

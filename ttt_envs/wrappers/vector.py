@@ -90,8 +90,8 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
     ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Play int (num_envs,); returns observations, rewards, terminated, truncated, infos.
 
-        With SAME_STEP `infos` holds the last observation of each game that ended under "final_obs", as Gymnasium's own
-        do.
+        With SAME_STEP `infos` holds the last observation of each game that ended under "final_obs", and what else it
+        was told under "final_info", as Gymnasium's own do.
 
         Raises:
             RuntimeError: before `reset`; or a game is over, with autoreset_mode DISABLED.
@@ -102,6 +102,8 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
         offences = self._games.step(actions)
         done, truncated = self._games.done, self._games.truncated
         observations, infos = self._look()
+        for i, action in offences:
+            infos["illegal_action"][i] = action
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         if same_step and done.any():
             # As `_add_info` would game by game, which takes longer than the games.
@@ -109,13 +111,12 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
             nothing = np.zeros((len(ended), self.game.num_actions), np.int8)
             for i, seen, mask in zip(ended.tolist(), self._games.final_observations, nothing, strict=True):
                 last_seen[i] = self._encode.shown(seen, mask)
-            players, others = np.zeros(self.num_envs, np.int64), np.zeros_like(self._games.opponents)
-            players[ended], others[ended] = self._games.final_players, self._games.final_opponents
-            last = {"player": players, "_player": done.copy(), "opponent": others, "_opponent": done.copy()}
+            last = {name: each.copy() for name, each in infos.items()}
+            last["action_mask"][:] = 0
+            last["player"][ended], last["opponent"][ended] = self._games.final_players, self._games.final_opponents
+            last |= {f"_{name}": done.copy() for name in last}
             infos |= {"final_obs": last_seen, "_final_obs": done.copy()}
             infos |= {"final_info": last, "_final_info": done.copy()}
-        for i, action in offences:
-            infos = self._add_info(infos, {"illegal_action": action}, i)
         return observations, self._games.rewards.copy(), done & ~truncated, truncated.copy(), infos
 
     def _look(self) -> tuple[Any, dict[str, Any]]:
@@ -124,6 +125,7 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
             "action_mask": masks,
             "player": self._games.players.copy(),
             "opponent": self._games.opponents,
+            "illegal_action": np.full(self.num_envs, -1),
         }
         if self._games.round_rewards is not None:
             infos["round_reward"] = self._games.round_rewards.copy()
