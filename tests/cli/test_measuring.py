@@ -12,10 +12,8 @@ from importlib import import_module
 import pytest
 
 from ttt_envs import cli
-from ttt_envs.cli.exploitability import Exploitability
 from ttt_envs.cli.ladder import Ladder
-from ttt_envs.cli.mistakes import Mistakes
-from ttt_envs.cli.regret import Regret
+from ttt_envs.cli.measures import Exploitability, Mistakes, Regret
 from ttt_envs.cli.tournament import Tournament
 from ttt_envs.storage.files import locked_folder
 

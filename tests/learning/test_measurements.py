@@ -13,8 +13,11 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.learning.runs import measurements
+from ttt_envs.learning import ppo
+from ttt_envs.learning.runs import measurements, settings
 from ttt_envs.learning.runs.measurements import (
+    LEAST,
+    MEASURES,
     Exploitability,
     ExploitabilityRow,
     Measurement,
@@ -80,6 +83,24 @@ class TableAgent(agents.Agent):
         for row, player, observation, action in played:
             weights = self.weights.setdefault(observation.tobytes(), np.ones(game.num_actions))
             weights[action] = np.clip(weights[action] * np.exp(0.5 * batch.rewards[row, player]), 0.01, 100)
+
+
+GAMES = {"exploitability": ("tic_tac_match", SMALL_DECK), "layouts": ("big_tic_tac_dice", {"rounds": "single"})}
+
+
+@pytest.mark.parametrize("kind", MEASURES.values(), ids=list(MEASURES))
+def test_a_measure_is_asked_for_by_its_setting_alone(kind: type[Measurement]) -> None:
+    game, options = GAMES.get(kind.name, ("martian_tic_tac_toe", {"size": 3}))
+    given: dict[str, Any] = {"game": game, "options": options, "quiet": True, **LEAST}
+    given[kind.setting] = min(kind.in_studies or 10, 10)
+    config = ppo.Config(**given)
+    found = {each.name for each in config.measurements(config.load())}
+    assert found == {"score", kind.name}
+    assert f"{kind.file}.csv, .png" in settings.RUN_FOLDER
+    assert f"--{kind.setting.replace('_', '-')}" in settings.RUN_FOLDER
+    if not kind.with_history:
+        with pytest.raises(ValueError, match=f"{kind.setting} is for history=0, not 2"):
+            replace(config, history=2).check()
 
 
 def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:

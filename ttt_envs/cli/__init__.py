@@ -1,4 +1,4 @@
-"""The command `ttt`: one file a verb, one shell for all of them. `python -m ttt_envs` is the same command.
+"""The command `ttt`: one file a verb (`measures` has several), one shell for all. `python -m ttt_envs` is the same.
 
 A verb is a dataclass: its fields are the command line, its docstring the help, its method `run` does the work and
 returns an exit status, or None for success. If it has a class method `narrowed`, that one is shown the words behind the
@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ttt_envs.cli.layout import paragraphs, table
+from ttt_envs.cli.measures import MEASURES
 from ttt_envs.cli.shell import parse, run, summary_of
 from ttt_envs.core.notice import announce
 from ttt_envs.core.version import __version__
@@ -38,10 +39,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Measure": {
         "tournament": "ttt_envs.cli.tournament:Tournament",
         "ladder": "ttt_envs.cli.ladder:Ladder",
-        "regret": "ttt_envs.cli.regret:Regret",
-        "mistakes": "ttt_envs.cli.mistakes:Mistakes",
-        "exploitability": "ttt_envs.cli.exploitability:Exploitability",
-        "exploit": "ttt_envs.cli.exploit:Exploit",
+        **{each.__name__.lower(): f"{each.__module__}:{each.__name__}" for each in MEASURES},
         "exam": "ttt_envs.cli.exam:Exam",
     },
     "Extend": {

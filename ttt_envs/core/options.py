@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any, Union, get_args, get_origin
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
@@ -55,6 +55,13 @@ class OutOfRange(ValueError):
         be = f"be {low}" if low == high else f"be from {low} to {high}"
         super().__init__(f"option {option}={value!r} must {be}{f'; {unless}' if unless else ''}")
         self.option, self.low, self.high = option, low, high
+
+
+class Within(NamedTuple):
+    """The lowest and the highest value of a setting, as metadata of its type; whole numbers if both are."""
+
+    low: float
+    high: float
 
 
 def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:

@@ -42,6 +42,7 @@ from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import Interrupts, Learner, train_rounds
+from ttt_envs.learning.runs.measurements import MEASURES
 from ttt_envs.learning.runs.settings import Result, SelfPlay, Share, Within, check_sizes
 from ttt_envs.learning.torch_networks import Logits, load_torch_network
 from ttt_envs.wrappers.sb3 import SB3PlayerEnv
@@ -102,8 +103,7 @@ class Config(SelfPlay):
             raise ValueError(f"num_envs * rollout must be at most {MOST_DECISIONS:,}, which are kept in memory")
         check_sizes(hidden=self.hidden)
         if self.history:
-            others = ("symmetric", "both_sides", "exploitability_every", "mistakes_positions", "regret_layouts")
-            for name in others:
+            for name in ("symmetric", "both_sides", *(e.setting for e in MEASURES.values() if not e.with_history)):
                 if getattr(self, name):
                     raise ValueError(f"{name} is for history=0, not {self.history}")
 

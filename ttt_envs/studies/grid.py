@@ -39,7 +39,7 @@ from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.logs import FILE as LOG
 from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.loop import PROCESSOR
-from ttt_envs.learning.runs.measurements import read_metrics
+from ttt_envs.learning.runs.measurements import LEAST, read_metrics
 from ttt_envs.storage.files import existing, locked_folder, write_whole
 from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.runs import CONFIG, read_config
@@ -269,12 +269,11 @@ def _steps_of(path: Path, seconds: float) -> dict[str, int]:
 def _pilot(pilots: Mapping[str, Run], out: Path, seconds: float, name: str) -> int:
     """The steps that a run makes of its processor time, two digits of them."""
     run, folder = pilots[name], out / name
-    quiet = {"exploitability_every": 0, "regret_games": 0, "eval_games": 2}
 
     def spent_on(steps: int) -> float:
         shutil.rmtree(folder, ignore_errors=True)
         often = {name: steps for name in ("steps", "eval_every", "save_every") if name in run.settings}
-        settings = {**run.settings, **quiet, **often}
+        settings = {**run.settings, **LEAST, **often}
         config = replace(Run(run.task, run.label, run.method, run.seed, settings).config(Path()), out=folder)
         if not import_module(METHODS[run.method]).train(config).finished:
             raise KeyboardInterrupt

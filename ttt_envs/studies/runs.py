@@ -27,7 +27,8 @@ from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_see
 from ttt_envs.learning.runs.logs import FILE as LOG
 from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.loop import folders_of
-from ttt_envs.learning.runs.measurements import Metrics, read_metrics, title_of
+from ttt_envs.learning.runs.measurements import MEASURES, Metrics, read_metrics, title_of
+from ttt_envs.learning.runs.settings import Settings
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.storage.runs import CONFIG, read_config
@@ -36,7 +37,7 @@ from ttt_envs.storage.runs import CONFIG, read_config
 AXES = {"steps": "steps trained on", "seconds": "wall time, s"}
 
 #: Settings that say how a run was measured: runs of one game are compared only where they agree.
-MEASURED = ("eval_games", "regret_games", "regret_layouts", "mistakes_positions")
+MEASURED = [each.setting for each in MEASURES.values() if each.setting not in Settings.MAY_CHANGE]
 
 
 @dataclass(frozen=True)

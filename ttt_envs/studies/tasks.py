@@ -12,19 +12,8 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.options import unknown
+from ttt_envs.learning.runs.measurements import LEAST, MEASURES
 from ttt_envs.registry import declared
-
-#: Measure -> settings of a learner that measures it. Exploitability is exact; regret is a mean over games;
-#: "layouts" is the same on a few layouts that are solved one by one; "mistakes" is a share of solved positions; and
-#: "proved wins lost" is the share of games that a player who wins under best play does not win, against an agent that
-#: plays best where the win is proved. It wins the other half of the games, which are not looked at.
-MEASURES: dict[str, dict[str, Any]] = {
-    "exploitability": {},
-    "regret": {"regret_games": 500},
-    "layouts": {"regret_layouts": 3},
-    "mistakes": {"mistakes_positions": 1000},
-    "proved wins lost": {"eval_games": 200},
-}
 
 
 @dataclass(frozen=True)
@@ -35,7 +24,9 @@ class Task:
         name: its name in plans and results.
         game: id of the game.
         options: the game's options.
-        measure: one of `MEASURES`.
+        measure: one of `ttt_envs.learning.runs.measurements.MEASURES`, or "proved wins lost": the share of games that a
+            player who wins under best play does not win, against an agent that plays best where the win is proved. It
+            wins the other half of the games, which are not looked at.
         random: the measure of the policy that chooses legal actions evenly.
         seconds: processor time of one measurement of random play, on one machine: that of a network takes longer.
         version: raised when anything of it changes.
@@ -68,15 +59,14 @@ class Task:
 
     def settings(self, every: int) -> dict[str, Any]:
         """The settings of a learner that measures it at every so many steps."""
+        kind = MEASURES["score" if self.against else self.measure]
         return {
             "game": self.game,
             "options": dict(self.options),
             "eval_every": every,
             "eval_agents": (self.against or "random",),
-            "eval_games": 2,
-            "regret_games": 0,
-            **({"exploitability_every": every} if self.measure == "exploitability" else {}),
-            **MEASURES[self.measure],
+            **LEAST,
+            kind.setting: kind.in_studies or every,
         }
 
 

@@ -8,30 +8,31 @@
         measurements.measure(agent, step)  # those that are due; curve.csv is brought up to date, curve.png now and then
     measurements.measure(agent, step, last=True)
 
-A metric of your own is a subclass of `Measurement`: a dataclass for its rows, `measure`, and `values`.
+A metric of your own is a subclass of `Measurement`: a dataclass for its rows, `measure`, and `values`. Those that any
+run can be asked for are in `MEASURES`, and their settings in `MeasuringSettings`; nothing else lists them.
 """
 
 import csv
 import io
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import within
+from ttt_envs.core.options import Within, within
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.best_play import over_layouts, regrets
 from ttt_envs.evaluation.best_response import STARTS, tree_for
 from ttt_envs.evaluation.best_response import measure as measure_exploitability
-from ttt_envs.evaluation.judging import oracle_of
+from ttt_envs.evaluation.judging import knows_most, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval
 from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
@@ -43,13 +44,8 @@ Row = TypeVar("Row")
 #: Metric -> (steps, value), one for each time it was measured.
 Metrics = dict[str, list[tuple[int, float]]]
 
-_TITLES = {
-    "eval/regret": "regret a game",
-    "eval/layouts": "regret on solved layouts",
-    "eval/mistakes": "mistakes in solved positions",
-    "eval/exploitability": "exploitability",
-    "eval/exploitability_of_average": "exploitability of the average",
-}
+#: Games of a measurement of regret, where nothing else is said.
+REGRET_GAMES = 100
 
 # Seconds that the first pictures are taken to need: Matplotlib is imported for them.
 _FIRST = 0.5
@@ -63,6 +59,11 @@ class Measurement(ABC):
         file: stem of its files' names.
         row: dataclass of a row; its first field is `steps`.
         unit: label of the vertical axis.
+        titles: its metrics, such as "eval/regret", and their names for people.
+        setting: the setting of a run that asks for it, and says how much is measured.
+        in_studies: the value of that setting in tasks of studies; None for the steps between two measurements.
+        least: the least value of that setting.
+        with_history: whether policies can be measured whose observations hold a history.
         every: steps between two measurements.
         game: the game that is played.
     """
@@ -71,10 +72,23 @@ class Measurement(ABC):
     file: ClassVar[str]
     row: ClassVar[type]
     unit: ClassVar[str]
+    titles: ClassVar[Mapping[str, str]] = {}
+    setting: ClassVar[str] = ""
+    in_studies: ClassVar[int | None] = None
+    least: ClassVar[int] = 0
+    with_history: ClassVar[bool] = True
 
     def __init__(self, game: Game, every: int) -> None:
         within(1, 10**15, every=every)
         self.game, self.every = game, every
+
+    @classmethod
+    def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
+        """The measurement that the settings of a run ask for, or None; `average` as for `Exploitability`.
+
+        Raises ValueError where the game cannot be measured.
+        """
+        return None
 
     @abstractmethod
     def measure(self, agent: Agent, steps: int, check: Check) -> Sequence[Any]:
@@ -224,12 +238,19 @@ class Score(Measurement):
 
     name, file, row = "score", "curve", ScoreRow
     unit = "score, all seats (a draw counts half)"
+    setting, in_studies, least = "eval_games", 200, 2
 
     def __init__(self, game: Game, *, every: int, agents: Iterable[Any], games: int = 200, seed: int = 0) -> None:
         """`agents`: texts or agents; `games`: to be played against each, shared out over the sides."""
         super().__init__(game, every)
         self.agents = named_agents(game, agents)
         self.games, self.seed = games, seed
+
+    @classmethod
+    def asked(cls, settings: Any, game: Game, average: Any) -> Self:
+        """Scores are always measured; ValueError for an agent that is unknown or cannot play the game."""
+        every, agents, games = settings.measure_every, settings.eval_agents, settings.eval_games
+        return cls(game, every=every, agents=agents, games=games, seed=settings.seed)
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ScoreRow]:
         """Return the results, one row per opponent."""
@@ -308,6 +329,8 @@ class Regret(Measurement):
 
     name, file, row = "regret", "regret", RegretRow
     unit = "regret a game (reward)"
+    titles: ClassVar = {"eval/regret": "regret a game"}
+    setting, in_studies = "regret_games", 500
 
     def __init__(self, game: Game, *, every: int, games: int = 200, seed: int = 0) -> None:
         """Raise ValueError for a game without oracle, or one with hidden information."""
@@ -315,6 +338,14 @@ class Regret(Measurement):
         within(2, 10**7, regret_games=games)
         oracle_of(game)
         self.games, self.seed = games, seed
+
+    @classmethod
+    def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
+        """By default if the oracle knows most positions."""
+        games = settings.regret_games
+        if games is None:
+            games = REGRET_GAMES if knows_most(game) else 0
+        return cls(game, every=settings.measure_every, games=games, seed=settings.seed) if games else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[RegretRow]:
         """Return one row."""
@@ -365,6 +396,8 @@ class Layouts(Measurement):
 
     name, file, row = "layouts", "layouts", LayoutsRow
     unit = "regret a round on solved layouts (reward)"
+    titles: ClassVar = {"eval/layouts": "regret on solved layouts"}
+    setting, in_studies, with_history = "regret_layouts", 3, False
 
     def __init__(self, game: Game, *, every: int, layouts: int = 3) -> None:
         """Raise ValueError for a game that has no layouts to solve."""
@@ -372,6 +405,12 @@ class Layouts(Measurement):
         within(2, 1000, regret_layouts=layouts)
         regrets(game, [], 1)
         self.layouts = layouts
+
+    @classmethod
+    def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
+        """If layouts are asked for."""
+        layouts = settings.regret_layouts
+        return cls(game, every=settings.measure_every, layouts=layouts) if layouts else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[LayoutsRow]:
         """Return one row."""
@@ -406,11 +445,19 @@ class Mistakes(Measurement):
 
     name, file, row = "mistakes", "mistakes", MistakesRow
     unit = "mistakes in solved positions (share)"
+    titles: ClassVar = {"eval/mistakes": "mistakes in solved positions"}
+    setting, in_studies, with_history = "mistakes_positions", 1000, False
 
     def __init__(self, game: Game, *, every: int, positions: int = 1000, seed: int = 0) -> None:
         """Draw the positions; raise ValueError as `ttt_envs.evaluation.solved.positions.draw_positions`."""
         super().__init__(game, every)
         self.positions, self.seed = draw_positions(game, positions, seed=seed), seed
+
+    @classmethod
+    def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
+        """If positions are asked for."""
+        number = settings.mistakes_positions
+        return cls(game, every=settings.measure_every, positions=number, seed=settings.seed) if number else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[MistakesRow]:
         """Return one row."""
@@ -453,6 +500,11 @@ class Exploitability(Measurement):
 
     name, file, row = "exploitability", "exploitability", ExploitabilityRow
     unit = "exploitability (reward)"
+    titles: ClassVar = {
+        "eval/exploitability": "exploitability",
+        "eval/exploitability_of_average": "exploitability of the average",
+    }
+    setting, with_history = "exploitability_every", False
 
     def __init__(
         self,
@@ -479,6 +531,12 @@ class Exploitability(Measurement):
         self.seed, self.average = seed, average
         self.tree = tree_for(game, quiet=quiet)
 
+    @classmethod
+    def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
+        """If steps between two measurements are given."""
+        every, seed, quiet = settings.exploitability_every, settings.seed, settings.quiet
+        return cls(game, every=every, seed=seed, average=average, quiet=quiet) if every else None
+
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ExploitabilityRow]:
         """Return one row."""
         of_average, number = (np.nan, np.nan), 0
@@ -502,15 +560,44 @@ class Exploitability(Measurement):
         return found
 
 
-# --- files ---
+# --- the registry ---
 
-_KINDS: tuple[type[Measurement], ...] = (Score, Regret, Layouts, Mistakes, Exploitability)
+#: All measures that a run can be asked for, by name, in the order in which they are taken.
+MEASURES: dict[str, type[Measurement]] = {
+    kind.name: kind for kind in (Score, Regret, Layouts, Mistakes, Exploitability)
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuringSettings:
+    """The settings by which a run is asked for measures."""
+
+    eval_games: Annotated[int, Within(2, 10**7)] = 200
+    """Games played against each of --eval-agents for a score, shared out over the seats."""
+    regret_games: Annotated[int | None, Within(0, 10**7)] = None
+    """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle. By default
+    100 where the oracle knows most of the positions of random play, else none."""
+    regret_layouts: Annotated[int, Within(0, 1000)] = 0
+    """Layouts, of a game that can solve one of them at a time, for a measurement of regret on these; 0 for none."""
+    mistakes_positions: Annotated[int, Within(0, 10**6)] = 0
+    """Solved positions for a measurement of the share in which the learner throws something away, see `ttt mistakes`; 0
+    for none. Needs an oracle."""
+    exploitability_every: Annotated[int, Within(0, 10**15)] = 0
+    """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
+    snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
+
+
+#: The settings with which a run measures least.
+LEAST = {kind.setting: kind.least for kind in MEASURES.values()}
+
+
+# --- files ---
 
 
 def read_metrics(folder: Path) -> Metrics:
     """The metrics of a run folder, finished or not, by name; ValueError if a curve is damaged."""
     metrics: Metrics = {}
-    for kind in _KINDS:
+    for kind in MEASURES.values():
         rows: list[Any] = read_rows(folder / f"{kind.file}.csv", kind.row)
         for row in rows:
             for name, (value, _) in kind.values(row).items():
@@ -520,8 +607,9 @@ def read_metrics(folder: Path) -> Metrics:
 
 def title_of(metric: str) -> str:
     """A metric's name for people."""
+    titles = {name: title for kind in MEASURES.values() for name, title in kind.titles.items()}
     score = metric.removeprefix("eval/")
-    return _TITLES.get(metric, metric if score == metric else f"score against {score}")
+    return titles.get(metric, metric if score == metric else f"score against {score}")
 
 
 def write_rows(path: Path, kind: type, rows: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import tyro
@@ -16,10 +16,10 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from ttt_envs.agents import as_agent, stranger
 from ttt_envs.core.game import Game
+from ttt_envs.core.options import Within as Within
 from ttt_envs.core.options import as_text, within
-from ttt_envs.evaluation.judging import knows_most
 from ttt_envs.learning.runs import checkpoint
-from ttt_envs.learning.runs.measurements import Exploitability, Layouts, Measurement, Mistakes, Regret, Score
+from ttt_envs.learning.runs.measurements import MEASURES, Measurement, MeasuringSettings
 from ttt_envs.registry import GAMES, full_id, parse_options, resolve
 
 # Agents: texts on the command line; in Python also agents.
@@ -48,43 +48,29 @@ Options = Annotated[
 ]
 
 
-class Within(NamedTuple):
-    """The lowest and the highest value of a setting, as metadata of its type; whole numbers if both are."""
-
-    low: float
-    high: float
-
+# The files of measures, and the settings that ask for them.
+_CURVES = "\n".join(
+    f"    {f'{kind.file}.csv, .png':26} {kind.unit}: --{kind.setting.replace('_', '-')}" for kind in MEASURES.values()
+)
 
 #: The end of the help of all methods.
-RUN_FOLDER = """The run folder holds:
+RUN_FOLDER = f"""The run folder holds:
 
     config.json                the settings, the command, versions of libraries, wall time so far
     network.safetensors        the agent, as said above
     resume.safetensors         what --resume needs: networks, optimisers, the number of steps
     snapshots/                 past networks, of methods that play against them
-    curve.csv, .png            score against the evaluation agents
-    regret.csv, .png           loss of its decisions against best play, with --regret-games
-    exploitability.csv, .png   what a best response wins against it, with --exploitability-every
+{_CURVES}
     log.jsonl, tensorboard/    losses and metrics over steps and wall time
 """
-
-#: Games of a measurement of regret, where nothing else is said.
-REGRET_GAMES = 100
 
 Share = Annotated[float, Within(0.0, 1.0)]
 Steps = Annotated[int, Within(1, 10**15)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of a training run that do not depend on the method."""
-
-    #: Settings that may differ when a run is resumed.
-    MAY_CHANGE: ClassVar[tuple[str, ...]] = (
-        *("steps", "out", "resume", "seeds", "quiet", "eval_every", "exploitability_every", "wandb"),
-    )
-    #: The unit of the method's steps.
-    UNIT: ClassVar[str] = "decisions"
+class RunSettings:
+    """Settings of a training run: what is trained, for how long, and where."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
@@ -104,19 +90,19 @@ class Settings:
     """Steps between two measurements of score and regret; by default a tenth of --steps."""
     eval_agents: Agents = ("random", "greedy")
     """Agents that the score is measured against."""
-    eval_games: Annotated[int, Within(2, 10**7)] = 200
-    """Games played against each of --eval-agents for a score, shared out over the seats."""
-    regret_games: Annotated[int | None, Within(0, 10**7)] = None
-    """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle. By default
-    100 where the oracle knows most of the positions of random play, else none."""
-    regret_layouts: Annotated[int, Within(0, 1000)] = 0
-    """Layouts, of a game that can solve one of them at a time, for a measurement of regret on these; 0 for none."""
-    mistakes_positions: Annotated[int, Within(0, 10**6)] = 0
-    """Solved positions for a measurement of the share in which the learner throws something away, see `ttt mistakes`; 0
-    for none. Needs an oracle."""
-    exploitability_every: Annotated[int, Within(0, 10**15)] = 0
-    """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
-    snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(MeasuringSettings, RunSettings):
+    """Settings of a training run that do not depend on the method."""
+
+    #: Settings that may differ when a run is resumed.
+    MAY_CHANGE: ClassVar[tuple[str, ...]] = (
+        *("steps", "out", "resume", "seeds", "quiet", "eval_every", "exploitability_every", "wandb"),
+    )
+    #: The unit of the method's steps.
+    UNIT: ClassVar[str] = "decisions"
+
     wandb: str | None = None
     """Project of Weights & Biases to log to as well; needs the package wandb."""
     log: Annotated[Callable[[int, dict[str, float]], None] | None, tyro.conf.Suppress] = None
@@ -167,35 +153,17 @@ class Settings:
         game.check_rewards("training")
         return game
 
+    @property
+    def measure_every(self) -> int:
+        """Steps between two measurements."""
+        return self.eval_every or max(self.steps // 10, 1)
+
     def measurements(self, game: Game, average: Any = None) -> list[Measurement]:
         """The measurements that the settings ask for; `average` as for `Exploitability`.
 
         Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
         """
-        every = self.eval_every or max(self.steps // 10, 1)
-        found: list[Measurement] = [
-            Score(game, every=every, agents=self.eval_agents, games=self.eval_games, seed=self.seed)
-        ]
-        regret_games = self.regret_games
-        if regret_games is None:
-            regret_games = REGRET_GAMES if knows_most(game) else 0
-        if regret_games:
-            found.append(Regret(game, every=every, games=regret_games, seed=self.seed))
-        if self.regret_layouts:
-            found.append(Layouts(game, every=every, layouts=self.regret_layouts))
-        if self.mistakes_positions:
-            found.append(Mistakes(game, every=every, positions=self.mistakes_positions, seed=self.seed))
-        if self.exploitability_every:
-            found.append(
-                Exploitability(
-                    game,
-                    every=self.exploitability_every,
-                    seed=self.seed,
-                    average=average,
-                    quiet=self.quiet,
-                )
-            )
-        return found
+        return [each for kind in MEASURES.values() if (each := kind.asked(self, game, average)) is not None]
 
 
 @dataclass(frozen=True, kw_only=True)

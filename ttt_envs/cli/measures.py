@@ -1,0 +1,99 @@
+"""The verbs that measure agents: each calls the function of its arguments. `MEASURES` lists them for the help."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from ttt_envs.cli.common import Measuring, MeasuringAgents, instead
+from ttt_envs.storage.extras import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regret(MeasuringAgents):
+    """Measure what agents lose against best play. Interrupted (Ctrl-C), it reports on the games finished by then."""
+
+    opponent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
+    """The agent in the other seats; by default each agent holds all seats, and all its decisions count."""
+    games: int = 1000
+    """Games of each agent; with an opponent rounded up, so that each seed is played from every side."""
+
+    function = "ttt_envs.evaluation.best_play:regret"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistakes(MeasuringAgents):
+    """Measure in what share of solved positions, drawn evenly by length, agents make mistakes.
+
+    All agents are asked about the same positions, wherever they would get to by themselves. The game needs an oracle.
+    """
+
+    positions: int = 1000
+    """Number of positions to draw."""
+    least: float = 0.05
+    """An action that loses more than this against the best one is a mistake, in units of reward."""
+
+    function = "ttt_envs.evaluation.solved.positions:mistakes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exploitability(MeasuringAgents):
+    """Measure what agents lose against best responses. Interrupted (Ctrl-C), it reports on the agents done by then.
+
+    The game must have two players. Either it is small enough for its whole tree with the options given, or its oracle
+    computes best responses.
+    """
+
+    samples: int = 100
+    """Seeds over which an agent's policy is averaged in each position, if it depends on them."""
+    starts: int = 100
+    """Number of start positions to sample, if the game's oracle answers from given ones."""
+    limit: int = 10_000_000
+    """Largest number of positions in the game's tree."""
+
+    function = "ttt_envs.evaluation.best_response:exploitability"
+
+    def run(self) -> int:
+        """Measure; where the game is too large, name what there is instead."""
+        from ttt_envs.solvers.tree import TooLarge
+
+        try:
+            return super().run()
+        except TooLarge as error:
+            raise ValueError(f"{error}; {instead(self.game)}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exploit(Measuring):
+    """Train an opponent against an agent, and measure what it wins: a lower bound of the agent's exploitability.
+
+    The game must have two players. The agent is only played against, so that it can be anybody's. Interrupted (Ctrl-C),
+    it measures the best opponent by then. It needs the extra `train`.
+    """
+
+    agent: Annotated[str, tyro.conf.arg(metavar="AGENT")]
+    """The agent to exploit, such as greedy, mcts:simulations=200, network:runs/x or my_agent.py:Name."""
+    minutes: float = 10.0
+    """Wall time of the training; the games of the final figure come on top."""
+    steps: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Decisions to train on, in the place of --minutes: then the same seed gives the same figure."""
+    games: int = 4000
+    """Fresh games of the final figure, as many in both seats; an odd number is rounded up."""
+    held_out: int = 1000
+    """Games of each measurement on the way, by which the best opponent is kept; with --minutes, fewer against an agent
+    that takes long to move."""
+    num_envs: int = 128
+    """Games that run side by side in training."""
+    seed: int = 0
+    """Seed of everything that is random."""
+
+    function = "ttt_envs.learning.exploit:exploit"
+
+    def run(self) -> int:
+        """Train, measure, print and write the report; returns the exit status of success, or of an interrupt."""
+        require("train", "torch", "matplotlib")
+        return super().run()
+
+
+#: In the order of the help.
+MEASURES: tuple[type[Measuring], ...] = (Regret, Mistakes, Exploitability, Exploit)
