@@ -24,7 +24,7 @@ CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo shell test test-all code-coverage test-range test-range-oldest test-range-newest fuzz coverage check format docs examples \
+.PHONY: help demo shell test test-all code-coverage test-range test-range-oldest test-range-newest test-kernels fuzz coverage check format docs examples \
 	test-frameworks bench bench-peers dist clean
 
 help: ## show this list
@@ -48,6 +48,13 @@ test-all: check ## check, then all tests with the long proofs
 
 code-coverage: $(READY) ## the share of the games' code that the rules' tests run, as plain Python
 	$(RULES_WITHOUT_JIT) --cov --cov-report=term
+
+# The matrix products of OpenBLAS are rounded otherwise on each kind of processor.
+KERNELS = Haswell Prescott $(shell grep -qs avx512f /proc/cpuinfo && echo SkylakeX)
+
+test-kernels: $(READY) ## the tests of agents, learners and measures with the matrix products of other processors
+	@set -e; for kernel in $(KERNELS); do echo "OPENBLAS_CORETYPE=$$kernel"; OPENBLAS_CORETYPE=$$kernel \
+		$(VPYTHON) -m pytest $(WORKERS) tests/agents tests/learning tests/evaluation tests/solvers; done
 
 fuzz: $(READY) ## try arbitrary calls, states, texts and files, with ever other seeds; MINUTES=10
 	$(VPYTHON) -m tools.fuzz --minutes $(MINUTES)

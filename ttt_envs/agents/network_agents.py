@@ -171,7 +171,7 @@ class Lookahead(Agent):
         self.worlds, self.mix, self.temperature = worlds, mix, temperature
         self.symmetric = self.equivariant = symmetric
         self.iterations, self.outcomes, self.depth, self.extend = iterations, outcomes, depth, extend
-        # The network gives a position the same numbers whatever else it is asked for, so that this changes nothing.
+        # What the network said of positions before, which in another batch would differ by rounding alone.
         self._known = KnownValues(dict)
 
     def check(self, game: Game) -> None:

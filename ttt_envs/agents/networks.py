@@ -38,9 +38,6 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "tanh": lambda x: np.tanh(x, out=x),
 }
 
-# Rows of a product of matrices. More are hardly faster, and cost time where one position is asked for.
-_ROWS = 8
-
 
 class _OneBlasThread:
     """While somebody is inside, NumPy's products of matrices take one thread.
@@ -195,27 +192,22 @@ class Network:
     def __call__(self, observations: np.ndarray) -> dict[str, np.ndarray]:
         """Encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`.
 
-        A position's numbers are the same to the last bit whatever else is in the batch.
+        A position's numbers may differ by rounding in another batch.
         """
-        n = len(observations)
-        # BLAS adds up in an order that depends on the number of rows: each product gets the same number.
-        x = np.zeros((-(-n // _ROWS), _ROWS, self.info.inputs), np.float32)
-        x.reshape(-1, self.info.inputs)[:n] = observations
+        n, x = len(observations), observations.astype(np.float32)
         with _one_blas_thread():
             if self._shared:
                 parts, size = self._parts.shape
-                seen = x[:, :, self._parts].reshape(len(x), _ROWS * parts, size)
-                local = self._through(self._shared, seen)
-                of_parts = local.reshape(len(x), _ROWS, parts * self.info.shared[-1])
-                x = np.concatenate([of_parts, x[:, :, self._others]], axis=2)
+                local = self._through(self._shared, x[:, self._parts].reshape(n * parts, size))
+                x = np.concatenate([local.reshape(n, parts * self.info.shared[-1]), x[:, self._others]], axis=1)
             hidden = [self._through(body, x) for body in self._bodies]
             # zip would stop at the shorter: heads that share a body take the last one.
             outputs = {
-                head: (hidden[min(k, len(hidden) - 1)] @ weight + bias).reshape(-1, len(bias))[:n]
+                head: hidden[min(k, len(hidden) - 1)] @ weight + bias
                 for k, (head, (weight, bias)) in enumerate(self._heads.items())
             }
             for head, (weight, bias) in self._local.items():
-                outputs[head][:, self._actions] += (local @ weight + bias).reshape(-1, len(self._actions))[:n]
+                outputs[head][:, self._actions] += (local @ weight + bias).reshape(n, len(self._actions))
         if self.info.squash and "value" in outputs:
             np.tanh(outputs["value"], out=outputs["value"])
         return outputs
@@ -252,7 +244,7 @@ class Network:
         symmetries = game.proper_symmetries
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
-        # In one call: a position alone leaves most rows of a product empty.
+        # In one call, which for few positions hardly takes longer than for one.
         for head, values in self(self._encoded(game, np.concatenate(turned))).items():
             mean, *others = np.split(values, len(turned))
             for symmetry, other in zip(symmetries, others, strict=True):
