@@ -187,6 +187,32 @@ def test_a_reader_may_leave():
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("verb", ["agents", "play super --agents random random --seed 1"])
+def test_a_reader_who_leaves_is_no_error_of_the_user_s(verb):
+    command = f"{shlex.join(TTT)} {verb} | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) in ((141, ""), (0, ""))  # 0: all was written before
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp437"])
+def test_signs_that_a_terminal_lacks_are_question_marks(encoding, tmp_path):
+    line = "tournament tic_tac_dice --option rounds=single --agents random greedy --games 8 --out"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    for words in ([*line.split(), str(tmp_path / "t")], ["replay", str(tmp_path / "t" / "games.jsonl")]):
+        done = subprocess.run([*TTT, *words], cwd=ROOT, capture_output=True, env=environment)
+        assert done.returncode == 0
+        assert b"?" in done.stdout
+        assert b"\xe2" not in done.stdout
+
+
+def test_a_closed_input_has_ended():
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" play super <&-', "sh", *TTT], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith("the input has ended: game left\n")
+
+
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
 def test_closed_streams_are_no_error(closed):
     done = subprocess.run(["sh", "-c", f'exec "$@" games {closed}', "sh", *TTT], cwd=ROOT)
@@ -200,7 +226,7 @@ def test_a_reader_may_have_left_before_the_first_line(monkeypatch):
     done = subprocess.run([*TTT, "games"], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert done.stderr == ""
-    assert done.returncode == 2
+    assert done.returncode == 141
 
 
 def test_the_version(capsys):

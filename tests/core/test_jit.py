@@ -261,6 +261,22 @@ def test_a_folder_that_cannot_be_written_is_one_warning(folder):
     machine_code.warn_once.cache_clear()
 
 
+def test_no_folder_that_can_be_written_is_one_warning(monkeypatch):
+    machine_code.warn_once.cache_clear()
+
+    class Nowhere:
+        def __init__(self, function, *_):
+            raise RuntimeError(f"cannot cache function {function.__name__!r}: no locator available")
+
+    monkeypatch.setattr(jit, "MachineCode", Nowhere)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for function in (add_one, read_second):
+            in_next_process(function)
+    assert len(caught) == 1
+    machine_code.warn_once.cache_clear()
+
+
 #: A game's kernel outside the package, which calls another file of its folder.
 OUTSIDE = """
 from ttt_envs.core.jit import allocates_nothing, kernel

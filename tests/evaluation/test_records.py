@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import time
 import zlib
 
 import numpy as np
@@ -120,7 +121,7 @@ def lines():
 
 
 def test_records_are_filtered(lines, tmp_path):
-    (tmp_path / "games.jsonl").write_text("\n\n".join(lines[0]) + "\n")
+    (tmp_path / "games.jsonl").write_text("\n".join(lines[0]) + "\n")
     every = list(records.read(tmp_path / "games.jsonl"))
 
     def numbers(**given):
@@ -250,6 +251,31 @@ def test_a_record_that_does_not_fit_is_refused(which, change, words, lines, tmp_
     with pytest.raises(ValueError, match=words) as raised:
         list(replay(records.read(tmp_path / "games.jsonl")))
     assert len(str(raised.value)) < 900
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_empty_line_is_no_record(lines, packed, tmp_path):
+    """Millions of them take no time."""
+    path, text = tmp_path / "games.jsonl", (lines[0][0] + 100_000_000 * "\n").encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    begun = time.perf_counter()
+    with pytest.raises(ValueError, match="line 2: the line is damaged"):
+        list(records.read(path))
+    assert time.perf_counter() - begun < 10
+
+
+def test_pandas_keeps_records(lines, tmp_path):
+    """As docs/records.md says."""
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "games.jsonl").write_text("\n".join(lines[0]))
+    frame = pandas.read_json(tmp_path / "games.jsonl", lines=True, dtype={"seed": str, "digest": str})
+    frame.drop(columns="job", errors="ignore").to_json(
+        tmp_path / "kept.jsonl", orient="records", lines=True, double_precision=15
+    )
+    assert len(list(replay(records.read(tmp_path / "kept.jsonl")))) == len(lines[0])
+    assert [each.seed for each in records.read(tmp_path / "kept.jsonl")] == [
+        int(json.loads(each)["seed"]) for each in lines[0]
+    ]
 
 
 def test_a_game_that_is_not_registered_can_be_given(lines, tmp_path, monkeypatch):

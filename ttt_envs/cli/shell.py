@@ -1,6 +1,7 @@
 """The shell of all verbs: it reads the command line, runs the command, and reports errors and interrupts."""
 
 import ast
+import io
 import os
 import re
 import sys
@@ -19,8 +20,8 @@ from ttt_envs.core.options import unknown
 from ttt_envs.storage.files import reason_of
 from ttt_envs.storage.outside import printable
 
-#: Exit statuses: done, a user's error, interrupted (as a shell reports SIGINT).
-DONE, ERROR, INTERRUPTED = 0, 2, 130
+#: Exit statuses: done, an error, interrupted, the reader of the output has left (as shells report SIGINT and SIGPIPE).
+DONE, ERROR, INTERRUPTED, LEFT = 0, 2, 130, 141
 
 
 def parse(
@@ -119,17 +120,21 @@ def run(function: Callable[[], int | None]) -> int:
     An error that the user can correct (wrong values, files that do not exist, missing extras) is printed as one line,
     without a traceback.
     """
-    for name in ("stdout", "stderr"):  # None where it is closed
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):  # None where it is closed
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without some sign shows "?"
     try:
         status = function() or DONE
         sys.stdout.flush()  # flush here, where a closed pipe is no error
         return status
-    except BrokenPipeError:
-        # The reader of the output has left; Python must not write the rest at its end.
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):  # as rich raises it
+            raise
+        # The reader of the output, such as `head`, has left; Python must not write the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ERROR
+        return LEFT
     except (ValueError, TypeError, NotImplementedError, OSError, ImportError, MemoryError) as error:
         said, terminal = f"error: {printable(_text_of(error))}", sys.stderr.isatty()
         red, plain = ("\033[31m", "\033[0m") if terminal and "NO_COLOR" not in os.environ else ("", "")

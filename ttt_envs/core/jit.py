@@ -227,8 +227,8 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
             compiled._cache = MachineCode(function)
             if for_kernels is not compiled:
                 for_kernels._cache = MachineCode(function, "for kernels", Loading)
-        except RuntimeError as error:
-            warn_once(f"kernels are compiled in each process, as no machine code can be kept on disk: {error}")
+        except RuntimeError:  # its text names the kernel, and would make a warning for each
+            warn_once("kernels are compiled in each process, as no folder for their machine code can be written")
     return compiled
 
 

@@ -244,7 +244,7 @@ def read(
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The lines of a file, each with its place; empty ones are left out."""
+    """The lines of a file, each with its place."""
     number = 0
     with path.open("rb") as plain:
         packed = plain.peek(2)[:2] == b"\x1f\x8b"
@@ -260,8 +260,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
                     return
                 if len(line) == _LONGEST:
                     raise ValueError(f"{place}: this is no record of a game: it has more than {_LONGEST} bytes")
-                if line.strip():
-                    yield place, line
+                yield place, line
 
 
 def record_of(line: bytes, place: str) -> GameRecord:
