@@ -137,6 +137,17 @@ def test_nothing_to_resume(run: Path, tmp_path: Path) -> None:
         train(tiny(tmp_path, resume=True))
 
 
+def test_after_a_kill_the_wall_time_goes_on_from_the_log(run: Path, tmp_path: Path) -> None:
+    folder = copy_files(run, tmp_path / "x")
+    for name, seconds in (("config.json", "0.0"), ("log.jsonl", "1000.0")):
+        text = (folder / name).read_text()
+        (folder / name).write_text(re.sub(r'(?<="seconds": )[\d.]+', seconds, text))
+    train(tiny(folder, resume=True, steps=640))
+    logged = [json.loads(line)["seconds"] for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert logged == sorted(logged)
+    assert json.loads((folder / "config.json").read_text())["seconds"] > 1000
+
+
 def test_files_of_another_method_or_network(run: Path, tmp_path: Path) -> None:
     """Damage of any kind: tests/fuzz."""
     folder = copy_files(run, tmp_path / "x")

@@ -25,7 +25,9 @@ def test_a_run_s_log(run: Path):
 
 
 def make(folder: Path, start: int = 0, **changes) -> Log:
-    return Log(checkpoint.Run(tiny(folder, **changes), "ppo"), start)
+    this = checkpoint.Run(tiny(folder, **changes), "ppo")
+    this.start = start
+    return Log(this)
 
 
 def test_numbers_of_one_time_are_one_line(tmp_path):

@@ -49,6 +49,7 @@ from ttt_envs.registry import game_for, game_of_file
 from ttt_envs.storage.files import check_writable, existing, new_folder, write_whole
 from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.rows import Rows
+from ttt_envs.storage.runs import plain_options
 
 #: The number of the form of the file.
 FORMAT = 3
@@ -136,12 +137,6 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
 
 
-def plain_options(game: Game) -> dict[str, Any]:
-    """The options of a game in JSON's types."""
-    options: dict[str, Any] = json.loads(json.dumps(dict(game.options)))
-    return options
-
-
 def find(game: Game) -> Ladder:
     """The newest ladder of the game with its options.
 
@@ -221,7 +216,7 @@ def make_ladder(
     command = " ".join(["ttt ladder", named, "--make --rungs", *rungs, numbers, chosen]).strip()
     made = Ladder(
         game=game.id,
-        options=plain_options(game),
+        options=plain_options(game.options),
         version=version,
         rungs=tuple(rungs[i] for i in order),
         elo=np.round(rated.elo[order], 2) + 0.0,

@@ -264,8 +264,7 @@ def train(config: Config) -> Result:
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    games, folder = config.games(), config.out
-    game = games[0]
+    games, game = config.games(), this.game
     for each in games:
         check_gumbel(each, NAME)
         if config.proofs:
@@ -283,7 +282,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     average.load_state_dict(network.state_dict())
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, _WEIGHT_DECAY)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
-    start = checkpoint.restore(folder, parts) if config.resume else 0
+    start = this.restore(parts)
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     shares = np.array_split(np.arange(config.num_envs), len(games))
@@ -331,4 +330,4 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         plays_as=f"guided:{config.out}{',proofs=true' if config.proofs else ''}",
         numbers=latest,
     )
-    return train_rounds(this, game, start, learner)
+    return train_rounds(this, learner)

@@ -229,13 +229,13 @@ def train(config: Config) -> Result:
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    game, folder = config.load(), config.out
+    game, folder = this.game, this.folder
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)
     info = NetworkInfo(game.id, dict(game.options), "q", game.observation_size, game.num_actions, config.hidden, 0)
     current = EpsilonGreedy(TorchNetwork(info), 1.0)
     learning = SeatLearner(current, config)
-    start = checkpoint.restore(folder, learning.parts) if config.resume else 0
+    start = this.restore(learning.parts)
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     opponents = OpponentPool(game, config, current, lambda path: EpsilonGreedy(load_torch_network(path)))
@@ -267,4 +267,4 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         numbers=learning.numbers,
         exchange=lambda: games.set_opponents(opponents.pool()),
     )
-    return train_rounds(this, game, start, learner)
+    return train_rounds(this, learner)

@@ -286,7 +286,7 @@ def train(config: Config) -> Result:
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    game, folder = config.load(), config.out
+    game, folder = this.game, this.folder
     check_game(game, config.prior)
     patterns = game.patterns
     assert patterns is not None
@@ -295,7 +295,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     if config.prior:
         assert patterns.prior is not None
         learned.weights[:] = patterns.prior()
-    start = checkpoint.restore(folder, {"table": table}) if config.resume else 0
+    this.restore({"table": table})
     kernel = kernel_for(game.kernels, patterns.find)
     # Always of the same types, for which it is compiled: a setting such as 1.0 may be given as 1.
     learning = Learning(**{name: kind(getattr(config, name)) for name, kind in Learning.__annotations__.items()})
@@ -322,4 +322,4 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     learner = Learner(
         one_round=one_round, write=write, agent=agent, parts={"table": table}, plays_as=f"alphabeta:{folder}"
     )
-    return train_rounds(this, game, start, learner)
+    return train_rounds(this, learner)

@@ -222,12 +222,10 @@ def train(config: Config) -> Result:
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    game, folder = config.load(), config.out
+    game, folder = this.game, this.folder
     torch.set_num_threads(1)  # small networks get slower with more
     model = make_model(config, game)
-    if config.resume:
-        model.num_timesteps = checkpoint.restore(folder, parts_of(model))
-    start = model.num_timesteps
+    model.num_timesteps = start = this.restore(parts_of(model))
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     stream = int(fold(np.uint64(config.seed), np.uint64(start))) % 2**32
     model.env.seed(stream)  # type: ignore[union-attr]
@@ -278,4 +276,4 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         exchange=exchange,
         interrupts=interrupts,
     )
-    return train_rounds(this, game, start, learner)
+    return train_rounds(this, learner)

@@ -124,18 +124,17 @@ class ActionValues:
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
         """The positions that the games have come to as rows to learn from, and the actions to play."""
-        view, n = batch.view(), batch.n
-        masks, observations = view.masks, view.observations
+        masks, observations = batch.masks(), batch.observations()
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
             best = np.where(masks, evaluate(average, observations, "q"), -np.inf).max(axis=1, keepdims=True)
             return for_all_players(self.game, best, players)
 
-        seeds = generator.integers(0, 2**64, n, np.uint64)
+        seeds = generator.integers(0, 2**64, batch.n, np.uint64)
         values = action_values(self.game, batch.states, masks, seeds, worth, outcomes=self.outcomes)
         best = np.where(masks, evaluate(average, observations, "q"), -np.inf).argmax(axis=1)
         at_random = np.where(masks, generator.random(masks.shape), -1).argmax(axis=1)
-        actions = np.where(generator.random(n) < self.exploration, at_random, best)
+        actions = np.where(generator.random(batch.n) < self.exploration, at_random, best)
         return {"observations": observations, "values": values.astype(np.float32)}, actions
 
     def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
@@ -227,7 +226,7 @@ def train(config: Config) -> Result:
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
-    game, folder = config.load(), config.out
+    game = this.game
     if len(game.teams) != 2:
         raise ValueError(f"{NAME} needs a game of two sides; {game} does not fit")
     backup = MatrixGames(config, game) if game.simultaneous else ActionValues(config, game)
@@ -238,7 +237,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     average.load_state_dict(network.state_dict())
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
-    start = checkpoint.restore(folder, parts) if config.resume else 0
+    start = this.restore(parts)
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     batch = Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
@@ -275,4 +274,4 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         plays_as=f"lookahead:{config.out}",
         numbers=latest,
     )
-    return train_rounds(this, game, start, learner)
+    return train_rounds(this, learner)

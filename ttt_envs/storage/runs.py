@@ -44,6 +44,12 @@ def read_config(folder: Path, missing: str = "nothing to resume") -> dict[str, A
     return config
 
 
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a game in JSON's types."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(options)))
+    return plain
+
+
 def check_same(
     what: str, there: Mapping[str, Any], here: Mapping[str, Any], may_change: Collection[str], hint: str = ""
 ) -> None:

@@ -5,19 +5,20 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from ttt_envs.agents import as_agent, check_named
+from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
-from ttt_envs.evaluation.ladder import plain_options
 from ttt_envs.learning import METHODS
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import locked_folder
 from ttt_envs.storage.outside import brief, with_tuples
-from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
+from ttt_envs.storage.runs import CONFIG, check_same, plain_options, read_config, write_config
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 RESUME = "resume.safetensors"
@@ -40,22 +41,18 @@ _OF_A_CALL = ("out", "resume", "quiet", "log")
 _NAMED_AGAIN = ("wandb",)
 
 
-class Checked(Protocol):
-    """Settings that can be checked."""
-
-    def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
-
-    def strangers(self) -> dict[str, tuple[str, ...]]:
-        """The game and the agents that may do more than use the library's own data, by setting."""
-
-
-Config = TypeVar("Config", bound=Checked)
+Config = TypeVar("Config", bound=Any)  # of a method
 Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
 
 
 class Run:
-    """A run folder that is trained in: its settings, the command that repeats them, and the time spent so far."""
+    """A run that is trained: its settings, its game, the command that repeats it, its folder, the time spent so far.
+
+    Attributes:
+        config, method: the settings, and the method's name.
+        folder: the run folder.
+        start: steps trained on in earlier calls, once `restore` was called.
+    """
 
     def __init__(self, config: Any, method: str, needs: str = RESUME) -> None:
         """Check the folder `config.out`; nothing is written yet.
@@ -73,14 +70,14 @@ class Run:
         """
         if needs == RESUME and config.seeds > 1:
             raise ValueError("a run has one seed: learning.runs.loop.train_seeds trains with several")
-        self.config, self.method, self.folder = config, method, config.out
+        self.config, self.method, self.folder, self.start = config, method, config.out, 0
         self._clock, self._before, self._asked = time.perf_counter(), 0.0, 0
         if config.resume:
             begun = read_config(self.folder)
             self._before = seconds if isinstance(seconds := begun.get("seconds"), (int, float)) else 0.0
             now, then = self.settings, begun["settings"]
             if then.get("game") == now["game"]:
-                then["options"] = plain_options(game_of_file(config.load(), then["options"]))
+                then["options"] = plain_options(game_of_file(self.game, then["options"]).options)
             check_same(f"the run in {self.folder}", then, now, config.MAY_CHANGE)
             self._asked = then["steps"] if isinstance(then["steps"], int) else 0
             if not (self.folder / needs).is_file():
@@ -90,25 +87,40 @@ class Run:
                 f"{self.folder} holds a run already: add --resume, or choose another folder with --out"
             )
 
-    def check_steps(self, start: int) -> None:
-        """Raise ValueError if fewer steps are asked for than before, and fewer than the `start` that it is at."""
-        if self.config.steps < min(start, self._asked):
+    @cached_property
+    def game(self) -> Game:
+        """The game that is played; ValueError or TypeError as from `Settings.load`."""
+        game: Game = self.config.load()
+        return game
+
+    def restore(self, parts: Parts) -> int:
+        """Put what an earlier call saved into fresh parts, if it is to be resumed; returns the steps so far.
+
+        Raises as the function `restore`; ValueError if fewer steps are asked for than before, and fewer than these.
+        """
+        self.start = restore(self.folder, parts) if self.config.resume else 0
+        if self.config.steps < min(self.start, self._asked):
             raise ValueError(
-                f"the run in {self.folder} has been trained on {start:,} {self.config.UNIT} already, "
+                f"the run in {self.folder} has been trained on {self.start:,} {self.config.UNIT} already, "
                 f"more than --steps, {self.config.steps:,}"
             )
+        return self.start
+
+    def count_seconds(self, logged: float) -> None:
+        """Count the wall time of earlier calls that a kill kept from `config.json`, but not from the log."""
+        self._before = max(self._before, logged)
 
     @property
     def seconds(self) -> float:
         """Wall time spent on the run, earlier calls included."""
         return self._before + time.perf_counter() - self._clock
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """The settings as JSON's types, without those that belong to a call."""
-        return {**_settings(self.config), "options": plain_options(self.config.load())}
+        return {**_settings(self.config), "options": plain_options(self.game.options)}
 
-    @property
+    @cached_property
     def command(self) -> str:
         """The command that does the same training."""
         config = self.config

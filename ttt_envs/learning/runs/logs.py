@@ -30,9 +30,9 @@ class Log:
     logged after it had saved for the last time is dropped when the run is resumed.
     """
 
-    def __init__(self, this: Run, start: int) -> None:
-        """Nothing is written yet. `start`: steps of earlier calls."""
-        self.this, self.start = this, start
+    def __init__(self, this: Run) -> None:
+        """Nothing is written yet."""
+        self.this = this
         self.path = this.folder / FILE
         self._numbers: dict[str, float] = {}
         self._trackers: list[Tracker] = []
@@ -69,7 +69,7 @@ class Log:
     def _earlier(self) -> list[dict[str, Any]]:
         """The lines of earlier calls, up to the steps that this one begins with."""
         lines = read_log(self.path) if self.this.config.resume else []
-        return [each for each in lines if each["steps"] <= self.start]
+        return [each for each in lines if each["steps"] <= self.this.start]
 
     def _open(self) -> None:
         # Imported late: a resumed run with nothing left to do writes nothing, and need not wait for it.
@@ -77,7 +77,7 @@ class Log:
 
         config = self.this.config
         write_whole(self.path, "".join(f"{json.dumps(each)}\n" for each in self._earlier()))
-        purge = {"purge_step": self.start + 1} if config.resume else {}
+        purge = {"purge_step": self.this.start + 1} if config.resume else {}
         board = SummaryWriter(str(self.this.folder / "tensorboard"), **purge)
 
         def to_board(steps: int, numbers: dict[str, float]) -> None:

@@ -158,24 +158,22 @@ class Learner:
     interrupts: Interrupts = field(default_factory=Interrupts)
 
 
-def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner) -> Result:
+def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
     """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
 
     Args:
         this: the run, whose settings have `save_every` beside those of `ttt_envs.learning.runs.settings.Settings`, and
             `snapshot_every` if the learner takes snapshots.
-        game: the game that is played.
-        start: steps trained on in earlier calls.
         learner: the method.
 
-    Raises OSError if a file cannot be written, saying what was saved before; ValueError for fewer steps than before.
+    Raises OSError if a file cannot be written, saying what was saved before.
     """
-    this.check_steps(start)
     config, folder, unit, interrupts = this.config, this.folder, this.config.UNIT, learner.interrupts
-    bar = Bar(config.steps, start, unit=unit, quiet=config.quiet)
-    log = Log(this, start)
+    bar = Bar(config.steps, this.start, unit=unit, quiet=config.quiet)
+    log = Log(this)
+    this.count_seconds(log.latest("seconds"))
     measurements = Measurements(
-        config.measurements(game, learner.average),
+        config.measurements(this.game, learner.average),
         folder,
         resume=config.resume,
         unit=unit,
@@ -183,10 +181,12 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
         log=log.record,
         check=interrupts.check,
     )
-    steps, saved = start, start if config.resume else -1
+    steps, saved, planned = this.start, this.start if config.resume else -1, this.start
     processor = log.latest(PROCESSOR)
 
     def measure(last: bool = False) -> None:
+        nonlocal planned
+        planned = measurements.next(steps)
         try:
             measurements.measure(learner.agent(steps), steps, last=last)
         finally:  # also what was measured before an interrupt
@@ -195,7 +195,6 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
     def save() -> None:
         """Bring the folder up to date; take a snapshot, if one is due, and exchange opponents."""
         nonlocal saved
-        this.write_config()
         snapshot = learner.exchange is not None and due(steps, saved, config.snapshot_every)
         if snapshot:
             learner.write(folder / SNAPSHOTS / f"{steps:012d}.safetensors", steps)
@@ -207,11 +206,13 @@ def train_rounds(this: checkpoint.Run, game: Game, start: int, learner: Learner)
 
     try:
         with interrupts, bar:
+            this.write_config()
             if not config.resume:
                 save()
             while steps < config.steps:
-                measure()
-                until = min(measurements.next(steps), saved + config.save_every, config.steps)
+                if steps >= planned:
+                    measure()
+                until = min(planned, saved + config.save_every, config.steps)
                 began = time.process_time()
                 with bar.training():
                     while steps < until:
@@ -281,15 +282,13 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
     Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
     """
     with checkpoint.opened(config, name) as this:
-        game = config.load()
-        if game.num_players != 2:
+        if (game := this.game).num_players != 2:
             raise ValueError(f"{name} is for games of two players; {game} has {game.num_players}")
         torch.set_num_threads(1)  # small networks get slower with more
         torch.manual_seed(config.seed)
         method = make(config, game)
-        start = checkpoint.restore(config.out, method.parts) if config.resume else 0
         # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
-        method.begin(np.random.default_rng([config.seed, start]))
+        method.begin(np.random.default_rng([config.seed, this.restore(method.parts)]))
         learner = Learner(
             one_round=lambda steps: method.one_round(steps / config.steps),
             write=lambda path, steps: save_network(path, replace(method.info, steps=steps), method.playing.tensors()),
@@ -298,7 +297,7 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
             plays_as=f"network:{config.out}",
             numbers=method.numbers,
         )
-        return train_rounds(this, game, start, learner)
+        return train_rounds(this, learner)
 
 
 # --- several seeds ---
