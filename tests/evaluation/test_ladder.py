@@ -128,7 +128,7 @@ def test_a_place(table, tmp_path):
     assert report.interval[0] < report.rating < report.interval[1]
     assert report.command == f"ttt ladder toy_coin --agent greedy:samples=2 --games 40 --resamples 50 --table {table}"
     whole = evaluation.tournament("toy_coin", ["greedy:samples=2", "random"], games=40, quiet=True)
-    np.testing.assert_array_equal(report.pairings[0].games.moves, whole.pairings[0].games.moves)
+    np.testing.assert_array_equal(report.results[0].moves, whole.results[0].moves)
     data = json.loads((tmp_path / "p" / "results.json").read_text())
     assert data["rating"] == report.rating
     assert [each["agent"] for each in data["rungs"]] == list(read(table).rungs)
@@ -147,7 +147,7 @@ def test_workers_change_no_result(table):
 
 def test_a_rung_is_not_its_own_opponent(table):
     report = evaluation.ladder("toy_coin", "random", table=table, games=10, quiet=True)
-    assert [report.ladder.rungs[each.second - 1] for each in report.pairings] == list(report.ladder.rungs[1:])
+    assert [report.ladder.rungs[each.second - 1] for each in report.results] == list(report.ladder.rungs[1:])
     assert any("is a rung itself" in each for each in report.remarks())
 
 

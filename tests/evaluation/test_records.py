@@ -102,9 +102,9 @@ def test_a_tournament_records_its_games(tmp_path):
     found = list(records.read(tmp_path / "x" / "games.jsonl"))
     assert [each.number for each in found] == list(range(30))
     np.testing.assert_array_equal(
-        [each.rewards for each in found], np.concatenate([each.games.rewards for each in report.pairings])
+        [each.rewards for each in found], np.concatenate([each.rewards for each in report.results])
     )
-    seats = np.array(report.agents)[np.concatenate([each.seats for each in report.pairings])]
+    seats = np.array(report.agents)[np.concatenate([each.seats for each in report.results])]
     assert [each.agents for each in found] == [tuple(row) for row in seats.tolist()]
     assert len(list(replay(found))) == 30
     assert report.files == ("report.md", "report.html", "results.json", "games.jsonl")

@@ -11,8 +11,7 @@ from tournaments import TOY, begun, games_of, interrupted, resumed, wait_for_the
 from ttt_envs import cli, evaluation
 from ttt_envs.agents import Agent
 from ttt_envs.core import jit
-from ttt_envs.evaluation.records.log import Job
-from ttt_envs.evaluation.tournament import Contest, schedule
+from ttt_envs.evaluation.tournament import Schedule
 from ttt_envs.storage.files import InUse, locked_folder
 
 several_processes = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
@@ -39,16 +38,16 @@ def played(monkeypatch):
     class Jobs(list):
         limit = None
 
-    found, usual = Jobs(), Contest.__call__
+    found, usual = Jobs(), Schedule.__call__
 
-    def play(contest, job, progress=None):
+    def play(schedule, job, progress=None):
         if len(found) == found.limit:
             raise KeyboardInterrupt
-        games = usual(contest, job, progress)
+        games = usual(schedule, job, progress)
         found.append(job)
         return games
 
-    monkeypatch.setattr(Contest, "__call__", play)
+    monkeypatch.setattr(Schedule, "__call__", play)
     return found
 
 
@@ -57,17 +56,21 @@ def played(monkeypatch):
 
 def test_jobs_follow_from_the_number_of_games_alone():
     game = toy_coin.make()
-    edges = [(job.start, job.stop) for job in schedule([(0, 1)], game, 1000)]
+    edges = [(seeds.start, seeds.stop) for *_, seeds in Schedule(game, [], [(0, 1)], 1000, 0).jobs()]
     assert edges == [(0, 8), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256), (256, 384), (384, 500)]
-    assert schedule([(0, 1)], game, 6, one_by_one=True) == [Job(0, 1, 0, 1), Job(0, 1, 1, 2), Job(0, 1, 2, 3)]
-    finished = [(Job(0, 1, 0, 8), None), (Job(0, 1, 16, 20), None), (Job(0, 2, 0, 8), None)]
-    left = [Job(0, 1, 8, 16), Job(0, 1, 20, 32), Job(0, 2, 8, 16), Job(0, 2, 16, 32)]
-    assert schedule([(0, 1), (0, 2)], game, 64, finished) == left
+    jobs = Schedule(game, [], [(0, 1)], 6, 0, one_by_one=True).jobs()
+    assert jobs == [(0, 1, range(0, 1)), (0, 1, range(1, 2)), (0, 1, range(2, 3))]
+    schedule = Schedule(game, ["random", "random", "greedy"], [(0, 1), (0, 2)], 64, 0)
+    finished = [schedule(job) for job in ((0, 1, range(0, 8)), (0, 1, range(16, 20)), (0, 2, range(0, 8)))]
+    left = [(0, 1, range(8, 16)), (0, 1, range(20, 32)), (0, 2, range(8, 16)), (0, 2, range(16, 32))]
+    assert schedule.jobs(finished) == left
+    assert schedule.total(finished) == 2 * 64
 
 
 def test_a_job_does_not_depend_on_others():
-    contest = Contest(toy_coin.make(players=3), ["random", "greedy"], 5)
-    whole, part = contest(Job(0, 1, 0, 9)), contest(Job(0, 1, 4, 7))
+    schedule = Schedule(toy_coin.make(players=3), ["random", "greedy"], [(0, 1)], 54, 5)
+    whole, part = schedule((0, 1, range(0, 9))), schedule((0, 1, range(4, 7)))
+    assert part.seeds == range(4, 7)
     np.testing.assert_array_equal(whole.rewards[4 * 6 : 7 * 6], part.rewards)
     np.testing.assert_array_equal(whole.moves[4 * 6 : 7 * 6], part.moves)
 
@@ -76,8 +79,8 @@ def test_a_job_does_not_depend_on_others():
 def test_games_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
     report, same = play(tmp_path / "one"), play(tmp_path / "two", workers=2)
     assert same.complete
-    for one, two in zip(report.pairings, same.pairings, strict=True):
-        np.testing.assert_array_equal(one.games.decisions, two.games.decisions)
+    for one, two in zip(report.results, same.results, strict=True):
+        np.testing.assert_array_equal(one.decisions, two.decisions)
     np.testing.assert_array_equal(report.ratings.elo_low, same.ratings.elo_low)
     play(tmp_path / "pieces", games=20)
     play(tmp_path / "pieces", resume=True)
@@ -161,11 +164,11 @@ def test_an_interrupted_tournament_goes_on(tmp_path, played):
         played.limit = limit
         report = play(tmp_path / "x", resume=limit > 1)
         assert not report.complete
-        assert sum(len(pairing.games) for pairing in report.pairings) == sum(2 * (j.stop - j.start) for j in played)
+        assert sum(len(each) for each in report.results) == sum(2 * len(seeds) for *_, seeds in played)
     played.limit = None
     assert play(tmp_path / "x", resume=True).complete
     assert (tmp_path / "x" / "games.jsonl").read_text().count("\n") == 120
-    found = [(job.first, job.second, seed) for job in played for seed in range(job.start, job.stop)]
+    found = [(*pair, seed) for *pair, seeds in played for seed in seeds]
     assert len(found) == len(set(found)) == 60, "each seed once"
     assert games_of(tmp_path / "x") == games_of(tmp_path / "whole")
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("x", "whole")]
@@ -190,11 +193,11 @@ def test_further_agents_and_more_games_replay_nothing(tmp_path, played):
     play(tmp_path / "x", lineup[:2])
     del played[:]
     play(tmp_path / "x", lineup[:2], games=60, resume=True)
-    assert [(job.start, job.stop) for job in played] == [(20, 30)]
+    assert played == [(0, 1, range(20, 30))]
     del played[:]
     words = ["--agents", *lineup, "--out", str(tmp_path / "x")]
     assert cli.main(["tournament", TOY, "--resume", *words]) == 0
-    assert {(job.first, job.second) for job in played} == {(0, 2), (1, 2)}
+    assert {job[:2] for job in played} == {(0, 2), (1, 2)}
     assert games_of(tmp_path / "x") == games_of(tmp_path / "whole")
 
 
@@ -308,7 +311,7 @@ def test_the_hint_how_to_go_on_names_what_must_be_named(tmp_path, played):
 
 def test_listed_pairs_play(tmp_path):
     report = play(tmp_path / "x", pairs=[("mine", "random"), (0, 1)])
-    assert [(pairing.first, pairing.second) for pairing in report.pairings] == [(0, 1), (0, 2)]
+    assert [(pairing.first, pairing.second) for pairing in report.results] == [(0, 1), (0, 2)]
     assert report.settings["pairs"] == ("0-1", "0-2")
     assert "--pairs 0-1 0-2" in report.command
     assert "2 pairings, of a list" in report.markdown()

@@ -60,21 +60,21 @@ def test_crosstable_adds_up():
     np.testing.assert_allclose((report.mean_reward + report.mean_reward.T)[off], 0, atol=1e-7)
     np.testing.assert_allclose(score[off], ((1 + report.mean_reward) / 2)[off], atol=1e-7)
     np.testing.assert_allclose(report.side_scores.mean(axis=0)[off], score[off])
-    for pairing in report.pairings:
-        assert pairing.games.decisions.sum() == pairing.games.lengths.sum()
+    for pairing in report.results:
+        assert pairing.decisions.sum() == pairing.lengths.sum()
     assert report.folder is None
 
 
 def test_seats_and_seeds_are_paired(tmp_path):
     lineup = [Stubborn(name="a"), Random("b")]
     report = small(agents=lineup, games=9, random_opening_plies=4, seed=2, out=tmp_path)
-    (pairing,) = report.pairings
+    (pairing,) = report.results
     assert pairing.seats.tolist() == [[0, 1], [1, 0]] * 5
     seeds = np.array([each.seed for each in records.read(tmp_path)], np.uint64)
     np.testing.assert_array_equal(seeds[::2], game_seeds(2, 5))
     np.testing.assert_array_equal(seeds[::2], seeds[1::2])
     again = play_games(report.game, lineup, seats=pairing.seats, seeds=seeds)
-    np.testing.assert_array_equal(pairing.games.moves, again.moves)
+    np.testing.assert_array_equal(pairing.moves, again.moves)
     assert "with objects, which the command cannot name: a, b." in report.markdown()
 
 
@@ -88,13 +88,13 @@ class Random(agents.load("random").__class__):
 def test_adding_an_agent_leaves_other_games_alone():
     two = small(agents=["random", "mcts:simulations=8"])
     three = small()
-    np.testing.assert_array_equal(two.pairings[0].games.moves, three.pairings[1].games.moves)
+    np.testing.assert_array_equal(two.results[0].moves, three.results[1].moves)
 
 
 def test_wins_are_counted_for_both_sides(toy):
     report = small(game="toy_coin", agents=[Stubborn(name="a"), Stubborn(last=True, name="b")], games=40)
-    (pairing,) = report.pairings
-    first = pairing.games.rewards[np.arange(40), pairing.seats.argmin(axis=1)]
+    (pairing,) = report.results
+    first = pairing.rewards[np.arange(40), pairing.seats.argmin(axis=1)]
     assert 0 < (first > 0).mean() != 0.5
     assert report.ratings.score[0, 1] == (first > 0).mean()
     assert report.ratings.score[1, 0] == (first < 0).mean()
@@ -102,7 +102,7 @@ def test_wins_are_counted_for_both_sides(toy):
 
 def test_three_players(toy):
     report = small(game="toy_coin", agents=["random", "greedy"], games=600, players=3)
-    assert len(report.pairings[0].games) == 600
+    assert len(report.results[0]) == 600
     score = report.ratings.score
     assert score[0, 1] + score[1, 0] == pytest.approx(1)
     assert report.side_scores.shape == (3, 2, 2)
@@ -116,8 +116,8 @@ def test_interrupt_keeps_what_is_finished(tmp_path):
     # Enough for a job of sixteen games against `random`, and not for the next one.
     report = small(agents=["random", "greedy", Interrupts(70)], games=20, out=tmp_path / "t")
     assert not report.complete
-    assert [len(p.games) for p in report.pairings] == [20, 16]
-    np.testing.assert_array_equal(report.pairings[0].games.moves, whole.pairings[0].games.moves)
+    assert [len(p) for p in report.results] == [20, 16]
+    np.testing.assert_array_equal(report.results[0].moves, whole.results[0].moves)
     text = (tmp_path / "t" / "report.md").read_text()
     assert "**Partial: it was interrupted." in text
     assert "| 16 of 20 |" in text
@@ -145,14 +145,14 @@ class Person(Stubborn):
 def test_a_person_plays_one_game_at_a_time_and_may_quit():
     report = small(agents=["random", Person(120)], games=10)
     assert not report.complete
-    assert 0 < len(report.pairings[0].games) < 10
+    assert 0 < len(report.results[0]) < 10
     with pytest.raises(SystemExit):
         small(agents=["random", Person(0)], games=10)
 
 
 def test_repeated_games_are_told():
     report = small(agents=[Stubborn(), Stubborn(last=True)], games=20)
-    assert report.pairings[0].distinct == 2
+    assert report.results[0].distinct == 2
     assert "| 2 |" in report.markdown()
 
 

@@ -14,8 +14,7 @@ from small_training import GAME
 
 import ttt_envs
 from ttt_envs.agents.networks import load_network
-from ttt_envs.evaluation.records.log import Job
-from ttt_envs.evaluation.tournament import Contest
+from ttt_envs.evaluation.tournament import Schedule
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 from ttt_envs.learning.runs.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.runs.measurements import ScoreRow, read_rows
@@ -113,11 +112,11 @@ def test_a_tournament(tmp_path: Path) -> None:
     assert kept
     seeds = [(*game["agents"], game["seed"]) for game in whole[:kept]]
     assert len(seeds) == len(set(seeds)), "no game twice"
-    contest = Contest(ttt_envs.load(GAME), ["random", "greedy"], 0)
+    schedule = Schedule(ttt_envs.load(GAME), ["random", "greedy"], [(0, 1)], 1, 0)
     for k, game in enumerate(whole[:kept]):
         if "job" in game and k % 3 == 0:
-            job = Job(0, 1, *game["job"]["seeds"])
-            digests = [f"{each:016x}" for each in contest(job).moves.tolist()]
+            job = 0, 1, range(*game["job"]["seeds"])
+            digests = [f"{each:016x}" for each in schedule(job).moves.tolist()]
             assert digests == [each["digest"] for each in whole[k + 1 - len(digests) : k + 1]]
 
 

@@ -41,7 +41,7 @@ from ttt_envs.agents import Agent, as_agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.arena.play import Games, GamesProgress, iter_seeds
-from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
+from ttt_envs.evaluation.arena.seating import line_up, seatings
 from ttt_envs.evaluation.judging import MISTAKE, judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
 from ttt_envs.evaluation.reports.page import PagedReport
@@ -163,7 +163,7 @@ class Tally:
         self.lineup = tuple(as_agent(each) for each in (agent, opponent) if each is not None)
         self.held = np.ones((1, game.num_players), np.bool_)
         if opponent is not None:
-            self.held = held_seats([each for each in arrangements(game) if each.first_alone])
+            self.held = seatings(game)[: len(game.teams)]
         self.seed, self.units = seed, range(-(-games // len(self.held)))
         self.planned, self.played = len(self.units) * len(self.held), 0
         self._sums = np.zeros(len(self.units), _SUMS)

@@ -35,7 +35,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.evaluation import pool
 from ttt_envs.evaluation.arena.play import Failure
-from ttt_envs.evaluation.arena.seating import arrangements, line_up, rounding
+from ttt_envs.evaluation.arena.seating import Result, by_unit, line_up, rounding
 from ttt_envs.evaluation.records.log import GamesLog
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
 from ttt_envs.evaluation.reports.intervals import student
@@ -43,8 +43,7 @@ from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.report import Arguments, Table
-from ttt_envs.evaluation.reports.tournament import Pairing, by_unit
-from ttt_envs.evaluation.tournament import Contest, pairing_of, play, rate, schedule, tournament
+from ttt_envs.evaluation.tournament import Schedule, rate, tournament
 from ttt_envs.registry import game_for, game_of_file
 from ttt_envs.storage.files import check_writable, existing, new_folder, write_whole
 from ttt_envs.storage.outside import read_json
@@ -209,7 +208,7 @@ def make_ladder(
         raise KeyboardInterrupt("the ladder is not finished, and nothing is written")
     order = np.argsort(report.ratings.elo, kind="stable")
     zero = rungs.index("random") if "random" in rungs else int(order[0])
-    rated = rate(report.pairings, len(rungs), _RESAMPLES, seed, zero)
+    rated = rate(report.results, len(rungs), _RESAMPLES, seed, zero)
     seconds, moves = report.time
     chosen = " ".join(f"--option {name}={as_text(value)}" for name, value in game.chosen.items())
     numbers = f"--games {games} --version {version} --seed {seed}"
@@ -238,20 +237,20 @@ class LadderReport(PagedReport):
     Attributes:
         agent: its name.
         ladder: the ladder.
-        pairings: the games against each rung that was played, in which the agent is the first one.
+        results: those against each rung that was played, in which the agent is the first one.
     """
 
     agent: str
     ladder: Ladder
-    pairings: list[Pairing]
+    results: list[Result]
 
     verb, title = "ladder", "Place on the ladder"
 
     @cached_property
     def place(self) -> tuple[float, float, float]:
         """The rating, and its 95 % interval."""
-        elo = np.array([self.ladder.elo[each.second - 1] for each in self.pairings])
-        return rating(elo, *by_unit(self.pairings), self.settings["resamples"], self.settings["seed"])
+        elo = np.array([self.ladder.elo[each.second - 1] for each in self.results])
+        return rating(elo, *by_unit(self.results), self.settings["resamples"], self.settings["seed"])
 
     @property
     def rating(self) -> float:
@@ -266,16 +265,16 @@ class LadderReport(PagedReport):
     @property
     def games(self) -> int:
         """Number of games."""
-        return sum(len(each.games) for each in self.pairings)
+        return sum(len(each) for each in self.results)
 
     @property
     def failures(self) -> list[Failure]:
         """Errors and illegal actions of the agent and of rungs."""
-        return [failure for each in self.pairings for failure in each.games.failures]
+        return [failure for each in self.results for failure in each.failures]
 
-    def expected(self, pairing: Pairing) -> float:
+    def expected(self, result: Result) -> float:
         """The score that the rating says the agent has against a rung."""
-        return float(1 / (1 + np.exp((self.ladder.elo[pairing.second - 1] - self.rating) / ELO)))
+        return float(1 / (1 + np.exp((self.ladder.elo[result.second - 1] - self.rating) / ELO)))
 
     def facts(self) -> list[str]:
         """The ladder, and how many games were played."""
@@ -286,9 +285,7 @@ class LadderReport(PagedReport):
     def tables(self) -> list[Table]:
         """The rating, and the games against each rung."""
         low, high = self.interval
-        seconds, moves = (
-            sum(float(getattr(p.games, name)[0]) for p in self.pairings) for name in ("seconds", "decisions")
-        )
+        seconds, moves = (sum(float(getattr(p, name)[0]) for p in self.results) for name in ("seconds", "decisions"))
         row = [self.agent, f"{self.rating:.0f}", f"{low:.0f} to {high:.0f}", str(self.games)]
         note = f"Elo by Bradley-Terry on ladder version {self.ladder.version}, {self.ladder.zero} at 0."
         place = Table(
@@ -296,12 +293,12 @@ class LadderReport(PagedReport):
             [[*row, f"{1e6 * seconds / max(moves, 1):.1f}"]], note,
         )  # fmt: skip
         rows = []
-        for each in reversed(self.pairings):
+        for each in reversed(self.results):
             won, drawn, lost = np.sum(each.by_seating(), axis=0)
             wins, losses = (float(part.sum()) for part in each.compared)
             score = wins / (wins + losses)
             name, elo = self.ladder.rungs[each.second - 1], self.ladder.elo[each.second - 1]
-            shown = [name, f"{elo:.0f}", str(len(each.games)), f"{won}/{drawn}/{lost}", f"{score:.3f}"]
+            shown = [name, f"{elo:.0f}", str(len(each)), f"{won}/{drawn}/{lost}", f"{score:.3f}"]
             rows.append([*shown, f"{self.expected(each):.3f}", str(each.distinct)])
         header = ["rung", "Elo", "games", "W/D/L", "score", "expected", "distinct"]
         note = "Expected: the score that the rating gives. Distinct: games that went differently."
@@ -325,7 +322,7 @@ class LadderReport(PagedReport):
 
     def remarks(self) -> list[str]:
         """The reasons to doubt the rating, one sentence each."""
-        remarks = rounding(self.settings["games"], len(self.pairings[0].held))
+        remarks = rounding(self.settings["games"], len(self.results[0].held))
         for end, sign, word in ((-1, 1, "stronger"), (0, -1, "weaker")):
             if sign * (self.rating - self.ladder.elo[end]) > _BEYOND:
                 remarks.append(
@@ -334,7 +331,7 @@ class LadderReport(PagedReport):
         if self.agent in self.ladder.rungs:
             elo = self.ladder.elo[self.ladder.rungs.index(self.agent)]
             remarks.append(f"The agent is a rung itself, with {elo:.0f} Elo by the ladder's own games.")
-        distinct = sum(each.distinct for each in self.pairings)
+        distinct = sum(each.distinct for each in self.results)
         if 2 * distinct < self.games:
             remarks.append(f"Only {distinct} of {self.games} games went differently: the interval takes them for more.")
         for name in dict.fromkeys(each.agent for each in self.failures):
@@ -354,12 +351,12 @@ class LadderReport(PagedReport):
                 {
                     "agent": self.ladder.rungs[each.second - 1],
                     "elo": self.ladder.elo[each.second - 1],
-                    "games": len(each.games),
+                    "games": len(each),
                     "seatings": each.by_seating(),
                     "expected": self.expected(each),
                     "distinct": each.distinct,
                 }
-                for each in self.pairings
+                for each in self.results
             ],
             "failures": [asdict(each) for each in self.failures],
         }
@@ -427,14 +424,11 @@ def ladder(
         own = labelled(mine.texts[0])[1]
         pairs = [(0, k) for k, rung in enumerate(scale.rungs, 1) if rung != own]
         log = GamesLog(None, game, [*mine.names, *scale.rungs], {})
-        jobs = schedule(pairs, game, games, one_by_one=mine.live)
         here = [*mine.agents, *rivals.agents] if workers == 1 else [*mine.sent, *rivals.sent]
-        contest = Contest(game, here, seed, strict, mine.live)
-        total = sum(job.stop - job.start for job in jobs) * len(arrangements(game))
+        schedule = Schedule(game, here, pairs, games, seed, strict, mine.live)
         with new_folder(out) as folder:
-            with Work(log.finished, "games", total, hidden=quiet or mine.live) as work:
-                play(contest, jobs, log, workers, lambda done, job: work.update(done, scale.rungs[job.second - 1]))
-            pairings = [pairing_of(game, log.finished, pair, games) for pair in pairs]
+            with Work(log.finished, "games", schedule.total(), hidden=quiet or mine.live) as work:
+                schedule.play(log, workers, lambda done, _, rung: work.update(done, scale.rungs[rung - 1]))
             return LadderReport(
                 game=game,
                 settings=settings,
@@ -443,7 +437,7 @@ def ladder(
                 seconds=work.seconds,
                 agent=mine.names[0],
                 ladder=scale,
-                pairings=[each for each in pairings if len(each.games)],
+                results=[each for each in schedule.results(log.finished) if len(each)],
             ).kept(folder)
 
 

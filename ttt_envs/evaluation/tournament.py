@@ -24,26 +24,24 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ttt_envs.agents import Agent, load
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, unknown, within
 from ttt_envs.evaluation import pool
-from ttt_envs.evaluation.arena.play import Games, iter_seeds, join
-from ttt_envs.evaluation.arena.seating import arrangements, held_seats, line_up
-from ttt_envs.evaluation.records.log import GamesLog, Job, as_settings, check_goes_on, read_settings
+from ttt_envs.evaluation.arena.play import iter_seeds, join
+from ttt_envs.evaluation.arena.seating import Result, by_unit, line_up, result_of, seatings
+from ttt_envs.evaluation.records.log import GamesLog, as_settings, check_goes_on, read_settings
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import Ratings, connected, rate_pairs
 from ttt_envs.evaluation.reports.report import Arguments
-from ttt_envs.evaluation.reports.tournament import Pairing, TournamentReport, by_unit
+from ttt_envs.evaluation.reports.tournament import TournamentReport
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import locked_folder, new_folder
 from ttt_envs.storage.outside import brief
 from ttt_envs.storage.runs import CONFIG
 
-#: Two agents, by their numbers, the lower one first.
-Pair = tuple[int, int]
+#: The numbers of two agents, and those of the seeds that they play in all seatings.
+Job = tuple[int, int, range]
 
 # Games of a pairing's first job, and of its largest ones: each begins where as many have been played as it has.
 _FIRST, _MOST = 16, 256
@@ -105,20 +103,16 @@ def tournament(
         planned = pairs_of(pairs, lineup.names)
         settings["pairs"] = tuple(f"{a}-{b}" for a, b in planned) if pairs else ()
 
-        def names_of(job: Job) -> str:
-            return f"{lineup.names[job.first]} – {lineup.names[job.second]}"
-
         log = GamesLog(folder, game, lineup.names, as_settings(game, settings))
         if resume and folder is not None:
             check_goes_on(folder, read_settings(folder), as_settings(game, settings))
             log.resume()
-        jobs = schedule(planned, game, games, log.finished, one_by_one=lineup.live)
-        contest = Contest(game, lineup.agents if workers == 1 else lineup.sent, seed, strict, lineup.live)
-        before, size = sum(len(each) for _, each in log.finished), len(arrangements(game))
-        left = sum(job.stop - job.start for job in jobs) * size
-        with Work(log.finished, "games", before + left, hidden=quiet or lineup.live) as work:
-            play(contest, jobs, log, workers, lambda done, job: work.update(before + done, names_of(job)))
-        pairings = [pairing_of(game, log.finished, pair, games) for pair in planned]
+        schedule = Schedule(
+            game, lineup.agents if workers == 1 else lineup.sent, planned, games, seed, strict, lineup.live
+        )
+        with Work(log.finished, "games", schedule.total(log.finished), hidden=quiet or lineup.live) as work:
+            schedule.play(log, workers, lambda done, a, b: work.update(done, f"{lineup.names[a]} – {lineup.names[b]}"))
+        results = schedule.results(log.finished)
         return TournamentReport(
             game=game,
             settings=settings,
@@ -126,9 +120,8 @@ def tournament(
             complete=work.complete,
             seconds=work.seconds,
             agents=tuple(lineup.names),
-            arrangements=arrangements(game),
-            pairings=[each for each in pairings if len(each.games)],
-            ratings=rate(pairings, len(lineup.names), resamples, seed),
+            results=[each for each in results if len(each)],
+            ratings=rate(results, len(lineup.names), resamples, seed),
         ).kept(folder)
 
 
@@ -149,7 +142,7 @@ def _folder(out: str | Path | None, resume: bool) -> Iterator[Path | None]:
 # --- schedule ---
 
 
-def pairs_of(given: Any, names: Sequence[str]) -> list[Pair]:
+def pairs_of(given: Any, names: Sequence[str]) -> list[tuple[int, int]]:
     """The pairs that the argument `pairs` of a tournament asks for, sorted.
 
     Args:
@@ -172,7 +165,7 @@ def pairs_of(given: Any, names: Sequence[str]) -> list[Pair]:
     return listed
 
 
-def _pair(given: Any, names: Sequence[str]) -> Pair:
+def _pair(given: Any, names: Sequence[str]) -> tuple[int, int]:
     """Two agents by their numbers, the lower one first."""
     match = re.fullmatch(r"(\d{1,9})-(\d{1,9})", given) if isinstance(given, str) else None
     two = (int(match[1]), int(match[2])) if match else given
@@ -192,120 +185,106 @@ def _pair(given: Any, names: Sequence[str]) -> Pair:
     return min(numbers), max(numbers)
 
 
-def schedule(
-    pairs: Sequence[Pair],
-    game: Game,
-    games: int,
-    finished: Iterable[tuple[Job, Games]] = (),
-    *,
-    one_by_one: bool = False,
-) -> list[Job]:
-    """The jobs of a tournament that are not finished, pairing by pairing.
-
-    They depend on the number of games alone, not on who plays them. A pairing's first jobs are small, so that something
-    is finished soon; `one_by_one` makes all of them one seed.
-    """
-    size = len(arrangements(game))
-    units, edges, step = -(-games // size), [0], 1 if one_by_one else max(_FIRST // size, 1)
-    while edges[-1] < units:
-        edges.append(min(edges[-1] + step, units))
-        step = 1 if one_by_one else min(edges[-1], max(_MOST // size, 1))
-    done = sorted(job for job, _ in finished)
-    jobs = []
-    for first, second in pairs:
-        mine = [job for job in done if (job.first, job.second) == (first, second)]
-        for start, stop in pairwise(edges):
-            for job in mine:
-                if job.start <= start < job.stop:
-                    start = job.stop
-            if start < stop:
-                jobs.append(Job(first, second, start, stop))
-    return jobs
-
-
-# --- play ---
-
-
 @dataclass(frozen=True)
-class Contest:
-    """A tournament's games, which are played job by job, in any process.
+class Schedule:
+    """The games of a tournament, in jobs that any process can play.
 
     Attributes:
         game: the game.
         agents: agents, or texts of which each job makes its own.
-        seed, strict: of the tournament.
+        pairs: who play each other, by their numbers.
+        games: games of each pair; rounded up, so that each seed is played from every seat.
+        seed: fixes the games.
+        strict: an agent's error or illegal action ends it all, instead of losing the game.
         one_by_one: whether games are played one after the other, and not side by side.
     """
 
     game: Game
     agents: Sequence[Agent | str]
+    pairs: Sequence[tuple[int, int]]
+    games: int
     seed: int
     strict: bool = False
     one_by_one: bool = False
 
-    def __call__(self, job: Job, progress: Callable[[int], None] | None = None) -> Games:
+    def jobs(self, finished: Iterable[Result] = ()) -> list[Job]:
+        """The jobs that are not finished, pair by pair.
+
+        They depend on the number of games alone, not on who plays them. A pair's first jobs are small, so that
+        something is finished soon; with `one_by_one` each is one seed.
+        """
+        size = len(seatings(self.game))
+        units, edges, step = -(-self.games // size), [0], 1 if self.one_by_one else max(_FIRST // size, 1)
+        while edges[-1] < units:
+            edges.append(min(edges[-1] + step, units))
+            step = 1 if self.one_by_one else min(edges[-1], max(_MOST // size, 1))
+        done = {pair: set[int]() for pair in self.pairs}
+        for each in finished:
+            done.get((each.first, each.second), set()).update(each.units.tolist())
+        jobs = []
+        for pair in self.pairs:
+            for start, stop in pairwise(edges):
+                left = [unit for unit in range(start, stop) if unit not in done[pair]]
+                if left:
+                    jobs.append((*pair, range(left[0], stop)))
+        return jobs
+
+    def total(self, finished: Sequence[Result] = ()) -> int:
+        """The number of games, with those that are finished."""
+        left = sum(len(seeds) for *_, seeds in self.jobs(finished))
+        return sum(map(len, finished)) + left * len(seatings(self.game))
+
+    def __call__(self, job: Job, progress: Callable[[int], None] | None = None) -> Result:
         """Play a job; `progress` is called with how many of its games are finished. Raises as `play_games` does."""
-        given = self.agents[job.first], self.agents[job.second]
+        first, second, seeds = job
+        given, held = (self.agents[first], self.agents[second]), seatings(self.game)
         pair = tuple(load(each) if isinstance(each, str) else each for each in given)
-        held = held_seats(arrangements(self.game))
-        number = (job.stop - job.start) * len(held)
         try:
             parts = iter_seeds(
                 self.game,
                 pair,
                 held,
                 self.seed,
-                range(job.start, job.stop),
-                chunk=1 if self.one_by_one else number,
+                seeds,
+                chunk=1 if self.one_by_one else len(seeds) * len(held),
                 strict=self.strict,
                 keep=True,
                 progress=None if progress is None else lambda finished, _: progress(finished),
             )
-            return join(list(parts), self.game, 2)
+            return result_of(first, second, [(seeds, join(list(parts), self.game, 2))], self.game)
         finally:
             for each, agent in zip(given, pair, strict=True):
                 if isinstance(each, str):
                     agent.close()
 
+    def play(self, log: GamesLog, workers: int | str, progress: Callable[[int, int, int], None]) -> None:
+        """Play the jobs that the log has not, each of which it keeps when it is finished.
 
-def play(
-    contest: Contest, jobs: Sequence[Job], log: GamesLog, workers: int | str, progress: Callable[[int, Job], None]
-) -> None:
-    """Play jobs, each of which the log keeps when it is finished.
+        `progress` is called with the number of games that are finished, and the two agents that are playing or have
+        finished last. Raises what agents raise in a strict tournament, and what `pool.run` does.
+        """
+        done, jobs = sum(map(len, log.finished)), self.jobs(log.finished)
 
-    `progress` is called with the number of games that are finished, and the job that is being played or was finished
-    last. Raises what agents raise in a strict tournament, and what `pool.run` does.
-    """
-    done = 0
+        def here(job: Job) -> Result:
+            return self(job, lambda finished: progress(done + finished, *job[:2]))
 
-    def here(job: Job) -> Games:
-        return contest(job, lambda finished: progress(done + finished, job))
+        for _, result in pool.run(here if workers == 1 else self, jobs, workers=workers):
+            log.add(result)
+            done += len(result)
+            progress(done, result.first, result.second)
 
-    for number, games in pool.run(here if workers == 1 else contest, jobs, workers=workers):
-        log.add(jobs[number], games)
-        done += len(games)
-        progress(done, jobs[number])
+    def results(self, finished: Sequence[Result]) -> list[Result]:
+        """The result of each pair, those without games included: they will be played."""
+        return [
+            result_of(*pair, [(each.seeds, each) for each in finished if (each.first, each.second) == pair], self.game)
+            for pair in self.pairs
+        ]
 
 
 # --- rate ---
 
 
-def rate(pairings: Sequence[Pairing], agents: int, resamples: int, seed: int, zero: int | None = None) -> Ratings:
-    """The ratings of agents by their pairings, those without games included: they will be played."""
-    pairs = [(pairing.first, pairing.second) for pairing in pairings]
-    return rate_pairs(agents, pairs, *by_unit(pairings), resamples=resamples, seed=seed, zero=zero)
-
-
-def pairing_of(game: Game, finished: Iterable[tuple[Job, Games]], pair: Pair, games: int) -> Pairing:
-    """A pairing's finished jobs, put together in order."""
-    mine = sorted((each for each in finished if (each[0].first, each[0].second) == pair), key=lambda each: each[0])
-    held = held_seats(arrangements(game))
-    numbers = [np.zeros(0, np.int64), *(np.arange(job.start, job.stop) for job, _ in mine)]
-    return Pairing(
-        held=held,
-        games=join([each for _, each in mine], game, 2),
-        first=pair[0],
-        second=pair[1],
-        units=np.repeat(np.concatenate(numbers), len(held)),
-        planned=-(-games // len(held)) * len(held),
-    )
+def rate(results: Sequence[Result], agents: int, resamples: int, seed: int, zero: int | None = None) -> Ratings:
+    """The ratings of agents by their results, those without games included: they will be played."""
+    pairs = [(each.first, each.second) for each in results]
+    return rate_pairs(agents, pairs, *by_unit(results), resamples=resamples, seed=seed, zero=zero)

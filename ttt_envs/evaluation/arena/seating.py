@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ttt_envs.agents import Agent, labelled, load, several
 from ttt_envs.core.game import Game
+from ttt_envs.evaluation.arena.play import Games, join
 
 
 @dataclass(frozen=True)
@@ -85,36 +87,18 @@ def text_of(spec: Any) -> str | None:
     return spec if isinstance(spec, str) else None
 
 
-@dataclass(frozen=True)
-class Arrangement:
-    """The seating of one game of a pairing.
+def seatings(game: Game) -> np.ndarray:
+    """bool (seatings, players): the seats of the first of two agents, the second has the others.
 
-    Attributes:
-        seats: bool (players,), the seats of the pairing's first agent; the second has the others.
-        side: the side that one agent holds alone.
-        first_alone: whether that is the first agent; between two sides, both are alone.
+    One agent is alone on each side in turn, the other on all others: first the first one, and between more than two
+    sides then the second one. Raises ValueError for a game with one side, which has no opponents.
     """
-
-    seats: np.ndarray
-    side: int
-    first_alone: bool
-
-
-def arrangements(game: Game) -> tuple[Arrangement, ...]:
-    """All seatings of two agents: one agent alone on each side in turn, the other on all others, both ways round.
-
-    Raises ValueError for a game with one side, which has no opponents.
-    """
-    sides = len(game.teams)
-    if sides < 2:
+    if len(game.teams) < 2:
         raise ValueError(f"{game} has one side only: nobody plays against another")
-    made = []
-    for first_alone in (True, False) if sides > 2 else (True,):
-        for side, team in enumerate(game.teams):
-            seats = np.full(game.num_players, not first_alone)
-            seats[list(team)] = first_alone
-            made.append(Arrangement(seats, side, first_alone))
-    return tuple(made)
+    alone = np.zeros((len(game.teams), game.num_players), np.bool_)
+    for side, team in enumerate(game.teams):
+        alone[side, list(team)] = True
+    return np.concatenate([alone, ~alone]) if len(game.teams) > 2 else alone
 
 
 def rounding(games: int, seatings: int) -> list[str]:
@@ -124,11 +108,6 @@ def rounding(games: int, seatings: int) -> list[str]:
         return []
     why = f"each seed is played in {seatings} seatings, so that no seat is favoured"
     return [f"{more} games instead of {games} a pairing: {why}."]
-
-
-def held_seats(seatings: Sequence[Arrangement]) -> np.ndarray:
-    """bool (seatings, players): the seats of the first agent in each."""
-    return np.stack([each.seats for each in seatings])
 
 
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,3 +138,71 @@ def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.n
     drawn = (rewards == rewards[:, :1]).all(axis=1)
     won[drawn] = lost[drawn] = pairs[drawn] / 2
     return won, lost
+
+
+@dataclass(kw_only=True)
+class Result(Games):
+    """The games of two agents, whole seeds only, seed after seed.
+
+    Attributes:
+        first, second: the agents' numbers.
+        held: bool (seatings, players), the seats of the first agent in the games of a seed.
+        units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
+    """
+
+    first: int
+    second: int
+    held: np.ndarray
+    units: np.ndarray
+
+    @cached_property
+    def seats(self) -> np.ndarray:
+        """int64 (n, players), the number of the agent in each seat."""
+        return np.where(self._held, self.first, self.second)
+
+    @property
+    def seeds(self) -> range:
+        """The numbers of the seeds, of a result that has all between two of them."""
+        return range(self.units[0], self.units[-1] + 1)
+
+    @property
+    def _held(self) -> np.ndarray:
+        return np.tile(self.held, (len(self) // len(self.held), 1))
+
+    @cached_property
+    def compared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Wins and losses of the first agent, each float64 (n,), see `comparisons`."""
+        return comparisons(self.rewards, self._held)
+
+    @property
+    def distinct(self) -> int:
+        """Number of games that went differently from each other."""
+        return len(np.unique(self.moves))
+
+    def by_seating(self) -> tuple[tuple[int, int, int], ...]:
+        """(won, drawn, lost) games of the first agent in each seating."""
+        won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
+        counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
+        return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))
+
+    def mean_reward(self, agent: int) -> float:
+        """Mean reward of `agent` in a seat of these games."""
+        return float(self.rewards[self.seats == agent].mean())
+
+
+def result_of(first: int, second: int, parts: Sequence[tuple[range, Games]], game: Game) -> Result:
+    """The games of two agents, from those on some seeds each, in order of the seeds."""
+    parts, held = sorted(parts, key=lambda part: part[0].start), seatings(game)
+    seeds = np.array([seed for some, _ in parts for seed in some], np.int64)
+    whole = join([games for _, games in parts], game, 2)
+    return Result(**vars(whole), first=first, second=second, held=held, units=np.repeat(seeds, len(held)))
+
+
+def by_unit(results: Sequence[Result]) -> tuple[np.ndarray, np.ndarray]:
+    """Wins and losses of each result's first agent, each float64 (seeds, results), 0 for seeds not played."""
+    size = len(results[0].held)
+    found = np.zeros((2, 1 + max(each.units.max(initial=-1) for each in results), len(results)))
+    for column, each in enumerate(results):
+        for table, compared in zip(found, each.compared, strict=True):
+            table[each.units[::size], column] = compared.reshape(-1, size).sum(axis=1)
+    return found[0], found[1]

@@ -7,7 +7,7 @@ job has a key more, `job`, with what belongs to all of its games: a job without 
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import Failure, Games, game_seeds
-from ttt_envs.evaluation.arena.seating import arrangements, held_seats
+from ttt_envs.evaluation.arena.seating import Result, result_of, seatings
 from ttt_envs.evaluation.records.record import RECORDS, GameRecord, of_games, record_of
 from ttt_envs.evaluation.reports.report import Arguments
 from ttt_envs.registry import GAMES, parse_options
@@ -27,30 +27,20 @@ from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
 MAY_CHANGE = ("game", "games", "resamples", "agents")
 
 
-@dataclass(frozen=True, order=True)
-class Job:
-    """The games of agents `first` and `second` with the seeds number `start` to `stop` - 1, in all seatings."""
-
-    first: int
-    second: int
-    start: int
-    stop: int
-
-
 class GamesLog:
-    """The finished jobs of a tournament, in a file as they come; without a folder they are in memory only.
+    """The results of a tournament, in a file as they come; without a folder they are in memory only.
 
     Attributes:
-        finished: jobs and their games without actions, in the order that they were finished.
+        finished: results of jobs, without actions, in the order that they were finished.
     """
 
     def __init__(self, folder: Path | None, game: Game, names: Sequence[str], settings: Mapping[str, Any]) -> None:
         """`folder`: of the tournament, locked by the caller; `names`: of the agents; `settings`: see `as_settings`."""
         self._path = None if folder is None else folder / RECORDS
         self._game, self._names, self._settings = game, tuple(names), settings
-        self._held = held_seats(arrangements(game))
+        self._held = seatings(game)
         self._lines, self._configured = 0, False
-        self.finished: list[tuple[Job, Games]] = []
+        self.finished: list[Result] = []
 
     def resume(self) -> None:
         """Take in the jobs of earlier calls, and drop what a kill has cut off.
@@ -71,37 +61,42 @@ class GamesLog:
                     whole, self._lines, records = file.tell(), number, []
         os.truncate(self._path, whole)
 
-    def _job_of(self, records: Sequence[GameRecord]) -> tuple[Job, Games]:
+    def _job_of(self, records: Sequence[GameRecord]) -> Result:
         last = records[-1]
         facts, size = last.job, len(self._held)
         try:
-            job = Job(*facts["agents"], *facts["seeds"])  # type: ignore[index]
-            pair = self._names[job.first], self._names[job.second]
-            seated = [tuple(np.where(held, *pair)) for held in self._held] * (job.stop - job.start)
+            (first, second), seeds = facts["agents"], range(*facts["seeds"])  # type: ignore[index]
+            pair = self._names[first], self._names[second]
+            seated = [tuple(np.where(held, *pair)) for held in self._held] * len(seeds)
             if [each.agents for each in records] != seated or {each.game for each in records} != {self._game.id}:
                 raise ValueError("its games are not those of its job")
-            return job, _games(records, job.start * size, facts)  # type: ignore[arg-type]
+            games = _games(records, seeds.start * size, facts)  # type: ignore[arg-type]
+            return result_of(first, second, [(seeds, games)], self._game)
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{last.place} is damaged, or of another tournament: {error}") from None
 
-    def add(self, job: Job, games: Games) -> None:
-        """Keep a job; OSError if it cannot be written."""
+    def add(self, result: Result) -> None:
+        """Keep the result of a job; OSError if it cannot be written."""
         if self._path is not None:
             if not self._configured:
                 write_config(self._path.parent, self._settings, {"numpy": "numpy", "numba": "numba"})
                 self._configured = True
-            seeds = np.repeat(game_seeds(self._settings["seed"], job.stop)[job.start :], len(self._held))
-            seats = np.where(np.tile(self._held, (job.stop - job.start, 1)), job.first, job.second)
-            first = job.start * len(self._held)
-            counted = replace(games, failures=[replace(each, game=each.game - first) for each in games.failures])
-            *others, last = of_games(self._game, counted, self._names, seats, seeds, self._lines)
-            facts = {"seconds": games.seconds.tolist(), "decisions": games.decisions.tolist(), "counts": games.counts}
-            job_of = {"agents": [job.first, job.second], "seeds": [job.start, job.stop], **facts}
+            seeds = game_seeds(self._settings["seed"], result.seeds.stop)[result.units]
+            first = result.seeds.start * len(self._held)
+            counted = replace(result, failures=[replace(each, game=each.game - first) for each in result.failures])
+            *others, last = of_games(self._game, counted, self._names, result.seats, seeds, self._lines)
+            job_of = {
+                "agents": [result.first, result.second],
+                "seeds": [result.seeds.start, result.seeds.stop],
+                "seconds": result.seconds.tolist(),
+                "decisions": result.decisions.tolist(),
+                "counts": result.counts,
+            }
             lines = [*others, replace(last, job=job_of)]
             with self._path.open("ab") as file:
                 file.write("".join(f"{line.json()}\n" for line in lines).encode())
             self._lines += len(lines)
-        self.finished.append((job, replace(games, actions={})))
+        self.finished.append(replace(result, actions={}))
 
 
 def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:

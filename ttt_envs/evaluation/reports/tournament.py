@@ -12,8 +12,8 @@ import numpy as np
 from ttt_envs.agents import stranger
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.evaluation.arena.play import Failure, Games, added
-from ttt_envs.evaluation.arena.seating import Arrangement, comparisons, rounding
+from ttt_envs.evaluation.arena.play import Failure, added
+from ttt_envs.evaluation.arena.seating import Result, rounding
 from ttt_envs.evaluation.records.record import RECORDS
 from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
 from ttt_envs.evaluation.reports.intransitivity import Circles, circles
@@ -31,78 +31,17 @@ _SHOWN = 3
 
 
 @dataclass(kw_only=True)
-class Pairing:
-    """The games of two agents, whole seeds only.
-
-    Attributes:
-        first, second: the agents' numbers.
-        held: bool (seatings, players), the seats of the first agent in the games of a seed.
-        games: n games, seed after seed.
-        units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
-        planned: number of games to be played.
-    """
-
-    first: int
-    second: int
-    held: np.ndarray
-    games: Games
-    units: np.ndarray
-    planned: int
-
-    @cached_property
-    def seats(self) -> np.ndarray:
-        """int64 (n, players), the number of the agent in each seat."""
-        return np.where(self._held, self.first, self.second)
-
-    @property
-    def _held(self) -> np.ndarray:
-        return np.tile(self.held, (len(self.games) // len(self.held), 1))
-
-    @cached_property
-    def compared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Wins and losses of the first agent, each float64 (n,), see `comparisons`."""
-        return comparisons(self.games.rewards, self._held)
-
-    @property
-    def distinct(self) -> int:
-        """Number of games that went differently from each other."""
-        return len(np.unique(self.games.moves))
-
-    def by_seating(self) -> tuple[tuple[int, int, int], ...]:
-        """(won, drawn, lost) games of the first agent in each seating."""
-        won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
-        counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
-        return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))
-
-    def mean_reward(self, agent: int) -> float:
-        """Mean reward of `agent` in a seat of this pairing."""
-        return float(self.games.rewards[self.seats == agent].mean())
-
-
-def by_unit(pairings: Sequence[Pairing]) -> tuple[np.ndarray, np.ndarray]:
-    """Wins and losses of each pairing's first agent, each float64 (seeds, pairings), 0 for seeds not played."""
-    size = len(pairings[0].held)
-    found = np.zeros((2, max(each.planned for each in pairings) // size, len(pairings)))
-    for column, each in enumerate(pairings):
-        for table, compared in zip(found, each.compared, strict=True):
-            table[each.units[::size], column] = compared.reshape(-1, size).sum(axis=1)
-    return found[0], found[1]
-
-
-@dataclass(kw_only=True)
 class TournamentReport(PagedReport):
     """The report of a tournament; `ratings.score[i, j]` is the score of agent i against j.
 
     Attributes:
         agents: names, in the order given.
-        arrangements: the seatings of a pairing.
-        pairings: pairings with at least one unit of games.
+        results: those of each pairing with at least one seed.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.reports.ratings`.
     """
 
     agents: tuple[str, ...]
-    arrangements: tuple[Arrangement, ...]
-    pairings: list[Pairing]
+    results: list[Result]
     ratings: Ratings
 
     verb, title = "tournament", "Tournament"
@@ -122,9 +61,9 @@ class TournamentReport(PagedReport):
     def mean_reward(self) -> np.ndarray:
         """float64 (agents, agents): mean reward of the row agent in a seat against the column agent; or nan."""
         table = np.full((len(self.agents), len(self.agents)), np.nan)
-        for pairing in self.pairings:
-            a, b = pairing.first, pairing.second
-            table[a, b], table[b, a] = pairing.mean_reward(a), pairing.mean_reward(b)
+        for each in self.results:
+            a, b = each.first, each.second
+            table[a, b], table[b, a] = each.mean_reward(a), each.mean_reward(b)
         return table
 
     @cached_property
@@ -132,16 +71,14 @@ class TournamentReport(PagedReport):
         """float64 (sides, agents, agents): score of the row agent where it alone holds that side."""
         sides = len(self.game.teams)
         won = np.zeros((2, sides, len(self.agents), len(self.agents)))
-        for pairing in self.pairings:
-            a, b, compared = pairing.first, pairing.second, pairing.compared
-            for k, arrangement in enumerate(self.arrangements):
-                mine = slice(k, None, len(self.arrangements))
-                result = np.array([each[mine].sum() for each in compared])
-                if arrangement.first_alone:
-                    won[:, arrangement.side, a, b] += result
-                if not arrangement.first_alone or sides == 2:
-                    other = 1 - arrangement.side if arrangement.first_alone else arrangement.side
-                    won[:, other, b, a] += result[::-1]
+        for each in self.results:
+            a, b = each.first, each.second
+            for k in range(len(each.held)):
+                found = np.array([part[k :: len(each.held)].sum() for part in each.compared])
+                if k < sides:  # the first agent is alone on that side
+                    won[:, k, a, b] += found
+                if k >= sides or sides == 2:
+                    won[:, (k + 1) % 2 if sides == 2 else k - sides, b, a] += found[::-1]
         with np.errstate(invalid="ignore"):
             return np.asarray(won[0] / won.sum(axis=0))
 
@@ -153,7 +90,7 @@ class TournamentReport(PagedReport):
         for name in (first, second):
             choice("agent", name, self.agents)
         i, j, r = self.agents.index(first), self.agents.index(second), self.ratings
-        games = sum(len(p.games) for p in self.pairings if {p.first, p.second} == {i, j})
+        games = sum(len(p) for p in self.results if {p.first, p.second} == {i, j})
         if not games:
             return f"{first} has not played against {second}."
         low, high = r.score_low[i, j], r.score_high[i, j]
@@ -165,37 +102,42 @@ class TournamentReport(PagedReport):
     def circles(self) -> Circles:
         """A summary of how transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
         wins = np.zeros((len(self.agents), len(self.agents)))
-        for p in self.pairings:
+        for p in self.results:
             wins[p.first, p.second], wins[p.second, p.first] = (each.sum() for each in p.compared)
         return circles(wins, self.ratings)
 
     @cached_property
     def seats(self) -> Seats:
         """The scores of the seats whoever sits there, draws, and lengths."""
-        games = [pairing.games for pairing in self.pairings]
-        rewards, lengths = np.concatenate([g.rewards for g in games]), np.concatenate([g.lengths for g in games])
-        return seats(self.game, rewards, lengths)
+        rewards = np.concatenate([each.rewards for each in self.results])
+        return seats(self.game, rewards, np.concatenate([each.lengths for each in self.results]))
+
+    @property
+    def planned(self) -> int:
+        """Games of a pairing."""
+        size = len(self.results[0].held)
+        return -(-int(self.settings["games"]) // size) * size
 
     @property
     def failures(self) -> list[Failure]:
         """Errors and illegal actions, pairing after pairing."""
-        return [each for pairing in self.pairings for each in pairing.games.failures]
+        return [failure for each in self.results for failure in each.failures]
 
     @cached_property
     def time(self) -> tuple[np.ndarray, np.ndarray]:
         """Seconds spent on decisions, float64 (agents,), and decisions, int64 (agents,)."""
         seconds, decisions = np.zeros(len(self.agents)), np.zeros(len(self.agents), np.int64)
-        for p in self.pairings:
-            seconds[[p.first, p.second]] += p.games.seconds
-            decisions[[p.first, p.second]] += p.games.decisions
+        for p in self.results:
+            seconds[[p.first, p.second]] += p.seconds
+            decisions[[p.first, p.second]] += p.decisions
         return seconds, decisions
 
     @cached_property
     def counts(self) -> list[dict[str, float]]:
         """The use of each agent, such as tokens, added up; see `Agent.counts`."""
         found: list[list[Mapping[str, float]]] = [[] for _ in self.agents]
-        for p in self.pairings:
-            for agent, counts in zip((p.first, p.second), p.games.counts, strict=True):
+        for p in self.results:
+            for agent, counts in zip((p.first, p.second), p.counts, strict=True):
                 found[agent].append(counts)
         return [added(each) for each in found]
 
@@ -203,17 +145,16 @@ class TournamentReport(PagedReport):
     def games_of(self) -> np.ndarray:
         """int64 (agents,): the number of games of each."""
         found = np.zeros(len(self.agents), np.int64)
-        for p in self.pairings:
-            found[[p.first, p.second]] += len(p.games)
+        for p in self.results:
+            found[[p.first, p.second]] += len(p)
         return found
 
     def facts(self) -> list[str]:
         """The number of games to be played."""
-        seatings = len(self.arrangements)
-        seeds = -(-self.settings["games"] // seatings)
-        some = f"{len(self.pairings)} pairings, of a list. " if self.settings["pairs"] else ""
+        size = len(self.results[0].held)
+        some = f"{len(self.results)} pairings, of a list. " if self.settings["pairs"] else ""
         return [
-            f"{seeds * seatings} games a pairing: {seeds} seeds, each played in all {seatings} seatings. "
+            f"{self.planned} games a pairing: {self.planned // size} seeds, each played in all {size} seatings. "
             f"{some}Seed {self.settings['seed']}."
         ]
 
@@ -259,17 +200,17 @@ class TournamentReport(PagedReport):
 
     def _pairings(self) -> Table:
         rows = []
-        for p in self.pairings:
+        for p in self.results:
             wins, drawn, losses = np.sum(p.by_seating(), axis=0)
-            first = seats(self.game, p.games.rewards, p.games.lengths)
+            first = seats(self.game, p.rewards, p.lengths)
             rows.append(
                 [
                     f"{self.agents[p.first]} – {self.agents[p.second]}",
-                    str(len(p.games)) if len(p.games) == p.planned else f"{len(p.games)} of {p.planned}",
+                    str(len(p)) if len(p) == self.planned else f"{len(p)} of {self.planned}",
                     f"{wins}/{drawn}/{losses}",
                     f"{p.mean_reward(p.first):+.3f}",
                     f"{first.score[0]:.3f}",
-                    f"{p.games.lengths.mean():.1f}",
+                    f"{p.lengths.mean():.1f}",
                     str(p.distinct),
                 ]
             )
@@ -327,7 +268,7 @@ class TournamentReport(PagedReport):
     def remarks(self) -> list[str]:
         """Why there are more games, a warning for each cycle and each agent that failed, how a partial one goes on."""
         names = dict.fromkeys(each.agent for each in self.failures)
-        remarks = rounding(self.settings["games"], len(self.arrangements))
+        remarks = rounding(self.settings["games"], len(self.results[0].held))
         remarks += self.circles.remarks(self.agents, self.ratings)
         remarks += [f"{name}: it lost games by errors or illegal actions; see Failures." for name in names]
         if not self.complete and self.folder is not None:
@@ -353,15 +294,15 @@ class TournamentReport(PagedReport):
             "pairings": [
                 {
                     "agents": [self.agents[p.first], self.agents[p.second]],
-                    "games": len(p.games),
-                    "planned": p.planned,
+                    "games": len(p),
+                    "planned": self.planned,
                     "score": r.score[p.first, p.second],
                     "score_interval": [r.score_low[p.first, p.second], r.score_high[p.first, p.second]],
                     "mean_reward": p.mean_reward(p.first),
                     "distinct": p.distinct,
-                    "mean_length": p.games.lengths.mean(),
+                    "mean_length": p.lengths.mean(),
                 }
-                for p in self.pairings
+                for p in self.results
             ],
             **self.circles.data(self.agents),
             "seats": self.seats.data(),
@@ -418,8 +359,8 @@ def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
         if not np.isnan(r.elo[i])
     ]  # fmt: skip
     charts: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
-    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.pairings]
-    rewards = [p.games.rewards for p in report.pairings]
+    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.results]
+    rewards = [p.rewards for p in report.results]
     every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
     sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
     each_pairing = zip(names, rewards, strict=True)
