@@ -24,7 +24,7 @@ from ttt_envs.agents import Agent, load
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.prompts import ANSWERS, again, prompt
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.thoughts import ORACLE, NoAnswer, review
+from ttt_envs.evaluation.thoughts import ORACLE, BestPlay, NoAnswer, review
 from ttt_envs.wrappers.text import TextGame
 
 __all__ = ["JudgedGame", "Move"]
@@ -56,6 +56,10 @@ def _kept(spec: str) -> AbstractContextManager[Agent]:
 
 def _refused(spec: str) -> AbstractContextManager[Agent]:
     raise NoAnswer(f"{spec} is not asked")
+
+
+def _silent(view: View) -> BestPlay:
+    raise NoAnswer("The oracle is not asked.")
 
 
 class JudgedGame:
@@ -140,6 +144,8 @@ class JudgedGame:
         action = int(legal[0]) if name is None else game.action_names.index(name)
         try:
             (found,) = review([(0, view, action)], take=self._take, simulations=self._simulations)
+            if found.regret is None and found.source == ORACLE:  # it knows the position, and not the action
+                (found,) = review([(0, view, action)], take=self._take, oracle=_silent, simulations=self._simulations)
         except NoAnswer:
             return Move(player, name, None, False)
         regret = found.regret

@@ -97,6 +97,20 @@ def test_wrong_input_is_refused_and_late_clicks_are_left():
     assert Board(ttt_envs.load("super_tic_tac_toe"), lambda observation, mask: mask.argmax()).live.ply == 0
 
 
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_an_opponent_that_fails_is_shown(error):
+    def fails(observation, mask):
+        raise error("no idea")
+
+    board = Board("super_tic_tac_toe", fails, seed=1)
+    with pytest.raises(error):
+        board._told(board, {"do": "choose", "action": "4/4"}, [])
+    assert board.position["last"] == [["X", "4/4"]], "the board shows what was chosen"
+    assert f"failed, with {error.__name__}: no idea" in board.position["trouble"]
+    board.again()
+    assert board.position["trouble"] == ""
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
 def test_the_widget_is_clicked_in_a_browser():
     api = pytest.importorskip("playwright.sync_api")

@@ -160,6 +160,12 @@ def test_thoughts_on_an_agents_present_choice_are_not_told(page):
     page.wait(ident)
     found = page.ask(f"/api/served/{ident}/thoughts/0")["thoughts"]
     assert [each["player"] for each in found] == [0]
+    ident = page.begin(
+        "operation_tic_tac_toe", None, "random", mode="round"
+    )  # nothing is hidden but the present choice
+    page.wait(ident)
+    found = page.ask(f"/api/served/{ident}/thoughts/0")["thoughts"]
+    assert [each["player"] for each in found] == [0]
     ident = page.begin(KUHN, None, "random")
     page.play(ident, "pass")
     page.wait(ident)

@@ -77,8 +77,10 @@ def _best_play(game: Game, found: Thoughts) -> Iterator[str]:
     worse = [action for action in found.values if action not in found.best]
     if worse:
         worse.sort(key=lambda action: -found.values[action])
-        told = [f"{game.action_names[action]} ({_worth(found, action)})" for action in worse]
+        told = [f"{game.action_names[action]} ({_signed(found.values[action])})" for action in worse]
         yield f"Others: {_some(told, _NAMED)}."
+    if found.unproved:
+        yield f"Not proved: {_some([game.action_names[action] for action in found.unproved], _NAMED)}."
 
 
 def _estimates(game: Game, found: Thoughts) -> Iterator[str]:
@@ -86,7 +88,7 @@ def _estimates(game: Game, found: Thoughts) -> Iterator[str]:
     for action in [*found.best, *others][:_NAMED]:
         share, visits = _share(found, action), found.visits[action]
         tried = f"{share:.0%} of the time" if game.simultaneous else f"tried {visits:,} times"
-        yield f"  {game.action_names[action]}: {tried}, worth {_worth(found, action)}"
+        yield f"  {game.action_names[action]}: {tried}, worth about {_signed(found.values[action])}"
 
 
 def _share(found: Thoughts, action: int) -> float:
@@ -98,11 +100,6 @@ def _some(names: Sequence[str], most: int) -> str:
     """The first names, and how many others there are."""
     more = f", and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
-
-
-def _worth(found: Thoughts, action: int) -> str:
-    about = "about " if action in found.estimated else ""
-    return f"{about}{_signed(found.values[action])}"
 
 
 def _signed(value: float) -> str:

@@ -1,7 +1,7 @@
 """Thoughts of the oracle, a search or an agent on the actions in a position, and judgements of what moves have lost.
 
-The oracle answers where it covers a position. Elsewhere the tree search that plays the game estimates, from what the
-deciding player may know alone.
+The oracle answers where it covers a position; an action whose value it does not know is not proved there, and compared
+with nothing. Elsewhere the tree search that plays the game estimates, from what the deciding player may know alone.
 """
 
 from collections.abc import Callable, Iterable
@@ -69,9 +69,9 @@ class Thoughts:
         value: expected reward of the player under best play, if the oracle answers.
         error: the largest error of the oracle's values.
         values: action -> expected reward of the player, where it is known.
-        estimated: the actions whose values are a search's estimates.
-        losses: action -> expected reward lost by it: against best play where its value is proved, and else against the
-            search's own choice, so that estimates are compared with estimates alone.
+        unproved: the legal actions of which the oracle does not know the value, where it answers.
+        losses: action -> expected reward lost by it: against best play if the oracle answers, or else against the
+            estimate of the search's own choice.
         visits: action -> simulations that began with it, where a search estimates.
         best: the best actions; for a mixed policy those that it plays, the likeliest first.
         best_probabilities: action -> probability under best play, where it is mixed.
@@ -85,7 +85,7 @@ class Thoughts:
     value: float | None
     error: float
     values: dict[int, float]
-    estimated: list[int]
+    unproved: list[int]
     losses: dict[int, float]
     visits: dict[int, int]
     best: list[int]
@@ -103,7 +103,7 @@ class Judgement:
         player: the player who decided.
         played: their action.
         best: a best action; None if it is not known.
-        regret: the expected reward lost; None if it is not known.
+        regret: the expected reward lost; None if it is not known, also where the oracle has not proved the action.
         value: expected reward of the player before the decision, under best play by all; None if it is not known.
         source: as of `Thoughts`.
     """
@@ -183,11 +183,8 @@ def think(
         simulations: simulations of the search.
     """
     player, mask = int(view.players[0]), view.masks[0]
-    known, search, silence = _asked(view, mask, take, oracle, simulations)
-    answer = known or search
-    assert answer is not None
-    values, lost, estimated = _weighed(mask, known, search)
-    visits = answer.visits if search is None else search.visits
+    answer, silence = _asked(view, take, oracle, simulations)
+    values, lost, visits = answer.values, _lost(answer), answer.visits
     best = np.flatnonzero(answer.policy > min(_LEAST, answer.policy.max() / 2))
     likely = np.zeros(view.game.num_actions)
     if agent is not None:
@@ -200,7 +197,7 @@ def think(
         value=answer.value,
         error=answer.error,
         values={int(action): round(float(values[action]), 4) for action in np.flatnonzero(~np.isnan(values) & mask)},
-        estimated=np.flatnonzero(estimated).tolist(),
+        unproved=np.flatnonzero(mask & np.isnan(values)).tolist() if answer.source == ORACLE else [],
         losses={int(action): round(float(lost[action]), 4) for action in np.flatnonzero(~np.isnan(lost))},
         visits={int(action): int(visits[action]) for action in np.flatnonzero(visits)},
         best=best[np.argsort(-answer.policy[best], kind="stable")].tolist(),
@@ -210,37 +207,24 @@ def think(
     )
 
 
-def _asked(
-    view: View, actions: np.ndarray, take: Take, oracle: Callable[[View], BestPlay], simulations: int
-) -> tuple[BestPlay | None, BestPlay | None, str]:
-    """The oracle's answer, a search's estimates if one of `actions` (a mask) needs them, and the oracle's refusal."""
-    silence, known = "", None
+def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulations: int) -> tuple[BestPlay, str]:
+    """The oracle's answer and "", or else a search's and the reason why the oracle does not answer."""
     try:
-        known = oracle(view)
+        return oracle(view), ""
     except NoAnswer as error:
-        silence = str(error)
-    if known is not None and not np.isnan(known.values[actions]).any():
-        return known, None, silence
-    return known, by_search(view, take, simulations), silence
+        return by_search(view, take, simulations), str(error)
 
 
-def _weighed(
-    mask: np.ndarray, known: BestPlay | None, search: BestPlay | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The value and the loss of each action, nan where unknown, and whether they are estimates.
+def _lost(answer: BestPlay) -> np.ndarray:
+    """The loss of each action, nan where it is unknown.
 
-    It is the one judge of all that is shown: a proved value is compared with best play, and an estimate with the
-    estimate of the search's own choice, the action that it visited most.
+    It is the one judge of all that is shown: proved values are compared with best play, and estimates with the estimate
+    of the search's own choice, the action that it visited most.
     """
-    values = np.full(len(mask), np.nan) if known is None else np.where(mask, known.values, np.nan)
-    lost, estimated = values.copy(), mask & np.isnan(values)
-    if known is not None:
-        tops = [*values[~np.isnan(values)], *([] if known.value is None else [known.value])]
-        lost = max(tops, default=np.nan) - values
-    if search is not None:
-        values = np.where(estimated, search.values, values)
-        lost = np.where(estimated, search.values[search.policy.argmax()] - search.values, lost)
-    return values, np.maximum(lost, 0.0), estimated
+    top = answer.values[answer.policy.argmax()]
+    if answer.source == ORACLE:
+        top = np.nanmax([answer.value, *answer.values])
+    return np.maximum(top - answer.values, 0.0)
 
 
 def grade_of(loss: float) -> str:
@@ -253,31 +237,31 @@ def _shown(policy: np.ndarray) -> dict[int, float]:
 
 
 def review(
-    decisions: Iterable[tuple[int, View, int]], *, take: Take = loaded, simulations: int = SIMULATIONS
+    decisions: Iterable[tuple[int, View, int]],
+    *,
+    take: Take = loaded,
+    oracle: Callable[[View], BestPlay] = by_oracle,
+    simulations: int = SIMULATIONS,
 ) -> list[Judgement]:
     """Judge what the decisions of a game have lost.
 
     Args:
         decisions: of each, the plies before it, what the player was given, and their action.
-        take: gives the search that estimates what the oracle does not know.
+        take: gives the search that estimates where the oracle does not answer.
+        oracle: as of `think`.
         simulations: simulations of this search.
     """
-    return [_judged(ply, view, action, take, simulations) for ply, view, action in decisions]
+    return [_judged(ply, view, action, *_asked(view, take, oracle, simulations)) for ply, view, action in decisions]
 
 
-def _judged(ply: int, view: View, action: int, take: Take, simulations: int) -> Judgement:
-    played = np.arange(view.game.num_actions) == action
-    known, search, _ = _asked(view, played, take, by_oracle, simulations)
-    _, lost, estimated = _weighed(view.masks[0], known, search)
-    judge = search if estimated[action] else known
-    assert judge is not None
-    unknown = bool(np.isnan(lost[action]))
+def _judged(ply: int, view: View, action: int, judge: BestPlay, _: str) -> Judgement:
+    regret = float(_lost(judge)[action])
     return Judgement(
         ply=ply,
         player=int(view.players[0]),
         played=action,
-        best=None if unknown else int((known or judge).policy.argmax()),
-        regret=None if unknown else round(float(lost[action]), 4),
+        best=int(judge.policy.argmax()) if judge.policy.any() and judge.source else None,
+        regret=None if np.isnan(regret) else round(regret, 4),
         value=_worth(judge),
         source=judge.source,
     )

@@ -152,7 +152,9 @@ class App:
         state, viewer = served.live.states[ply][0], served.viewer
         found = await self.hall.thoughts(served, shown.thinkers(served, ply), ply)
         thoughts = [shown.named(served.game, each) for each in found]
-        names = [name for each in thoughts for kind in ("values", "probabilities", "best") for name in each[kind]]
+        names = [
+            name for each in thoughts for kind in ("values", "unproved", "probabilities", "best") for name in each[kind]
+        ]
         places = shown.places(served.game, state, viewer, names)
         return JSONResponse({"ply": ply, "thoughts": thoughts, "limits": GRADES, **places})
 

@@ -21,6 +21,7 @@ from ttt_envs.core.validity import check_players
 from ttt_envs.evaluation.arena.play import ask
 from ttt_envs.evaluation.thoughts import GRADES, think
 from ttt_envs.web import shown
+from ttt_envs.web.threads import said
 
 __all__ = ["Board"]
 
@@ -123,13 +124,18 @@ class Board(anywidget.AnyWidget):
         self._answer()
 
     def _answer(self) -> None:
-        """Let the agents choose until the person has to, or the game is over."""
-        live = self.live
-        while not live.over and (others := [each for each in live.asked() if each != self._player]):
-            for each in others:
-                actions, _ = ask(self._agent, live.view(each))
-                live.choose(each, int(actions[0]))
-        self._show()
+        """Let the agents choose until the person has to, or the game is over; raises what they raise."""
+        live, self._trouble = self.live, ""
+        try:
+            while not live.over and (others := [each for each in live.asked() if each != self._player]):
+                for each in others:
+                    actions, _ = ask(self._agent, live.view(each))
+                    live.choose(each, int(actions[0]))
+        except BaseException as error:  # what a click leads to is raised where nobody looks
+            self._trouble = f"The opponent {self._agent.name} failed, with {said(error)}; begin a new game."
+            raise
+        finally:
+            self._show()
 
     def _thoughts(self) -> dict[str, Any] | None:
         live = self.live
@@ -144,6 +150,7 @@ class Board(anywidget.AnyWidget):
         found = {**shown.position(game, state, me), **shown.clickable(game, state, me, live.legal(me))}
         found["title"], found["you"], found["limits"] = game.title, game.player_names[me], GRADES
         found["over"] = shown.result(game, state) if live.over else None
+        found["trouble"] = self._trouble
         found["won"] = live.over and bool(state["rewards"][me] > 0)
         found["last"] = [
             [game.player_names[k], name] for ply in shown.moves(game, live.actions[-1:]) for k, name in ply

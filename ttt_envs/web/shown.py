@@ -178,7 +178,7 @@ def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
         "source": thoughts.source,
         "title": title_of(thoughts.source),
         "values": by_name(thoughts.values),
-        "estimated": [game.action_names[action] for action in thoughts.estimated],
+        "unproved": [game.action_names[action] for action in thoughts.unproved],
         "losses": by_name(thoughts.losses),
         "grades": {game.action_names[action]: grade_of(loss) for action, loss in thoughts.losses.items()},
         "best": [game.action_names[action] for action in thoughts.best],

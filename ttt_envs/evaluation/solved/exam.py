@@ -135,7 +135,10 @@ class ExamReport(PagedReport):
         with suppress(FileNotFoundError):
             for each in read_transcripts((self.folder or Path()) / TRANSCRIPTS) if self.folder else ():
                 if each["action"] is None and len(found) < _SHOWN:
-                    answers = "".join(f"\n\nAnswer:\n{answer['text']}" for answer in each["answers"])
+                    answers = "".join(
+                        f"\n\nAnswer (it ended by {answer['finish_reason']!r}):\n{answer['text']}"
+                        for answer in each["answers"]
+                    )
                     found.append((f"{each['model']}: {each['fault']}", each["prompt"] + answers))
         return found
 

@@ -14,14 +14,14 @@ async function show() {
   leave?.();
   leave = null;
   main.replaceChildren();
-  const [page, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   try {
+    const [page, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
     const left = page === "g" ? await gamePage(main, ...rest) : page === "records" ? await recordsPage(main, ...rest)
       : page === "new" ? await setupPage(main, ...rest) : await homePage(main);
     if (mine === shown) leave = left ?? null;
     else left?.();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof Refusal || error instanceof URIError)) throw error;
     main.replaceChildren(el("h1", {}, "This cannot be shown"), el("p", {}, error.message), el("p", {}, el("a", { href: "#/" }, "Play a game")));
   }
   main.focus({ preventScroll: true });

@@ -225,20 +225,21 @@ function titleOf(svg) {
 }
 
 /**
- * Losses for the spots after those of `path` were clicked: on each the least loss of the actions that it belongs to, or
- * where nobody knows losses the greatest probability.
+ * Losses for the spots after those of `path` were clicked: on each the least loss of the actions that it belongs to, or "?"
+ * where none is proved beside others that are; where nobody knows losses the greatest probability.
  */
 export function marksOf(each, actions, path) {
   const known = Object.keys(each.losses).length > 0;
+  const about = each.source === "oracle" ? "" : "≈";
   const worth = known ? each.losses : each.probabilities;
   const marks = new Map();
   for (const { name, clicks } of actions) {
-    if (!(name in worth) || !path.every((spot) => clicks.includes(spot))) continue;
-    const rank = known ? -worth[name] : worth[name];
-    const estimated = each.estimated.includes(name);
-    const text = known ? signed(-worth[name]) : percent(worth[name]);
-    const kind = `${(known && each.grades[name]) || "good"}${known && !estimated ? " proved" : ""}`;
-    const said = known ? `${estimated ? "estimated " : ""}loss ${worth[name].toFixed(2)}` : `probability ${text}`;
+    const unproved = each.unproved.includes(name);
+    if (!(name in worth || unproved) || !path.every((spot) => clicks.includes(spot))) continue;
+    const rank = unproved ? -Infinity : known ? -worth[name] : worth[name];
+    const text = unproved ? "?" : known ? about + signed(-worth[name]) : percent(worth[name]);
+    const kind = unproved ? "unproved" : `${(known && each.grades[name]) || "good"}${known && !about ? " proved" : ""}`;
+    const said = unproved ? "not proved" : known ? `${about && "estimated "}loss ${worth[name].toFixed(2)}` : `probability ${text}`;
     for (const spot of clicks.filter((part) => !path.includes(part))) {
       const before = marks.get(spot);
       if (before && before.rank >= rank) before.best ||= each.best.includes(name);

@@ -19,7 +19,9 @@ function chart(lines, plies, most, look) {
     drawn("text", { x: LEFT - 8, y: y(value) + 5 }, signed(value, 1)),
   ]);
   const marker = drawn("line", { y1: EDGE, y2: HEIGHT - EDGE, class: "here" });
-  const paths = lines.map((points, k) => drawn("polyline", { class: `line line-${k}`, points: points.map((each) => `${x(each.ply)},${y(each.value)}`).join(" ") }));
+  const paths = lines.flatMap((points, k) => pieces(points).map((piece) => drawn("polyline", {
+    class: `line line-${k}${about(piece[0]) && " estimated"}`, points: [...piece, piece.at(-1)].map((each) => `${x(each.ply)},${y(each.value)}`).join(" "),
+  })));
   const dots = lines.flat().filter((each) => each.grade).map((each) =>
     drawn("circle", { cx: x(each.ply), cy: y(each.value), r: 5, class: each.grade, "data-ply": each.ply }, drawn("title", {}, each.said)));
   const element = drawn("svg", {
@@ -38,6 +40,16 @@ function chart(lines, plies, most, look) {
   return [element, mark];
 }
 
+/** A line in pieces: proved values are not joined with estimates. */
+function pieces(points) {
+  const found = [];
+  for (const each of points) {
+    if (found.length && about(found.at(-1)[0]) === about(each)) found.at(-1).push(each);
+    else found.push([each]);
+  }
+  return found;
+}
+
 /**
  * A review as the server sends it, as elements; and what marks a ply in it. `of`: `names` of the players, `who(player)` for
  * sentences, `spoken(action)`, `you` the player whose view it is or null, `plies`, `rewards`, and `look(ply)` for a click.
@@ -49,6 +61,7 @@ export function reviewOf(found, of) {
     return [[el("p", {}, why)], () => {}];
   }
   const estimated = known.filter(about).length;
+  const unproved = found.decisions.filter((each) => each.source === "oracle" && each.regret === null).length;
   const judges = [known.length - estimated && `the oracle judged ${estimated ? known.length - estimated : "all"}`,
     estimated && `a search estimated ${known.length - estimated ? estimated : "all"} (≈)`].filter(Boolean);
   const lines = Object.entries(found.totals).map(([player, total]) => {
@@ -62,7 +75,7 @@ export function reviewOf(found, of) {
     worst.length ? el("p", {}, "The costliest: ", ...worst.flatMap((each, k) => [k ? ", " : "",
       el("button", { type: "button", class: "plain", onclick: () => of.look(each.ply) }, `${of.spoken(each.played)} at ply ${each.ply + 1} (${about(each)}${signed(-each.regret)})`)])) : "",
     ...graphed,
-    el("p", { class: "note" }, `In units of reward. Of ${known.length} decisions ${judges.join(" and ")}. ${scale(found.limits)}`)], mark];
+    el("p", { class: "note" }, `In units of reward. Of ${known.length} decisions ${judges.join(" and ")}.${unproved ? ` Of ${unproved} more nothing is proved.` : ""} ${scale(found.limits)}`)], mark];
 }
 
 /** The expected rewards by ply, as elements: of two players as one line, of more a line for each; and what marks a ply. */
@@ -71,14 +84,14 @@ function graph(decisions, of) {
   if (!known.length) return [[], () => {}];
   const two = of.names.length === 2;
   const players = two ? [known.some((each) => each.player === of.you) ? of.you : known[0].player] : [...new Set(known.map((each) => each.player))];
-  const lines = players.map((player) => [
-    ...known.filter((each) => two || each.player === player).map((each) => ({
+  const lines = players.map((player) => {
+    const points = known.filter((each) => two || each.player === player).map((each) => ({
       ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${of.spoken(each.played)}, ${about(each)}${signed(-each.regret)} ${each.grade}`,
-    })),
-    { ply: of.plies, value: of.rewards[player] },
-  ]);
+    }));
+    return [...points, { ply: of.plies, value: of.rewards[player], source: points.at(-1)?.source }];
+  });
   const most = two ? 1 : Math.max(...lines.flat().map((each) => Math.abs(each.value)), 0.1);
   const [element, mark] = chart(lines, of.plies, most, of.look);
   const whose = players.map((player) => of.names[player]).join(" and ");
-  return [[element, el("p", { class: "note" }, `The expected reward of ${whose} under best play from each decision on, up to the result. Dots mark inaccuracies, mistakes and blunders; a click leads there.`)], mark];
+  return [[element, el("p", { class: "note" }, `The expected reward of ${whose} under best play from each decision on, up to the result; faint where a search estimates it. Dots mark inaccuracies, mistakes and blunders; a click leads there.`)], mark];
 }

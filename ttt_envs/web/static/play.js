@@ -16,7 +16,7 @@ export async function gamePage(main, id) {
 class GamePage {
   constructor(main, id) {
     this.main = main;
-    this.path = `/api/served/${id}`;
+    this.path = `/api/served/${encodeURIComponent(id)}`;
     this.now = null;
     this.shownPly = null; // null: the present
     this.thoughts = null;
@@ -337,8 +337,13 @@ class GamePage {
   }
 
   async startAgain() {
-    const { id } = await ask(`${this.path}/again`, {});
-    location.hash = `#/g/${id}`;
+    this.again.disabled = true; // for the second of two quick clicks
+    try {
+      const { id } = await ask(`${this.path}/again`, {});
+      location.hash = `#/g/${id}`;
+    } finally {
+      this.again.disabled = false;
+    }
   }
 
   // --- agents among themselves ---
@@ -398,20 +403,20 @@ class GamePage {
   }
 
   thought(each) {
-    const names = [...new Set([...each.best, ...Object.keys(each.values), ...Object.keys(each.probabilities)])]
+    const names = [...new Set([...each.best, ...Object.keys(each.values), ...each.unproved, ...Object.keys(each.probabilities)])]
       .sort((a, b) => (each.losses[a] ?? 9) - (each.losses[b] ?? 9) || each.best.includes(b) - each.best.includes(a));
     const mixed = Object.keys(each.best_probabilities).length > 0;
     const decided = each.agent !== null && Object.keys(each.probabilities).length > 0;
     const head = ["action", "value", "loss", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
-    const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : "" },
-      el("th", { scope: "row" }, this.spoken(name)), el("td", {}, name in each.values ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(each.values[name])}` : "–"),
-      el("td", { class: `loss ${each.grades[name] || "good"}` }, name in each.losses ? `${each.estimated.includes(name) ? "≈ " : ""}${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
+    const rows = names.slice(0, 12).map((name) => el("tr", { class: each.best.includes(name) ? "best" : each.unproved.includes(name) ? "unproved" : "" },
+      el("th", { scope: "row" }, this.spoken(name)), el("td", {}, name in each.values ? `${about(each)}${signed(each.values[name])}` : each.unproved.includes(name) ? "not proved" : "–"),
+      el("td", { class: name in each.losses ? `loss ${each.grades[name] || "good"}` : "" }, name in each.losses ? `${about(each)}${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
     const whose = `for ${this.now.seats[each.player].name}`;
     if (!each.source) {
       return el("p", { class: "note" }, names.length === 1 ? `There is one choice ${whose}: ${this.spoken(names[0])}.` : `Nobody knows what is best here ${whose}.`);
     }
-    const source = each.source === "oracle" ? `Best play ${whose}, by the oracle${each.estimated.length ? "; ≈ by a search" : ""}` : `An estimate ${whose}, by ${each.title}`;
+    const source = each.source === "oracle" ? `Best play ${whose}, by the oracle` : `An estimate ${whose}, by ${each.title}`;
     return el("div", {}, el("p", {}, el("b", {}, `${source}.`)),
       el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows)),
       names.length > rows.length && el("p", { class: "note" }, `and ${names.length - rows.length} more`),

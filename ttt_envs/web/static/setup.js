@@ -9,8 +9,7 @@ const USUAL = "medium";
 /** The games as pictures: a click on one plays it, against an opponent of the level chosen. */
 export async function homePage(main) {
   const found = await ask("/api/games");
-  const kept = sessionStorage.getItem("level");
-  let level = kept in LEVELS ? kept : USUAL;
+  let level = kept() in LEVELS ? kept() : USUAL;
   const cards = el("div", { class: "cards" });
   const status = el("p", { role: "status", class: "note" });
 
@@ -21,6 +20,7 @@ export async function homePage(main) {
     return game.levels.filter((each) => up.includes(each.name)).at(-1);
   };
   const play = guarded(async (game, card) => {
+    if (cards.querySelector(".starting")) return; // the second of two quick clicks
     const against = opponent(game);
     if (!against) {
       location.hash = `#/new/${game.id}`; // it has no ladder: its opponents are chosen from a list
@@ -55,13 +55,23 @@ export async function homePage(main) {
     ...Object.keys(LEVELS).map((name) => el("label", { class: "level" },
       el("input", { type: "radio", name: "level", value: name, checked: name === level, onchange: () => {
         level = name;
-        sessionStorage.setItem("level", name);
+        kept(name);
         draw();
       } }), face(name), el("span", {}, name))));
   draw();
   main.replaceChildren(el("h1", {}, "Play a game"),
     el("p", { class: "lead" }, "A click on a picture begins. At the end you see how much each of your moves has lost against best play, as far as it is known."), levels, status, cards, ...ownGames(found.own));
   document.title = "ttt-envs";
+}
+
+/** The level that this tab keeps, or is to keep; none where the browser keeps nothing. */
+function kept(level) {
+  try {
+    if (level) sessionStorage.setItem("level", level);
+    return sessionStorage.getItem("level");
+  } catch {
+    return null;
+  }
 }
 
 /** The face of a level. */

@@ -1,0 +1,109 @@
+"""Proved values and estimates on the page of `ttt serve`, and addresses and clicks that lead nowhere."""
+
+import re
+from itertools import pairwise
+
+from web_people import NEEDED
+
+pytestmark = NEEDED
+
+SUPER = "super_tic_tac_toe"
+
+
+def after(people, *moves):
+    """A page on which a person has played these moves of Super Tic-Tac-Toe for both sides, with the thoughts shown."""
+    me = people()
+    me.begin(SUPER, "me", "me")
+    for move in moves:
+        lift = me.page.locator(".curtain:visible button")
+        if lift.count():
+            lift.click()
+        spots = me.page.locator(f"button.spot[data-spot='cell {move}']")
+        spots.click()
+        me.page.locator(".log li").nth(moves.index(move)).wait_for()
+    if me.page.locator(".curtain:visible button").count():
+        me.page.locator(".curtain:visible button").click()
+    me.page.get_by_label("Show what the oracle or a search thinks").check()
+    me.page.locator(".thoughts table").wait_for()
+    return me
+
+
+def test_beside_a_proved_win_other_moves_are_not_proved(people):
+    me = after(people, "4/4", "4/6")
+    rows = [row.inner_text() for row in me.page.locator(".thoughts tr").all()[1:]]
+    assert sum("+1.00" in row for row in rows) >= 1
+    others = [row for row in rows if "+1.00" not in row]
+    assert others
+    assert all("not proved" in row for row in others)
+    assert not any("≈" in row for row in rows)
+    assert me.page.locator(".unproved .loss").count() == 0
+    marks = me.page.locator(".mark")
+    assert {marks.nth(k).inner_text() for k in range(marks.count())} == {"0.00", "?"}
+    assert me.page.locator(".mark.unproved").count() == len(others)
+    assert "not proved" in me.page.locator("button.spot:has(.mark.unproved)").first.get_attribute("aria-label")
+
+
+def test_estimates_carry_a_sign_and_lie_in_their_own_cell(people):
+    me = after(people, "4/0", "0/1")
+    marks = me.page.locator("button.spot .mark")
+    assert marks.count() == 9
+    for k in range(marks.count()):
+        assert re.match(r"≈(0\.00|−[01]\.\d\d)$", marks.nth(k).inner_text())
+        spot, mark = (each.bounding_box() for each in (marks.nth(k).locator(".."), marks.nth(k)))
+        assert spot["y"] <= mark["y"]
+        assert mark["y"] + mark["height"] <= spot["y"] + spot["height"] / 2 + 2
+        assert spot["x"] - 2 <= mark["x"]
+        assert mark["x"] + mark["width"] <= spot["x"] + spot["width"] + 2
+
+
+def test_the_graph_joins_no_proved_values_with_estimates(people):
+    me = people()
+    with me.page.expect_response("**/review") as reviewed:
+        me.begin(SUPER, "random", "random")
+        me.page.get_by_role("button", name="Play").click()
+    found = reviewed.value.json()["decisions"]
+    me.page.locator(".chart").wait_for()
+    sources = [each["source"] for each in found if each["value"] is not None]
+    changes = sum(one != other for one, other in pairwise(sources))
+    lines = me.page.locator(".chart polyline")
+    assert changes > 0
+    assert lines.count() == changes + 1
+    estimated = me.page.locator(".chart polyline.estimated").count()
+    assert 0 < estimated < lines.count()
+
+
+def test_a_double_click_starts_one_game(people):
+    me = people()
+    asked = []
+    me.page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    me.page.locator(f"[data-play={SUPER}]").dblclick()
+    me.page.locator(".board img:visible").wait_for()
+    assert sum(url.endswith("/api/served") for url in asked) == 1
+    me.page.locator("button.spot").first.click()
+    me.page.locator(".log li").nth(1).wait_for()
+    me.page.get_by_role("button", name="New game").dblclick()
+    me.page.locator(".log:empty, .log li").first.wait_for(state="attached")
+    me.page.wait_for_timeout(300)
+    assert sum(url.endswith("/again") for url in asked) == 1
+
+
+def test_addresses_that_lead_nowhere_say_so(people):
+    me = people()
+    me.begin(SUPER, "me", "random")
+    ident = me.page.url.rpartition("/")[2]
+    for address in ("#/g/%", "#/g/100%25%zz", f"#/g/{ident}?x", f"#/g/{ident}%3Fx", "#/g/nothing", "#/new/%"):
+        me.page.goto(f"{me.server.address}/{address}")
+        me.page.locator("h1", has_text="This cannot be shown").wait_for()
+    me.faults.clear()  # the browser names each answer 404
+
+
+def test_a_browser_that_keeps_nothing_shows_the_games(people):
+    me = people()
+    refuse = (
+        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError'); } })"
+    )
+    me.page.add_init_script(refuse)
+    me.page.reload()
+    me.page.locator(".card-play").first.wait_for()
+    me.page.locator(".level").first.click()
+    assert me.page.locator("input[name=level]").first.is_checked()
