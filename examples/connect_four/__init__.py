@@ -33,7 +33,7 @@ def make(*, line: int = 4) -> Game:
         max_plies=rules.ROWS * rules.COLUMNS,
         teams=((0,), (1,)),
         rotate_players=symmetry.rotate_players,
-        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample, rules.is_legal),
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

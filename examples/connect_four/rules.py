@@ -29,16 +29,13 @@ def reset(state, seed):
 def legal_mask(state, player, out):
     """The columns that are not full."""
     for column in range(COLUMNS):
-        out[column] = player == state["to_move"] and state["cells"][0, column] == EMPTY
+        out[column] = player == state["to_move"] and has_room(state, column)
 
 
 @kernel
-@allocates_nothing
-def is_legal(state, player, action):
-    """Whether the player may drop a disc into this column now."""
-    if player != state["to_move"] or state["done"] or not 0 <= action < COLUMNS:
-        return False
-    return state["cells"][0, action] == EMPTY
+def has_room(state, column):
+    """Whether this is a column in which a disc can be dropped."""
+    return 0 <= column < COLUMNS and state["cells"][0, column] == EMPTY
 
 
 @kernel
@@ -46,7 +43,7 @@ def step(state, actions):
     """Drop a disc, and see whether it wins or fills the board."""
     player = state["to_move"]
     column = actions[player]
-    if not is_legal(state, player, column):
+    if not has_room(state, column):
         refuse(state)
         return
     row = ROWS - 1
