@@ -104,15 +104,7 @@ def make(
         max_plies=max_plies,
         teams=tuple((player,) for player in range(players)),
         rotate_players=symmetry.rotate_players,
-        kernels=Kernels(
-            rules.reset,
-            rules.legal_mask,
-            rules.step,
-            encoding.observe,
-            rules.resample,
-            rules.is_legal,
-            rules.random_action,
-        ),
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

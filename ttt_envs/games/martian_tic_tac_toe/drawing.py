@@ -37,8 +37,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
     SIZES,
     owner_of,
     size_of,
-    sizes_allowed,
-    sizes_in_stash,
+    sizes_for,
 )
 from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES, cell_names, result, spoken_names, winning_rows
 
@@ -182,8 +181,9 @@ def _cell(state: Any, cell: int) -> str:
 
 def _fitting(state: Any, cell: int) -> int:
     """The sizes that the player to move may put into a cell, as a bit mask; 0 once the game is over."""
-    mover = int(state["to_move"])
-    return 0 if state["done"] else int(sizes_in_stash(state, mover) & sizes_allowed(state, mover, cell))
+    if state["done"]:
+        return 0
+    return int(sizes_for(state, int(state["to_move"]), cell))
 
 
 def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
@@ -224,9 +224,7 @@ def _stashes(state: Any) -> str:
         middle = MARGIN + _NAME_WIDTH + (kind + 0.5) * _SPOT_WIDTH - 2
         parts.append(text(f"{kind + 1} {name}", middle, top + 22, LABEL, SOFT, "middle"))
     mover = NONE if state["done"] else int(state["to_move"])
-    held = int(sizes_in_stash(state, mover)) if mover != NONE else 0
-    cells = range(len(state["piece"]))
-    usable = int(np.bitwise_or.reduce([held & int(sizes_allowed(state, mover, cell)) for cell in cells])) if held else 0
+    usable = int(np.bitwise_or.reduce([_fitting(state, cell) for cell in range(len(state["piece"]))]))
     for player in range(len(state["stash"])):
         for kind in range(SIZES):
             box = stash_box(state, player, kind)

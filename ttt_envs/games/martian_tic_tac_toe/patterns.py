@@ -23,10 +23,10 @@ from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.patterns import Patterns
 from ttt_envs.core.symmetry import dihedral
-from ttt_envs.games.martian_tic_tac_toe.rules import SIZES, relation
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, owner_of, size_of
 
 _BOARDS = range(3, 9)
-# What a cell may hold, see `rules.relation`.
+# What a cell may hold, see `relation`.
 _CONTENTS = 2 * SIZES + 1
 _MOST_CELLS = 6
 # The largest board with patterns of rectangles, and the one with patterns of seven cells.
@@ -79,6 +79,12 @@ for _board, _size in enumerate(_BOARDS):
     _CELLS[_board, : len(_cells)], _BEGINS[_board, : len(_cells)], _BEGINS[_board, len(_cells)] = _cells, _begins, _end
 _PLACES = np.array([len(_table(size)[0]) for size in _BOARDS])
 _SEVENS = np.array([turn[2:] for turn in dihedral(_WITH_SEVENS).values()], np.int8)
+
+
+@kernel
+def relation(piece, player):
+    """0 for an empty cell, 1 to 3 for a piece of the player's, by its size, 4 to 6 for an opponent's."""
+    return 0 if piece == EMPTY else size_of(piece) + SIZES * (owner_of(piece) != player)
 
 
 @kernel
