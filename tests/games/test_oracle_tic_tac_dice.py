@@ -108,7 +108,7 @@ def about_to_roll(states, player):
     """The player rolls in each state, on an empty layout."""
     for i in range(states.shape[0]):
         states[i]["to_move"] = player
-        rules.roll(states[i], rules.unclaimed_ranks(states[i]))
+        rules.roll(states[i])
 
 
 ROUNDS = 60_000

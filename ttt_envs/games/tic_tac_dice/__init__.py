@@ -92,15 +92,7 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
         max_plies=size * size * rules.most_rounds(size, target),
         teams=((0,), (1,)),
         rotate_players=symmetry.rotate_players,
-        kernels=Kernels(
-            rules.reset,
-            rules.legal_mask,
-            rules.step,
-            encoding.observe,
-            rules.resample,
-            rules.is_legal,
-            rules.random_action,
-        ),
+        kernels=Kernels(rules.reset, rules.legal_mask, rules.step, encoding.observe, rules.resample),
         faces=Faces(
             format_state=text.format_state,
             read_state=partial(text.parse_state, prototype=prototype),

@@ -17,7 +17,7 @@ from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import has_row
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import nth, set_size, where_equal, write_set
+from ttt_envs.core.words import set_size, where_equal, write_set
 
 EMPTY = 0
 NONE = -1
@@ -52,11 +52,8 @@ STATE = {
             ("target", np.int8, option(0, MOST_TARGET)),  # option target_points; 0 if a game is a single round
         ],
         shown=[
-            (
-                "last_claim",
-                np.int8,
-                between(NONE, size * size - 1),
-            ),  # the cell of the newest claim of this round, or NONE
+            # The cell of the newest claim of this round, or NONE.
+            ("last_claim", np.int8, between(NONE, size * size - 1)),
             ("last", np.int8, between(NO_ROUND, DRAWN)),  # how the round before this one ended: an index of ENDS
         ],
     )
@@ -87,12 +84,11 @@ def legal_mask(state, player, out):
 
 
 @kernel
-@allocates_nothing
-def is_legal(state, player, action):
-    """Whether the player may claim the card in this cell now."""
-    if player != state["to_move"] or state["done"] or not 0 <= action < state["rank"].shape[0]:
-        return False
-    return claimable(state) >> action & 1 == 1
+def claimable(state):
+    """The cells whose cards are unclaimed and allowed by the dice, as a set."""
+    one, two = np.int64(state["dice"][0]), np.int64(state["dice"][1])
+    rank = state["rank"]
+    return markers(state, EMPTY) & (where_equal(rank, one) | where_equal(rank, two) | where_equal(rank, one + two))
 
 
 @kernel
@@ -100,21 +96,21 @@ def is_legal(state, player, action):
 def step(state, actions):
     """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
     player = np.int64(state["to_move"])
-    if not is_legal(state, player, actions[player]):
+    cell = actions[player]
+    if not 0 <= cell < state["rank"].shape[0] or claimable(state) >> cell & 1 == 0:
         refuse(state)
         return
-    state["owner"][actions[player]] = player + 1
-    state["last_claim"] = actions[player]
-    unclaimed = unclaimed_ranks(state)
+    state["owner"][cell] = player + 1
+    state["last_claim"] = cell
     if has_row(markers(state, player + 1), state["size"], state["win_length"]):
         end_round(state, player, ROW_POINTS)
-    elif unclaimed == 0:
+    elif markers(state, EMPTY) == 0:
         ahead = np.int64(set_size(markers(state, 1))) - np.int64(set_size(markers(state, 2)))
         end_round(state, 0 if ahead > 0 else 1, COUNT_POINTS if ahead != 0 else 0)
     else:
         if not doubles(state):
             state["to_move"] = 1 - player
-        roll(state, unclaimed)
+        roll(state)
 
 
 @kernel
@@ -127,7 +123,7 @@ def begin_round(state):
     state["to_move"] = 0 if first > second else 1
     state["last_claim"] = NONE
     deal(state)
-    roll(state, unclaimed_ranks(state))
+    roll(state)
 
 
 @kernel
@@ -144,12 +140,12 @@ def deal(state):
 
 
 @kernel
-def roll(state, unclaimed):
+def roll(state):
     """Roll until a player can claim a card; a player who cannot passes the dice on, or rolls again after doubles."""
     while True:
         one, two = die(state), die(state)
-        if ranks_of(one, two) & unclaimed:
-            state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
+        state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
+        if claimable(state) != 0:
             return
         if one != two:
             state["to_move"] = 1 - state["to_move"]
@@ -186,37 +182,6 @@ def end_game(state, player, reward):
 def die(state):
     """A die's number, 1 to 6."""
     return 1 + rng.below(state, 6)
-
-
-@kernel
-def ranks_of(one, two):
-    """The ranks that two dice allow to claim, either number or the sum, as a set: bit k stands for rank k."""
-    return np.int64(1) << one | np.int64(1) << two | np.int64(1) << (one + two)
-
-
-@kernel
-@allocates_nothing
-def random_action(state, player, x):
-    """The card that `x` chooses among those that may be claimed now, each equally likely."""
-    cells = claimable(state)
-    return nth(cells, rng.scale(x, set_size(cells))) if cells != 0 else -1
-
-
-@kernel
-def claimable(state):
-    """The cells whose cards are unclaimed and allowed by the dice, as a set."""
-    one, two = np.int64(state["dice"][0]), np.int64(state["dice"][1])
-    rank = state["rank"]
-    return markers(state, EMPTY) & (where_equal(rank, one) | where_equal(rank, two) | where_equal(rank, one + two))
-
-
-@kernel
-def unclaimed_ranks(state):
-    """The ranks of the unclaimed cards, as a set: bit k stands for rank k."""
-    ranks = np.int64(0)
-    for cell in range(state["rank"].shape[0]):
-        ranks |= np.int64(state["owner"][cell] == EMPTY) << state["rank"][cell]  # no branch on what is random
-    return ranks
 
 
 @kernel

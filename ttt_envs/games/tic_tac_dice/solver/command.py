@@ -74,7 +74,7 @@ class Layout:
             batch = Batch(game, games, seed=self.seed)
             for state in batch.states:
                 state["rank"] = ranks
-                rules.roll(state, rules.unclaimed_ranks(state))
+                rules.roll(state)
             while len(going := np.flatnonzero(~batch.states["done"])):
                 values = oracle.action_values(batch.states[going], batch.to_move[going])
                 actions = act(batch.view(rows=going))

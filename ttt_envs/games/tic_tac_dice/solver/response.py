@@ -9,7 +9,6 @@ import numpy as np
 
 from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import Policy
-from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import COUNT_POINTS, EMPTY, RANKS, ROW_POINTS
 from ttt_envs.games.tic_tac_dice.solver.answers import claims
 from ttt_envs.games.tic_tac_dice.solver.rounds import NOTHING, ROUND_PAYOFFS, rows
@@ -69,7 +68,7 @@ def respond(ranks, has_row, mover, answers, values):
             one, two = ROLLS[k]
             doubles = np.int64(one == two)
             ways = 2 - doubles
-            allowed = rules.ranks_of(one, two)
+            allowed = np.int64(1) << one | np.int64(1) << two | np.int64(1) << one + two  # ranks that may be claimed
             for roller in range(2):
                 best, mean = NOTHING, 0.0
                 for cell in range(cells):
