@@ -15,7 +15,7 @@ from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import write_set
+from ttt_envs.core.words import set_size, write_set
 
 ANYWHERE = -1
 NONE = -1
@@ -45,7 +45,6 @@ MEMBERS: np.ndarray = (np.arange(512)[:, None] >> np.arange(9) & 1).astype(np.bo
 #: Of each set, bool (512,): whether three of it are in a row.
 HAS_LINE: np.ndarray = np.any(np.all(MEMBERS[:, lines(3, 3, 3)], axis=2), axis=1)
 
-_SIZE = MEMBERS.sum(axis=1).astype(np.int64)
 _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: its n-th member, from the 0th on
 
 
@@ -64,71 +63,29 @@ def reset(state, seed):
 
 @kernel
 @allocates_nothing
+def legal_mask(state, player, out):
+    """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
+    for board in range(9):
+        cells = open_cells(state, board) if player == state["to_move"] else np.int64(0)
+        write_set(cells, 9, out, 9 * board)
+
+
+@kernel
+def open_cells(state, board):
+    """The cells of a small board that the next mark may be put into."""
+    return empty(state, board) * (targets(state) >> board & 1)
+
+
+@kernel
+def targets(state):
+    """The small boards that the next mark may be put into: the one that the last move points to, or all playable."""
+    return np.int64(state["playable"]) if state["target"] == ANYWHERE else np.int64(1) << np.int64(state["target"])
+
+
+@kernel
 def empty(state, board):
     """The cells of a small board that hold no mark."""
     return ALL & ~(np.int64(state["marks"][0, board]) | np.int64(state["marks"][1, board]))
-
-
-@kernel
-@allocates_nothing
-def targets(state):
-    """The small boards that the next mark may be put into: the one that the last move points to, or all playable."""
-    if state["target"] == ANYWHERE:
-        return np.int64(state["playable"])
-    return np.int64(1) << np.int64(state["target"])
-
-
-@kernel
-@allocates_nothing
-def legal_mask(state, player, out):
-    """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
-    boards = targets(state) if player == state["to_move"] else np.int64(0)
-    for board in range(9):
-        write_set(empty(state, board) * (boards >> board & 1), 9, out, 9 * board)
-
-
-@kernel
-@allocates_nothing
-def is_legal(state, player, action):
-    """Whether the player may put a mark into this cell now."""
-    if player != state["to_move"] or state["done"] or not 0 <= action < 81:
-        return False
-    board, cell = action // 9, action % 9
-    return (targets(state) >> board & empty(state, board) >> cell & 1) != 0
-
-
-@kernel
-@allocates_nothing
-def random_action(state, player, x):
-    """The action that `x` chooses among the legal ones, each equally likely."""
-    return nth_action(state, rng.scale(x, number_of_actions(state)))
-
-
-@kernel
-@allocates_nothing
-def number_of_actions(state):
-    """How many actions are legal."""
-    if state["target"] != ANYWHERE:
-        return _SIZE[empty(state, state["target"])]
-    number = 0
-    for board in range(9):
-        number += _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
-    return number
-
-
-@kernel
-@allocates_nothing
-def nth_action(state, skip):
-    """The legal action after `skip` others."""
-    board = np.int64(state["target"])
-    if board == ANYWHERE:
-        board = np.int64(0)
-        here = _SIZE[empty(state, board)] * (state["playable"] & 1)
-        while skip >= here and board < 8:
-            skip -= here
-            board += 1
-            here = _SIZE[empty(state, board)] * (state["playable"] >> board & 1)
-    return 9 * board + np.int64(_NTH[empty(state, board), skip])
 
 
 @kernel
@@ -143,7 +100,6 @@ def step(state, actions):
 
 
 @kernel
-@allocates_nothing
 def put(state, action):
     """A legal action of the player to move."""
     player, board, cell = np.int64(state["to_move"]), action // 9, action % 9
@@ -158,18 +114,55 @@ def put(state, action):
             state["rewards"][1 - player] = -1
     if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
         state["playable"] &= ~(1 << board)
-    state["done"] = state["done"] or state["playable"] == 0
+    # Full boards are not playable in any game, but a state from outside may call them so.
     sent = state["playable"] >> cell & 1 != 0 and empty(state, cell) != 0
     state["target"] = cell if sent and not state["done"] else ANYWHERE
-    # Full boards are not playable in any game, but a state from outside may call them so.
     state["done"] = state["done"] or (not sent and number_of_actions(state) == 0)
 
 
 @kernel
-@allocates_nothing
 def is_owned(state, board):
     """Whether somebody owns this small board."""
     return ((state["owned"][0] | state["owned"][1]) >> board & 1) != 0
+
+
+@kernel
+@allocates_nothing
+def is_legal(state, player, action):
+    """`mask[action]` of the legal mask, but 1.7 times as fast in searches, which ask this at each step."""
+    if player != state["to_move"] or state["done"] or not 0 <= action < 81:
+        return False
+    return open_cells(state, action // 9) >> action % 9 & 1 != 0
+
+
+@kernel
+@allocates_nothing
+def random_action(state, player, x):
+    """`rng.choose(mask, x)` of the legal mask, but 1.7 times as fast in searches."""
+    return nth_action(state, rng.scale(x, number_of_actions(state)))
+
+
+@kernel
+def number_of_actions(state):
+    """`rng.count(mask)` of the legal mask."""
+    if state["target"] != ANYWHERE:
+        return np.int64(set_size(empty(state, state["target"])))
+    number = np.int64(0)
+    for board in range(9):
+        number += np.int64(set_size(open_cells(state, board)))
+    return number
+
+
+@kernel
+def nth_action(state, skip):
+    """`rng.entry(mask, skip)` of the legal mask: the legal action after `skip` others."""
+    board = np.int64(max(state["target"], 0))
+    here = np.int64(set_size(open_cells(state, board)))
+    while skip >= here and board < 8:
+        skip -= here
+        board += 1
+        here = np.int64(set_size(open_cells(state, board)))
+    return 9 * board + np.int64(_NTH[empty(state, board), skip])
 
 
 @kernel
