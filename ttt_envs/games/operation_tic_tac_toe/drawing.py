@@ -199,7 +199,7 @@ def _buttons(state: Any) -> list[tuple[str, Box]]:
     elif state["phase"] == ABILITY:
         actions = [rules.NO_ABILITY] if rules.OPTIONAL[kind_of(state["board"][state["pending"]])] else []
     elif _is_turn(state):
-        if state["allow_pass"] or not rules.can_place(state, state["placer"]):
+        if state["allow_pass"] or not any(rules.placements(state, state["placer"])):
             actions.append(rules.PASS)
         if state["draw_offers"]:
             actions.append(rules.OFFER_DRAW)
