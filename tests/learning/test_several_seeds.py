@@ -14,7 +14,8 @@ from ttt_envs.cli import main
 from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, student, t_interval
 from ttt_envs.learning import ppo
 from ttt_envs.learning.runs.loop import SUMMARY, folders_of, train_seeds
-from ttt_envs.learning.runs.measurements import read_metrics, title_of
+from ttt_envs.learning.runs.measurements import ScoreRow, read_metrics, title_of, write_rows
+from ttt_envs.learning.runs.settings import Result
 
 
 def small(out: Path, **changes):
@@ -122,6 +123,15 @@ def test_command_line(tmp_path, capsys):
     assert (tmp_path / "x" / SUMMARY).exists()
     assert main(["train", "ppo", *words[:5], "--seeds", "0"]) == 2
     assert "seeds must be a whole number from 1 to 1,000, not 0" in capsys.readouterr().err
+
+
+def test_a_measure_that_is_the_same_for_all_seeds_has_no_interval(tmp_path, monkeypatch, capsys):
+    def train(config):
+        write_rows(config.out / "curve.csv", ScoreRow, [ScoreRow(256, "random", 1.0, 0.0, 0.0, 1.0, 0.1)])
+        return Result(config.out, 256, 1.0, True, {})
+
+    train_seeds(small(tmp_path / "x", seeds=5, quiet=False), train, "ppo")
+    assert "score against random: all 5 seeds: 1.000\n" in capsys.readouterr().out
 
 
 # --- intervals ---

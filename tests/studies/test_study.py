@@ -346,6 +346,28 @@ def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
     assert score == pytest.approx(ends[best], abs=1e-6 if task.measure == "exploitability" else 0.06)
 
 
+@pytest.mark.parametrize(
+    ("ends", "cells"),
+    [
+        ([0.9], "| one | 1 | 1 | 0.900 | 0.900 |"),
+        ([1.0] * 5, "| one | 1 | 5 | all 5 seeds: 1.000 | 1.000 |"),
+        ([0.8, 0.9, 0.95], "| one | 1 | 3 | 0.883 ± 0.190 | 0.883 |"),
+    ],
+)
+def test_no_interval_has_a_width_of_0(ends, cells):
+    """One seed, seeds that agree, and others; the other method is far behind in all runs."""
+    curves = {
+        label: {"match-mini": [(np.array([0, 10]), np.array([0.0, 1.0]), np.array([0.0, end])) for end in some]}
+        for label, some in (("one", ends), ("other", [end - 0.5 for end in ends]))
+    }
+    text = page._text([task_of("match-mini")], curves, "")
+    assert cells in text
+    (compared,) = [line for line in text.splitlines() if line.startswith("| one over other | 1 |")]
+    n = len(ends)
+    assert compared.startswith(f"| one over other | 1 | {n} and {n} | 1.000" + (" (0." if n > 1 else " |"))
+    assert not re.search(r"± 0\.0+ |(\d\.\d+) to \1", text)
+
+
 def test_statistics_by_hand():
     first, second = [np.array([0.5, 0.7]), np.array([0.2, 0.2])], [np.array([0.6, 0.4]), np.array([0.2, 0.1])]
     # 0.5 beats one of two, 0.7 both; equal scores count half.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.evaluation.reports.intervals import Tasks, interquartile_interval, of_seeds, shown, t_interval
+from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.learning.runs import measurements as files
 from ttt_envs.learning.runs.logs import FILE as LOG
 from ttt_envs.learning.runs.logs import read_log
@@ -26,6 +27,8 @@ FILES = ("study.md", "table.csv", "table.tex", *PICTURES)
 
 # One for each method that there is.
 _COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
+
+_PICTURE = "![Curves](curves.png)\n"
 
 # Fewer seeds in all than this have no quarter to leave out.
 _QUARTERS = 4
@@ -191,45 +194,17 @@ def _pictures(tasks: Sequence[Task], curves: Curves) -> dict[str, bytes]:
 
 def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     """The page in Markdown."""
-    lines = ["# A study of learning methods", "", *([partial, ""] if partial else [])]
-    lines += ["| task | version | measure | of random play | takes | what it is |", "|:--|--:|:--|--:|--:|:--|"]
-    lines += [f"| {t.name} | {t.version} | {t.measure} | {t.random:.4f} | {t.seconds:g} s | {t.title} |" for t in tasks]
-    lines += ["", "## The measure at the end", ""]
-    lines.append(
-        "Mean over training seeds; 0 is best play. Its interval by Student's t covers 95 % if results are normally "
-        "distributed, and less if a few runs fail. Beside it the mean processor time of a run, its training alone."
-    )
-    lines.append("")
-    lines += [f"| method | seeds | {' | '.join(t.name for t in tasks)} | processor time |"]
-    lines += [f"|:--|--:|{'--:|' * len(tasks)}--:|"]
+    facts = [[t.name, str(t.version), t.measure, f"{t.random:.4f}", f"{t.seconds:g} s", t.title] for t in tasks]
+    measures, scores, compared = list[list[str]](), list[list[str]](), list[list[str]]()
     for label, mine in curves.items():
-        seconds = np.mean([c[1][-1] for each in mine.values() for c in each])
-        number = min(len(each) for each in mine.values())
-        cells = [_cell(t, mine.get(t.name, ())) for t in tasks]
-        lines.append(f"| {label} | {number} | {' | '.join(cells)} | {seconds:.0f} s |")
-    lines += ["", "![Curves](curves.png)", "", "## Over all tasks", ""]
-    lines.append(
-        "The score of a run is 1 - measure / measure of random play. The interquartile mean leaves out the quarter of "
-        "a task's seeds with the highest and that with the lowest scores, and is averaged over the tasks. The 95 % "
-        "intervals are over seeds, for methods of which one run in five fails at most; they say nothing of other tasks."
-    )
-    if min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS:
-        lines[-1] += " With fewer than four seeds of a task no quarter is left out, and no run may fail."
-    if any(len(mine) < len(tasks) for mine in curves.values()):
-        lines[-1] += " Two methods are compared over the tasks that both have."
-    lines += ["", "| method | tasks | seeds | interquartile mean, 95 % interval | mean |", "|:--|--:|--:|:--|--:|"]
-    for label, own in curves.items():
-        found = _scores(curves, label, _common(tasks, own))
-        middle, number = interquartile_interval(found), min(map(len, found))
+        seconds = np.mean([curve[1][-1] for each in mine.values() for curve in each])
+        seeds = min(map(len, mine.values()))
+        measures.append([label, str(seeds), *(_cell(t, mine.get(t.name, ())) for t in tasks), f"{seconds:.0f} s"])
+        found = _scores(curves, label, _common(tasks, mine))
         mean = np.mean([task.mean() for task in found])
-        lines.append(f"| {label} | {len(found)} | {number} | {of_seeds(middle, number)} | {mean:.3f} |")
-    if len(curves) > 1:
-        lines += [
-            "",
-            "The probability that a run of the first method scores more than one of the second, and the difference",
-        ]
-        lines += ["of their interquartile means, with 95 % intervals:", ""]
-        lines += ["| methods | tasks | seeds | probability of improvement | difference |", "|:--|--:|--:|:--|:--|"]
+        scores.append(
+            [label, str(len(found)), str(seeds), of_seeds(interquartile_interval(found), seeds), f"{mean:.3f}"]
+        )
     for one, other in combinations(curves, 2):
         if not (both := _common(tasks, curves[one], curves[other])):
             continue
@@ -237,6 +212,27 @@ def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
         runs = [min(map(len, each)) for each in (first, second)]
         probability = shown(*statistics.improvement(first, second), 3)
         difference = of_seeds(interquartile_interval(first, second), min(runs))
-        seeds = " and ".join(map(str, runs))
-        lines.append(f"| {one} over {other} | {len(both)} | {seeds} | {probability} | {difference} |")
-    return "\n".join([*lines, ""])
+        compared.append([f"{one} over {other}", str(len(both)), " and ".join(map(str, runs)), probability, difference])
+    of_scores = (
+        "The score of a run is 1 - measure / measure of random play. The interquartile mean leaves out the quarter of "
+        "a task's seeds with the highest and that with the lowest scores, and is averaged over the tasks. The 95 % "
+        "intervals are over seeds, for methods of which one run in five fails at most; they say nothing of other tasks."
+    )
+    if min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS:
+        of_scores += " With fewer than four seeds of a task no quarter is left out, and no run may fail."
+    tables = [
+        Table("Tasks", ["task", "version", "measure", "of random play", "takes", "what it is"], facts),
+        Table(
+            "The measure at the end", ["method", "seeds", *(t.name for t in tasks), "processor time"], measures,
+            "Mean over training seeds; 0 is best play. Its interval by Student's t covers 95 % if results are normally "
+            "distributed, and less if a few runs fail. Processor time: that of a run, its training alone, in the mean.",
+        ),
+        Table("Over all tasks", ["method", "tasks", "seeds", "interquartile mean", "mean"], scores, of_scores),
+        Table(
+            "One method over another", ["methods", "tasks", "seeds", "probability", "difference"], compared,
+            "The probability of improvement, that a run of the first method scores more than one of the second, and "
+            "the difference of their interquartile means, over the tasks that both have, with 95 % intervals.",
+        ),
+    ]  # fmt: skip
+    texts = [each.markdown() for each in tables if each.rows]
+    return "\n".join(["# A study of learning methods\n", *([f"{partial}\n"] if partial else []), *texts, _PICTURE])
