@@ -109,6 +109,7 @@ class Scratch(NamedTuple):
         values: float64 (plies,), their values.
         movers: int64 (plies,), who had moved.
         free: bool (plies,), whether at random.
+        back, stale: float64 and bool (players,), see `learn`.
     """
 
     states: np.ndarray
@@ -119,6 +120,8 @@ class Scratch(NamedTuple):
     values: np.ndarray
     movers: np.ndarray
     free: np.ndarray
+    back: np.ndarray
+    stale: np.ndarray
 
 
 def scratch_for(game: Game, number: int) -> Scratch:
@@ -133,9 +136,12 @@ def scratch_for(game: Game, number: int) -> Scratch:
         values=np.zeros(longest),
         movers=np.zeros(longest, np.int64),
         free=np.zeros(longest, np.bool_),
+        back=np.zeros(game.num_players),
+        stale=np.zeros(game.num_players, np.bool_),
     )
 
 
+@jit.allocates_nothing
 def play(prototype, games, seed, learning, learned, scratch):
     """Play games and learn from each; returns the number of plies.
 
@@ -147,85 +153,108 @@ def play(prototype, games, seed, learning, learned, scratch):
         learned: `Weights`, which change.
         scratch: `Scratch`.
     """
-    rate, gamma, decay, exploration, share, openings, simple_share = learning
-    weights, errors, totals = learned
-    states, legal, joint, present, history, values, movers, free = scratch
-    state, after = states[0], states[1]
-    players = joint.shape[0]
-    # What each player will get, and whether a random move has come between: of what was before it nothing is learned.
-    back, stale = np.zeros(players), np.zeros(players, np.bool_)
+    states, legal, joint, history = scratch.states, scratch.legal, scratch.joint, scratch.history
+    state = states[0]
     plies = 0
     for game in range(games):
         start = rng.fold(seed, game)
         states[0] = prototype[0]
         reset(state, start)
         opening = np.int64(state["ply"])
-        if unit(rng.fold(start, 1)) < share:
-            opening += rng.scale(rng.fold(start, 2), openings + 1)
+        if unit(rng.fold(start, 1)) < learning.opening_share:
+            opening += rng.scale(rng.fold(start, 2), learning.openings + 1)
         learner = -1  # all are
-        if unit(rng.fold(start, 0)) < simple_share:
-            learner = rng.scale(rng.mix(rng.fold(start, 0)), players)
-        length, at_random = 0, False
+        if unit(rng.fold(start, 0)) < learning.simple_share:
+            learner = rng.scale(rng.mix(rng.fold(start, 0)), joint.shape[0])
+        length = 0
         while not state["done"]:
             mover = np.int64(state["to_move"])
             legal_mask(state, mover, legal)
             draw = rng.fold(start, 3 + 2 * np.int64(state["ply"]))
             simple = learner >= 0 and mover != learner
-            at_random = state["ply"] < opening or (unit(draw) < exploration and not simple)
-            best, highest, ties = -1, -9.0, 0
-            if at_random:
-                best = rng.choose(legal, rng.mix(draw))
-            else:
-                for action in range(legal.shape[0]):
-                    if legal[action]:
-                        states[1] = states[0]
-                        joint[mover] = action
-                        step(after, joint)
-                        if after["done"]:
-                            value = 2.0 * after["rewards"][mover]  # beyond all estimates
-                        elif simple:
-                            value = 0.0
-                        else:
-                            find(after, mover, present)
-                            value = worth(present, weights)
-                        # Of equals any one: all are, at first, and the same moves each time would repeat positions.
-                        if value > highest:
-                            best, highest, ties = action, value, 1
-                        elif value == highest:
-                            ties += 1
-                            if rng.scale(rng.fold(draw, ties), ties) == 0:
-                                best = action
-            joint[mover] = best
+            at_random = state["ply"] < opening or (unit(draw) < learning.exploration and not simple)
+            joint[mover] = rng.choose(legal, rng.mix(draw)) if at_random else choose(draw, simple, learned, scratch)
             step(state, joint)
             plies += 1
-            movers[length], free[length] = mover, at_random
+            scratch.movers[length], scratch.free[length] = mover, at_random
             if not state["done"]:
                 find(state, mover, history[length])
-                values[length] = worth(history[length], weights)
+                scratch.values[length] = worth(history[length], learned.weights)
                 length += 1
-        # From the end on.
-        for player in range(players):
-            back[player], stale[player] = state["rewards"][player], at_random
-        for t in range(length - 1, -1, -1):
-            mover, value = movers[t], values[t]
-            if learner >= 0 and mover != learner:
-                continue  # what the others do is as chance to the learner
-            if stale[mover]:
-                back[mover], stale[mover] = gamma * value, False
-            else:
-                error = (back[mover] - value) * (1 - value * value)
-                for k in range(history.shape[1]):
-                    w = history[t, k]
-                    own = rate * abs(errors[w]) / totals[w] if totals[w] > 0 else rate
-                    weights[w] += own * error
-                    errors[w] += error
-                    totals[w] += abs(error)
-                back[mover] = gamma * (decay * back[mover] + (1 - decay) * value)
-            if players == 2:  # what one wins the other loses
-                back[1 - mover], stale[1 - mover] = -back[mover], False
-            if free[t]:
-                stale[:] = True
+        learn(length, learner, learning, learned, scratch)
     return plies
+
+
+@jit.inlined
+@jit.allocates_nothing
+def choose(draw, simple, learned, scratch):
+    """Return the action of `scratch.legal` after which the position is worth most, for the player to move.
+
+    With `simple` all positions of a game that goes on are worth the same. Ties are broken at random, by `draw`:
+    otherwise early games would all be the same.
+    """
+    states, legal, joint, present = scratch.states, scratch.legal, scratch.joint, scratch.present
+    after, mover = states[1], np.int64(states[0]["to_move"])
+    best, highest, ties = -1, -9.0, 0
+    for action in range(legal.shape[0]):
+        if legal[action]:
+            states[1] = states[0]
+            joint[mover] = action
+            step(after, joint)
+            if after["done"]:
+                value = 2.0 * after["rewards"][mover]  # beyond all estimates
+            elif simple:
+                value = 0.0
+            else:
+                find(after, mover, present)
+                value = worth(present, learned.weights)
+            if value > highest:
+                best, highest, ties = action, value, 1
+            elif value == highest:
+                ties += 1
+                if rng.scale(rng.fold(draw, ties), ties) == 0:
+                    best = action
+    return best
+
+
+@jit.kernel
+@jit.allocates_nothing
+def learn(length, learner, learning, learned, scratch):
+    """Learn from the game that has just ended, from the end on: from `length` positions, by all players or `learner`.
+
+    What a position is worth to a player goes toward `back`, what they got later on. If `stale`, a random move has come
+    between, and nothing is learned.
+    """
+    values, movers, free, back, stale = scratch.values, scratch.movers, scratch.free, scratch.back, scratch.stale
+    gamma, decay, players = learning.gamma, learning.decay, back.shape[0]
+    for player in range(players):
+        back[player], stale[player] = scratch.states[0]["rewards"][player], free[length]  # of the last move
+    for t in range(length - 1, -1, -1):
+        mover, value = movers[t], values[t]
+        if learner >= 0 and mover != learner:
+            continue  # what the others do is as chance to the learner
+        if stale[mover]:
+            back[mover], stale[mover] = gamma * value, False
+        else:
+            correct(scratch.history[t], (back[mover] - value) * (1 - value * value), learning.learning_rate, learned)
+            back[mover] = gamma * (decay * back[mover] + (1 - decay) * value)
+        if players == 2:  # what one wins the other loses
+            back[1 - mover], stale[1 - mover] = -back[mover], False
+        if free[t]:
+            stale[:] = True
+
+
+@jit.kernel
+@jit.allocates_nothing
+def correct(present, error, rate, learned):
+    """Change the weights of a position's patterns by its error, each at its own rate, `rate` at most."""
+    weights, errors, totals = learned
+    for k in range(present.shape[0]):
+        w = present[k]
+        own = rate * abs(errors[w]) / totals[w] if totals[w] > 0 else rate
+        weights[w] += own * error
+        errors[w] += error
+        totals[w] += abs(error)
 
 
 @jit.kernel
@@ -248,9 +277,8 @@ def unit(x):
 @cache
 def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]:
     """`play` for one game's rules and patterns."""
-    return jit.specialise(
-        play, reset=kernels.reset, legal_mask=kernels.legal_mask, step=advance_for(kernels), find=find
-    )
+    bound = {"reset": kernels.reset, "legal_mask": kernels.legal_mask, "step": advance_for(kernels), "find": find}
+    return jit.specialise(play, choose=jit.specialise(choose, **bound), **bound)
 
 
 class WeightBuffers(torch.nn.Module):
