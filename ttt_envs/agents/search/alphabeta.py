@@ -181,24 +181,77 @@ def rank(action, values, first, killers):
 
 
 @jit.kernel
+@jit.inlined
 @jit.allocates_nothing
-def improve(frame, action, value):
+def improve(level, action, value, scratch):
     """Take note of the value of an action."""
+    frame = scratch.frames[level]
     if value > frame["best"]:
         frame["best"], frame["move"] = value, action
         frame["alpha"] = max(frame["alpha"], value)
+    if level == 0:
+        scratch.scores[action] = value
 
 
 @jit.kernel
+@jit.inlined
 @jit.allocates_nothing
-def take(frame, action, value):
-    """Take note of a value that was searched for; False if the action must be searched again, with all plies."""
+def take(level, action, value, scratch):
+    """Take note of a value that was searched for, unless the action must be searched again, with all plies."""
+    frame = scratch.frames[level]
     if value > frame["alpha"] and (frame["trial"] == FEWER or (frame["trial"] == NARROW and value < frame["beta"])):
         frame["next"] -= 1
         frame["again"] = True
-        return False
-    improve(frame, action, value)
-    return True
+    else:
+        improve(level, action, value, scratch)
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def begin_trial(frame, reductions):
+    """Decide how the latest action is searched; returns the plies, and the upper end of the window.
+
+    Late moves are searched in a narrow window, and by `Scratch.reductions` with fewer plies.
+    """
+    plies, high = frame["left"] - 1, frame["beta"]
+    frame["trial"] = FULL
+    if reductions.shape[0] and frame["next"] > 1 and not frame["again"]:
+        fewer = min(reductions[plies, frame["next"] - 1], plies - 1)
+        plies -= fewer
+        frame["trial"], high = FEWER if fewer > 0 else NARROW, min(high, frame["alpha"] + _WIDTH)
+    frame["again"] = False
+    return plies, high
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def look_up(entry, key, plies, window):
+    """Read an entry of the table.
+
+    Returns whether its value will do for a search of `plies` in this window, the value, and the action to begin with,
+    -1 for none.
+    """
+    if entry["key"] != key:
+        return False, 0.0, np.int64(-1)
+    value, bound, (alpha, beta) = entry["value"], entry["bound"], window
+    fits = bound == _EXACT or (bound == _AT_LEAST and value >= beta) or (bound == _AT_MOST and value <= alpha)
+    return entry["depth"] >= plies and fits, value, np.int64(entry["move"])
+
+
+@jit.kernel
+@jit.inlined
+@jit.allocates_nothing
+def store(frame, entry, killers):
+    """Write what was found in a frame to its entry of the table, and a refutation to `killers` int32 (2,) as well."""
+    entry["key"], entry["value"] = frame["key"], frame["best"]
+    entry["move"], entry["depth"] = frame["move"], frame["left"]
+    entry["bound"] = _AT_MOST if frame["best"] <= frame["low"] else _EXACT
+    if frame["best"] >= frame["beta"]:
+        entry["bound"] = _AT_LEAST
+        if killers[0] != frame["move"]:
+            killers[0], killers[1] = frame["move"], killers[0]
 
 
 @jit.allocates_nothing
@@ -231,41 +284,24 @@ def search(depth, start, budget, own_replies, scratch, valuation):
         scratch: `Scratch`, in which the root's frame, order and guess are filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
-    stack, memory, frames, place, table, killers, order, guess, scores, _, joint, reductions = scratch
+    stack, memory, frames, place, table, killers, order, guess, _, _, joint, reductions = scratch
     sides = valuation.sides
     size = np.uint64(table.shape[0] - 1)
     level = place[0]
     while budget > 0:
         frame = frames[level]
         if frame["next"] == frame["count"] or frame["best"] >= frame["beta"]:
-            entry = table[np.int64(frame["key"] & size)]
-            entry["key"], entry["value"], entry["move"] = frame["key"], frame["best"], frame["move"]
-            entry["depth"] = frame["left"]
-            entry["bound"] = _EXACT
-            if frame["best"] >= frame["beta"]:
-                entry["bound"] = _AT_LEAST
-                if killers[level, 0] != frame["move"]:
-                    killers[level, 1] = killers[level, 0]
-                    killers[level, 0] = frame["move"]
-            elif frame["best"] <= frame["low"]:
-                entry["bound"] = _AT_MOST
+            store(frame, table[np.int64(frame["key"] & size)], killers[level])
             if level == 0:
                 return True
-            value = frame["best"]
             level -= 1
-            if sides[frames[level + 1]["mover"]] != sides[frames[level]["mover"]]:
-                value = -value
-            frame = frames[level]
-            action = order[level, frame["next"] - 1]
-            if take(frame, action, value) and level == 0:
-                scores[action] = value
+            value = frame["best"] if sides[frame["mover"]] == sides[frames[level]["mover"]] else -frame["best"]
+            take(level, order[level, frames[level]["next"] - 1], value, scratch)
             continue
         action = order[level, frame["next"]]
         frame["next"] += 1
         if guess[level, 1, action] > 0:
-            improve(frame, action, guess[level, 0, action])
-            if level == 0:
-                scores[action] = guess[level, 0, action]
+            improve(level, action, guess[level, 0, action], scratch)
             continue
         below = level + 1
         stack[below] = stack[level]
@@ -275,33 +311,14 @@ def search(depth, start, budget, own_replies, scratch, valuation):
             budget -= reply(below, scratch, valuation)
             if stack[below]["done"]:
                 value = stack[below]["rewards"][frame["mover"]] * (_CERTAIN + _SOONER * (frame["left"] - 1))
-                improve(frame, action, value)
-                if level == 0:
-                    scores[action] = value
+                improve(level, action, value, scratch)
                 continue
         mover = np.int64(stack[below]["to_move"])
         same = sides[mover] == sides[frame["mover"]]
-        remaining, high = frame["left"] - 1, frame["beta"]
-        frame["trial"] = FULL
-        if reductions.shape[0] and frame["next"] > 1 and not frame["again"]:
-            fewer = min(reductions[remaining, frame["next"] - 1], remaining - 1)
-            remaining -= fewer
-            frame["trial"], high = FEWER if fewer > 0 else NARROW, min(high, frame["alpha"] + _WIDTH)
-        frame["again"] = False
-        alpha = frame["alpha"] if same else -high
-        beta = high if same else -frame["alpha"]
+        remaining, high = begin_trial(frame, reductions)
+        alpha, beta = (frame["alpha"], high) if same else (-high, -frame["alpha"])
         key = digest_of(memory[below], start)
-        entry = table[np.int64(key & size)]
-        known, first = False, -1
-        value = 0.0
-        if entry["key"] == key:
-            first = entry["move"]
-            value = entry["value"]
-            if entry["depth"] >= remaining:
-                bound = entry["bound"]
-                known = (
-                    bound == _EXACT or (bound == _AT_LEAST and value >= beta) or (bound == _AT_MOST and value <= alpha)
-                )
+        known, value, first = look_up(table[np.int64(key & size)], key, remaining, (alpha, beta))
         if not known:
             count = expand(below, depth - below, scratch, valuation)
             budget -= count
@@ -311,9 +328,7 @@ def search(depth, start, budget, own_replies, scratch, valuation):
                 for k in range(count):
                     value = max(value, guess[below, 0, order[below, k]])
         if known:
-            value = value if same else -value
-            if take(frame, action, value) and level == 0:
-                scores[action] = value
+            take(level, action, value if same else -value, scratch)
             continue
         sort_actions(order[below], count, guess[below, 0], first, killers[below])
         inner = frames[below]
