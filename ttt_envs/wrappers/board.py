@@ -21,7 +21,6 @@ from ttt_envs.wrappers.common import (
     manual,
     pack_state,
     state_space,
-    unpack_past,
     unpack_state,
     warn_of_options,
 )
@@ -170,15 +169,14 @@ class Board:
 
     def _go_to(self, data: bytes, *, waiting: bool) -> None:
         """Go to a position from `get_state`; ValueError says why not. `waiting`: choices may wait for others."""
-        history = self._history
-        states, committed, seed = unpack_state(self.game, data, history)
-        if not waiting and (committed >= 0).any():
+        saved = unpack_state(self.game, data, self._history)
+        if not waiting and (saved.committed >= 0).any():
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
-        self._states, self._committed, self._episode_seed = states, committed, seed
-        self._known.past[0] = unpack_past(self.game, data, history)
+        self._states, self._committed, self._episode_seed = saved.states, saved.committed, saved.seed
+        self._known.past[0] = saved.past
         self._pay.begin(FIRST)
-        if not states["done"][0]:
-            self._pay.keep(FIRST, states)
+        if not saved.states["done"][0]:
+            self._pay.keep(FIRST, saved.states)
         self._episodes = None
 
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:

@@ -4,7 +4,7 @@ import hashlib
 import operator
 import zlib
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium
 import numpy as np
@@ -245,46 +245,35 @@ def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> N
         raise ValueError("all players have chosen in this position, and nobody could go on")
 
 
-def unpack_state(game: Game, data: bytes, history: int = 0) -> tuple[np.ndarray, np.ndarray, np.uint64]:
-    """The states (1,), committed choices and seed of `pack_state`'s bytes; TypeError or ValueError names the fault."""
+class Saved(NamedTuple):
+    """A saved position: the arguments of `pack_state`, but states structured (1,) and choices int64 (players,)."""
+
+    states: np.ndarray
+    committed: np.ndarray
+    seed: np.uint64
+    learner: int
+    past: np.ndarray
+
+
+def unpack_state(game: Game, data: bytes, history: int = 0) -> Saved:
+    """What `pack_state`'s bytes hold; TypeError or ValueError names the fault."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
-    data = bytes(data)
-    start = _start(game)
-    end = start + game.state_dtype.itemsize
+    data, players = bytes(data), game.num_players
     if data[:4] != _MAGIC or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise ValueError("this is no saved position, or it is damaged: it must be bytes from get_state()")
-    features = (int(np.prod(_past_shape(game, history))) + 7) // 8
-    if data[4:12] != _fingerprint(game, history) or len(data) != end + features + 4:
+    shape = players, history, game.observation_size + game.num_actions
+    features, start = int(np.prod(shape)), 22 + 2 * players
+    end = start + game.state_dtype.itemsize
+    if data[4:12] != _fingerprint(game, history) or len(data) != end + (features + 7) // 8 + 4:
         raise ValueError(
             f"this position was saved by another game, or with other options, than {game}, or with another history "
             f"than {history}"
         )
     states = game.check_states(np.frombuffer(data[start:end], game.state_dtype).copy())
-    committed = np.frombuffer(data[20 : start - 2], np.int16).astype(np.int64)
-    _check_committed(game, states, committed)
-    return states, committed, np.frombuffer(data[12:20], np.uint64)[0]
-
-
-def learner_of(game: Game, data: bytes) -> int:
-    """The player who learns in the game of bytes that `unpack_state` takes, -1 for nobody; ValueError for no player."""
-    learner = int(np.frombuffer(bytes(data)[_start(game) - 2 : _start(game)], np.int16)[0])
-    if not -1 <= learner < game.num_players:
+    *committed, learner = np.frombuffer(data[20:start], np.int16).tolist()
+    _check_committed(game, states, np.array(committed))
+    if not -1 <= learner < players:
         raise ValueError(f"player {learner}, who learns in this position, is none of {game!r}")
-    return learner
-
-
-def _start(game: Game) -> int:
-    """Where the record begins in a saved position."""
-    return 22 + 2 * game.num_players
-
-
-def _past_shape(game: Game, history: int) -> tuple[int, int, int]:
-    return game.num_players, history, game.observation_size + game.num_actions
-
-
-def unpack_past(game: Game, data: bytes, history: int) -> np.ndarray:
-    """The `past` of bytes that `unpack_state` takes."""
-    shape, start = _past_shape(game, history), _start(game) + game.state_dtype.itemsize
-    packed = np.frombuffer(bytes(data)[start:-4], np.uint8)
-    return np.unpackbits(packed, count=int(np.prod(shape))).astype(np.int8).reshape(shape)
+    past = np.unpackbits(np.frombuffer(data[end:-4], np.uint8), count=features).astype(np.int8).reshape(shape)
+    return Saved(states, np.array(committed), np.frombuffer(data[12:20], np.uint64)[0], learner, past)

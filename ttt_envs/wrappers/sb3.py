@@ -13,13 +13,13 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder, EnvSettings
-from ttt_envs.wrappers.self_play import LooksAtGames, PlayerGames, Seed, reset_options
+from ttt_envs.wrappers.self_play import LooksAtMany, PlayerGames, Seed, reset_options
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")
 
 
-class SB3PlayerEnv(LooksAtGames, VecEnv):
+class SB3PlayerEnv(LooksAtMany, VecEnv):
     """`num_envs` games for one player each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
 
     def __init__(
@@ -115,16 +115,6 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
         states = self._games.batch.states
         return [rasterise(self.game.draw(states[i], int(self._games.players[i]))) for i in range(self.num_envs)]
 
-    def text(self, i: int) -> str:
-        """Position i as text, as its learner may see it."""
-        self._check_live("text")
-        return self._games.text(i)
-
-    def get_state(self) -> list[bytes]:
-        """All positions as bytes, as `get_state` of a single environment gives them."""
-        self._check_live("get_state")
-        return [self._games.get_state(i) for i in range(self.num_envs)]
-
     def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
         """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
 
@@ -136,11 +126,6 @@ class SB3PlayerEnv(LooksAtGames, VecEnv):
 
     def close(self) -> None:
         """Close the environments: nothing is held open."""
-
-    def action_masks(self) -> NDArray[np.bool_]:
-        """bool (num_envs, num_actions)."""
-        self._check_live("action_masks")
-        return self._games.masks().copy()
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether the games have that attribute."""

@@ -15,14 +15,7 @@ from ttt_envs.core.options import MOST, choice, unknown, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View, legal_actions
-from ttt_envs.wrappers.common import (
-    EnvSettings,
-    forfeit,
-    learner_of,
-    pack_state,
-    unpack_past,
-    unpack_state,
-)
+from ttt_envs.wrappers.common import EnvSettings, forfeit, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.pay import Pay
 
@@ -257,21 +250,21 @@ class PlayerGames:
         if isinstance(saved, (bytes, str)) or len(saved) != self.n:
             raise ValueError(f"there must be {self.n} saved positions, one for each game")
         found = [unpack_state(self.game, data, self.history) for data in saved]
-        learners = np.array([learner_of(self.game, data) for data in saved])
-        for (_, committed, _), learner in zip(found, learners.tolist(), strict=True):
-            if (committed >= 0).any():
+        for each in found:
+            if (each.committed >= 0).any():
                 raise ValueError("this position was saved while some players had chosen already, and others had not")
-            if self._fixed is not None and learner not in (-1, self._fixed):
-                raise ValueError(f"player {learner} learns in this position, and here it is player {self._fixed}")
+            if self._fixed is not None and each.learner not in (-1, self._fixed):
+                raise ValueError(f"player {each.learner} learns in this position, and here it is player {self._fixed}")
         self._tell_of_those_left(self._rows)
         self.batch.set_states(
-            np.concatenate([states for states, _, _ in found]),
-            episode_seeds=np.array([seed for _, _, seed in found], np.uint64),
+            np.concatenate([each.states for each in found]),
+            episode_seeds=np.array([each.seed for each in found], np.uint64),
         )
         if self.batch.past is not None:
-            self.batch.past[:] = [unpack_past(self.game, data, self.history) for data in saved]
+            self.batch.past[:] = [each.past for each in found]
         if self._fixed is not None:
             self.players[:] = self._fixed
+        learners = np.array([each.learner for each in found])
         self.players = np.where(learners < 0, self.players, learners)
         self.lengths[:], self._masks, self._seen, self._fresh = 0, None, None, False
         self._started = np.maximum(self._started, 1)
@@ -563,6 +556,25 @@ class LooksAtGames:
     def _check_live(self, what: str) -> None:
         if not self._live:
             raise RuntimeError(f"call reset() before {what}()")
+
+
+class LooksAtMany(LooksAtGames):
+    """The same for environments of several games."""
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool (games, num_actions): what the learners may choose now."""
+        self._check_live("action_masks")
+        return self._games.masks().copy()
+
+    def text(self, i: int) -> str:
+        """Position i as text, as its learner may see it, in any render mode."""
+        self._check_live("text")
+        return self._games.text(i)
+
+    def get_state(self) -> list[bytes]:
+        """All positions as bytes, as `get_state` of a single environment gives them."""
+        self._check_live("get_state")
+        return [self._games.get_state(i) for i in range(self._games.n)]
 
 
 def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:

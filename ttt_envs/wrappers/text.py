@@ -26,7 +26,7 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
 from ttt_envs.core.state import read_only
 from ttt_envs.core.view import View, legal_actions
-from ttt_envs.wrappers.common import check_max_plies, forfeit, learner_of, pack_state, unpack_state
+from ttt_envs.wrappers.common import check_max_plies, forfeit, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.pay import Pay, RewardFunction
 from ttt_envs.wrappers.self_play import first_player
@@ -283,8 +283,8 @@ class TextGame:
 
         Raises TypeError or ValueError, saying why, for bytes that are no such position.
         """
-        states, committed, seed = unpack_state(self.game, data)
-        learner, own = learner_of(self.game, data), None if isinstance(self._learner, str) else int(self._learner)
+        states, committed, seed, learner, _ = unpack_state(self.game, data)
+        own = None if isinstance(self._learner, str) else int(self._learner)
         if self._opponents is not None:
             if (committed >= 0).any():
                 raise ValueError("this position was saved while some players had chosen already, and others had not")

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.wrappers.common import RENDER_FPS, Encoder, EnvSettings, Renderer
-from ttt_envs.wrappers.self_play import RESET_OPTIONS, LooksAtGames, PlayerGames, Seed, reset_options
+from ttt_envs.wrappers.self_play import RESET_OPTIONS, LooksAtMany, PlayerGames, Seed, reset_options
 
 _RENDER_MODES = ("rgb_array", "ansi")
 
 
-class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
+class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
     """`num_envs` games for one player each. A game that ends starts anew by itself, as `autoreset_mode` says.
 
     Attributes:
@@ -130,21 +130,6 @@ class PlayerVectorEnv(LooksAtGames, gymnasium.vector.VectorEnv[Any, np.ndarray, 
         if self._games.round_rewards is not None:
             infos["round_reward"] = self._games.round_rewards.copy()
         return self._encode.shown(self._games.observations(), masks), infos
-
-    def action_masks(self) -> NDArray[np.bool_]:
-        """bool (num_envs, num_actions): what the learners may choose now."""
-        self._check_live("action_masks")
-        return self._games.masks().copy()
-
-    def text(self, i: int) -> str:
-        """Position i as text, as its learner may see it, in any render mode."""
-        self._check_live("text")
-        return self._games.text(i)
-
-    def get_state(self) -> list[bytes]:
-        """All positions as bytes, as `get_state` of a single environment gives them."""
-        self._check_live("get_state")
-        return [self._games.get_state(i) for i in range(self.num_envs)]
 
     def set_state(self, saved: Sequence[bytes]) -> tuple[Any, dict[str, Any]]:
         """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
