@@ -106,7 +106,7 @@ def test_aec(game: Game) -> None:
 @games
 @pytest.mark.parametrize("max_plies", [None, 5])
 def test_one_player(game: Game, max_plies: int | None) -> None:
-    """Single, and the vector forms with each way of starting anew; a game that is cut off has paid so far."""
+    """The single form, which the vector forms equal; a game that is cut off has paid so far."""
     for player in range(game.num_players):
         env = ttt_envs.make_single(game, opponent=Planned(), player=player, max_plies=max_plies)
         env.reset(seed=3)
@@ -129,36 +129,6 @@ def planned(env: Any) -> int:
     return int(Planned().act(env.view())[0])
 
 
-@games
-@pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled", "sb3"])
-def test_many_games(game: Game, mode: str) -> None:
-    n = 3
-    if mode == "sb3":
-        env: Any = ttt_envs.make_sb3(game, n, opponent=Planned())
-        env.seed(1)
-        env.reset()
-    else:
-        env = ttt_envs.make_vec(game, n, opponent=Planned(), autoreset_mode=mode)
-        env.reset(seed=1)
-    batch = Batch(game, n, seed=1)
-    first = [int(each) for each in env.view().players]
-    expected = [by_batch(batch, i, first[i]) for i in range(n)]
-    paid: list[list[float]] = [[] for _ in range(n)]
-    over = np.zeros(n, bool)
-    while not over.all():
-        actions = [int(each) if acts else 0 for each, acts in zip(answers(env), ~over, strict=True)]
-        if mode == "sb3":
-            _, rewards, done, _ = env.step(np.array(actions))
-        else:
-            _, rewards, done, _, _ = env.step(np.array(actions))
-        for i in np.flatnonzero(~over):
-            paid[i].append(float(rewards[i]))
-        over |= done
-        if mode == "disabled" and done.any() and not over.all():
-            env.reset(options={"reset_mask": done})
-    assert paid == expected
-
-
 def answers(env: Any) -> list[int]:
     """The learners' choices; 0 where a game is over."""
     view = env.view()
@@ -166,28 +136,6 @@ def answers(env: Any) -> list[int]:
         choice_of(mask, ply, player) if mask.any() else 0
         for mask, ply, player in zip(view.masks, view.plies, view.players, strict=True)
     ]
-
-
-def by_batch(batch: Batch, i: int, player: int) -> list[float]:
-    """`at_decisions` of game i."""
-    game, state, found, before = batch.game, batch.states[i : i + 1].copy(), list[float](), 0.0
-    while not state["done"][0]:
-        joint = [-1] * game.num_players
-        for each in range(game.num_players):
-            mask = game.masks(state, np.array([each]))[0]
-            if mask.any():
-                joint[each] = choice_of(mask, int(state["ply"][0]), each)
-        after = game.step(state, [joint])
-        paid = float((after["rewards"] - state["rewards"])[0, player])
-        if joint[player] >= 0:
-            found.append(before + paid)
-            before = 0.0
-        elif found:
-            found[-1] += paid
-        else:
-            before += paid
-        state = after
-    return found
 
 
 @games

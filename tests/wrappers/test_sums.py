@@ -146,16 +146,22 @@ def vector(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
 
 
 def sb3(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
-    """The return of an episode, and the sum of its rewards."""
+    """The returns of episodes, and what the vector form pays for the same games."""
     pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_sb3(game, 3, opponent=First(), **settings)
+    env, other = (
+        ttt_envs.make_sb3(game, 3, opponent=First(), **settings),
+        ttt_envs.make_vec(game, 3, opponent=First(), **settings),
+    )
     env.seed(1)
     env.reset()
-    told, owed, running, counts = [], [], np.zeros(3), np.zeros(3, int)
+    other.reset(seed=1)
+    told, owed, running, counts = list[float](), list[float](), np.zeros(3), np.zeros(3, int)
     while len(told) < 6:
         actions = [chosen(mask, count, wrong) for count, mask in zip(counts, env.action_masks(), strict=True)]
         _, rewards, done, infos = env.step(np.array(actions))
-        running, counts = running + rewards, np.where(done, 0, counts + 1)
+        paid = other.step(np.array(actions))[1]
+        assert rewards.tolist() == paid.tolist()
+        running, counts = running + paid, np.where(done, 0, counts + 1)
         for i in np.flatnonzero(done):
             told.append(infos[i]["episode"]["r"])
             owed.append(float(running[i]))
