@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ttt_envs.evaluation.ladder import rating
 from ttt_envs.evaluation.reports.intervals import interquartile_interval, mean_interval, t_interval
-from ttt_envs.evaluation.reports.ratings import ELO, rate, rate_pairs
+from ttt_envs.evaluation.reports.ratings import ELO, rate_pairs
 from ttt_envs.studies.statistics import improvement
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -125,21 +125,6 @@ def studies(
     return Row(measure, setting, float(np.mean(held)), float(np.mean(widths)))
 
 
-def rungs(setting: str, elo: np.ndarray, units: int, trials: int, seed: int = 0) -> Row:
-    """Differences of rungs from the weakest one, by a tournament of units of two games."""
-    pairs = np.stack(np.triu_indices(len(elo), 1), axis=1)
-    held, widths = [], []
-    for trial in range(trials):
-        rng = np.random.default_rng([seed, trial])
-        games = [bout(float(chance(elo[i], elo[j])), units, rng) for i, j in pairs]
-        won, lost = (np.stack(each, axis=1) for each in zip(*games, strict=True))
-        found = rate_pairs(len(elo), pairs, won, lost, resamples=400, seed=trial, zero=0)
-        low, high = found.elo_low[1:], found.elo_high[1:]
-        held.append(((low <= elo[1:] - elo[0]) & (elo[1:] - elo[0] <= high)).mean())
-        widths.append((high - low).mean())
-    return Row("rungs", setting, float(np.mean(held)), float(np.mean(widths)))
-
-
 def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
     """The probability of a win."""
     return 1 / (1 + np.exp(np.subtract(other, elo) / ELO))
@@ -154,24 +139,35 @@ def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> 
     return won, 2 - won
 
 
-def tournaments(setting: str, elo: np.ndarray, units: int, trials: int, draws: float = 0.0, seed: int = 0) -> list[Row]:
-    """Elo and scores in round robins of agents with these ratings, units of two games; `draws`: their share."""
+def tournaments(
+    setting: str, elo: np.ndarray, units: int, trials: int, draws: float = 0.0, seed: int = 0, zero: int | None = None
+) -> list[Row]:
+    """Elo and scores in round robins of agents with these ratings, units of two games; `draws`: their share.
+
+    With `zero` only the differences from that agent, as for the rungs of a ladder.
+    """
     k, held, widths = len(elo), [], []
     upper = np.triu_indices(k, 1)
     true = np.asarray(chance(elo[:, None], elo[None, :]))
     for trial in range(trials):
-        rng, wins = np.random.default_rng([seed, trial]), np.zeros((units, k, k))
-        for i, j in zip(*upper, strict=True):
-            wins[:, i, j], wins[:, j, i] = bout(true[i, j], units, rng, draws)
-        ratings = rate(wins, resamples=400, seed=trial)
+        rng = np.random.default_rng([seed, trial])
+        games = [bout(float(each), units, rng, draws) for each in true[upper]]
+        won, lost = (np.stack(each, axis=1) for each in zip(*games, strict=True))
+        ratings = rate_pairs(k, np.transpose(upper), won, lost, resamples=400, seed=trial, zero=zero)
         middle = elo - elo @ ratings.weights
         elo_in = (ratings.elo_low <= middle) & (middle <= ratings.elo_high)
         score_in = ((ratings.score_low <= true) & (true <= ratings.score_high))[upper]
-        held.append((elo_in.mean(), score_in.mean()))
+        others = np.arange(k) != zero
+        held.append((elo_in[others].mean(), score_in.mean()))
         widths.append(
-            ((ratings.elo_high - ratings.elo_low).mean(), (ratings.score_high - ratings.score_low)[upper].mean())
+            (
+                (ratings.elo_high - ratings.elo_low)[others].mean(),
+                (ratings.score_high - ratings.score_low)[upper].mean(),
+            )
         )
     (elo_in, score_in), (elo_width, score_width) = np.mean(held, axis=0), np.mean(widths, axis=0)
+    if zero is not None:
+        return [Row("rungs", setting, elo_in, elo_width)]
     return [Row("Elo", setting, elo_in, elo_width), Row("score", setting, score_in, score_width)]
 
 
@@ -200,7 +196,8 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
     for n in (3, 10):
         yield losses("layouts", f"regret of a usual spread, {n} layouts", often, n, trials, seed)
     for n in (10, 50, 3):
-        yield rungs(f"7 rungs, {n} seeds a pair", np.array(RUNGS, np.float64), n, max(trials // 5, 2), seed)
+        elo, fewer = np.array(RUNGS, np.float64), max(trials // 5, 2)
+        yield from tournaments(f"7 rungs, {n} seeds a pair", elo, n, fewer, seed=seed, zero=0)
     for n in (3, 5, 10, 100):
         yield losses("regret", f"nearly all games lose something, {n} seeds", often, n, trials, seed)
     for n in (5, 10, 30):
