@@ -143,7 +143,7 @@ def step(state, actions):
         return
     replaced = state["piece"][cell]
     state["last_action"] = actions[player]
-    if replaced != EMPTY:
+    if replaced != EMPTY:  # back to its owner's stash
         state["stash"][owner_of(replaced), size_of(replaced) - 1] += 1
     state["stash"][player, size - 1] -= 1
     state["piece"][cell] = SIZES * player + size

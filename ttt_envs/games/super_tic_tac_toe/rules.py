@@ -101,7 +101,7 @@ def step(state, actions):
 
 @kernel
 def put(state, action):
-    """A legal action of the player to move."""
+    """Play a legal action: a mark, a board owned by three in a row, the end by three such boards, the next target."""
     player, board, cell = np.int64(state["to_move"]), action // 9, action % 9
     state["last_action"] = action
     state["marks"][player, board] |= 1 << cell
@@ -114,7 +114,7 @@ def put(state, action):
             state["rewards"][1 - player] = -1
     if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
         state["playable"] &= ~(1 << board)
-    # Full boards are not playable in any game, but a state from outside may call them so.
+    # The cell points to the next board. Only a state from outside may call a full one playable.
     sent = state["playable"] >> cell & 1 != 0 and empty(state, cell) != 0
     state["target"] = cell if sent and not state["done"] else ANYWHERE
     state["done"] = state["done"] or (not sent and number_of_actions(state) == 0)
@@ -138,7 +138,7 @@ def is_legal(state, player, action):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """`rng.choose(mask, x)` of the legal mask, but 1.7 times as fast in searches."""
+    """`rng.choose(mask, x)` of the legal mask, but twice as fast in searches."""
     return nth_action(state, rng.scale(x, number_of_actions(state)))
 
 
