@@ -101,7 +101,7 @@ def equilibria(
             the matrix is the mean over these worlds.
         value: values the positions that follow.
         iterations: iterations of predictive regret matching+, see `solve_matrix`.
-        known: values of the same function that were found in earlier calls; new ones are added.
+        known: values of the same function that are known from other positions of this decision; new ones are added.
         extend: a position after choices at once in which one player decides alone is looked through one ply further.
             Chance is then drawn first.
         depth: plies. With more than one, what follows is worth its own equilibrium, of one ply less.

@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, kept, softmax_rows
 from ttt_envs.agents.full_width import action_values
-from ttt_envs.agents.matrix_games import Equilibria, KnownValues, check_two_players, equilibria, from_both_seats
+from ttt_envs.agents.matrix_games import Equilibria, check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots, network_with_values
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
@@ -171,8 +171,6 @@ class Lookahead(Agent):
         self.worlds, self.mix, self.temperature = worlds, mix, temperature
         self.symmetric = self.equivariant = symmetric
         self.iterations, self.outcomes, self.depth, self.extend = iterations, outcomes, depth, extend
-        # What the network said of positions before, which in another batch would differ by rounding alone.
-        self._known = KnownValues(dict)
 
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
@@ -253,7 +251,7 @@ class Lookahead(Agent):
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
         # With nothing hidden the sampled world is the position itself.
         worlds, value = view.sample_worlds(), from_both_seats(values)
-        solve = partial(equilibria, known=self._known, extend=self.extend, depth=self.depth, symmetric=self.symmetric)
+        solve = partial(equilibria, extend=self.extend, depth=self.depth, symmetric=self.symmetric)
         return solve(game, worlds, seeds, value, self.iterations)
 
     def _worlds(self, game: Game) -> int:
