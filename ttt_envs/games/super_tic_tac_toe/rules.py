@@ -65,15 +65,15 @@ def reset(state, seed):
 @allocates_nothing
 def legal_mask(state, player, out):
     """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
+    boards = targets(state) if player == state["to_move"] else np.int64(0)
     for board in range(9):
-        cells = open_cells(state, board) if player == state["to_move"] else np.int64(0)
-        write_set(cells, 9, out, 9 * board)
+        write_set(open_cells(state, boards, board), 9, out, 9 * board)
 
 
 @kernel
-def open_cells(state, board):
-    """The cells of a small board that the next mark may be put into."""
-    return empty(state, board) * (targets(state) >> board & 1)
+def open_cells(state, boards, board):
+    """The cells of a small board that the next mark may be put into, if the board is one of `boards`."""
+    return empty(state, board) * (boards >> board & 1)
 
 
 @kernel
@@ -132,7 +132,7 @@ def is_legal(state, player, action):
     """`mask[action]` of the legal mask, but 1.7 times as fast in searches, which ask this at each step."""
     if player != state["to_move"] or state["done"] or not 0 <= action < 81:
         return False
-    return open_cells(state, action // 9) >> action % 9 & 1 != 0
+    return open_cells(state, targets(state), action // 9) >> action % 9 & 1 != 0
 
 
 @kernel
@@ -149,19 +149,19 @@ def number_of_actions(state):
         return np.int64(set_size(empty(state, state["target"])))
     number = np.int64(0)
     for board in range(9):
-        number += np.int64(set_size(open_cells(state, board)))
+        number += np.int64(set_size(open_cells(state, targets(state), board)))
     return number
 
 
 @kernel
 def nth_action(state, skip):
     """`rng.entry(mask, skip)` of the legal mask: the legal action after `skip` others."""
-    board = np.int64(max(state["target"], 0))
-    here = np.int64(set_size(open_cells(state, board)))
+    boards, board = targets(state), np.int64(max(state["target"], 0))
+    here = np.int64(set_size(open_cells(state, boards, board)))
     while skip >= here and board < 8:
         skip -= here
         board += 1
-        here = np.int64(set_size(open_cells(state, board)))
+        here = np.int64(set_size(open_cells(state, boards, board)))
     return 9 * board + np.int64(_NTH[empty(state, board), skip])
 
 
