@@ -98,6 +98,16 @@ def test_elsewhere_a_search_estimates_or_the_result_counts(simulations: int, by:
         assert judged.reward() == pytest.approx(-sum(move.regret for move in judged.moves))
 
 
+def test_a_move_that_the_oracle_has_not_proved_is_estimated() -> None:
+    judged = JudgedGame(ttt_envs.make_text("super_tic_tac_toe"), simulations=100)
+    for action, exact in (("4/4", True), ("4/0", False)):
+        judged.reset(1)
+        judged.answer(f"[{action}]")
+        (move,) = judged.moves
+        assert (move.regret == 0, move.exact) == (exact, exact)
+        assert move.regret is not None
+
+
 def test_a_wrong_game_is_refused() -> None:
     with pytest.raises(TypeError, match="make_text"):
         JudgedGame(ttt_envs.make_aec(DICE))
