@@ -18,6 +18,9 @@ RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not 
 	tests/games/test_rules_*.py tests/games/test_conformance.py tests/games/test_blocks.py tests/core/test_cursor.py \
 	tests/agents/test_transpositions.py tests/learning/test_ntuple_sides.py
 
+# Games and learners on a GPU, in Numba's simulator of one.
+ON_A_SIMULATED_GPU = NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) tests/cuda
+
 # Written so that any Python, however old, can refuse in words.
 CHECK_VERSION = import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit( \
 	"%s is Python %d.%d, but 3.11 or newer is needed. %s" % ((sys.executable,) + v + (sys.argv[1],)))
@@ -41,10 +44,12 @@ shell: $(READY) ## a shell in which `ttt` and `python` are those of .venv; `exit
 test: check ## check, then all tests but the long proofs
 	$(VPYTHON) -m pytest $(WORKERS)
 	$(RULES_WITHOUT_JIT)
+	$(ON_A_SIMULATED_GPU)
 
 test-all: check ## check, then all tests with the long proofs
 	$(VPYTHON) -m pytest $(WORKERS) -m ""
 	$(RULES_WITHOUT_JIT)
+	$(ON_A_SIMULATED_GPU)
 
 code-coverage: $(READY) ## the share of the games' code that the rules' tests run, as plain Python
 	$(RULES_WITHOUT_JIT) --cov --cov-report=term

@@ -74,7 +74,8 @@ _MAKERS = (*_GROUND, "ttt_envs.drawing", "ttt_envs.wrappers")
 #: Each part of the project, and the other parts that it may import: only those below it.
 FLOORS: dict[str, tuple[str, ...]] = {
     "ttt_envs.storage": (),
-    "ttt_envs.core": ("ttt_envs.storage",),
+    "ttt_envs.core": ("ttt_envs.storage", "ttt_envs.cuda.DeviceBatch"),  # on demand, by Batch(device="cuda")
+    "ttt_envs.cuda": _GROUND,  # but not core.batch, which imports it
     "ttt_envs.drawing": _GROUND,
     "ttt_envs.wrappers": (*_GROUND, "ttt_envs.drawing"),
     "ttt_envs.agents": _GROUND,
@@ -168,6 +169,7 @@ EXTRAS = {
         "ttt_envs.learning.mmd",
         "ttt_envs.learning.escher",
         "ttt_envs.learning.nfsp",
+        "ttt_envs.learning.on_device",
         "ttt_envs.learning.reservoir",
         "ttt_envs.learning.optimizers",
         "ttt_envs.learning.policy_gradient",

@@ -1,96 +1,129 @@
-"""Play on this machine's GPU of NVIDIA: are games equal to those of a Batch, and how fast? See docs/cuda.md.
+"""Play and train on this machine's GPU of NVIDIA, in less than 8 minutes; the figures of docs/gpu.md.
 
-    python -m tools.gpu --games super_tic_tac_toe
+    python -m tools.gpu
 
-Asks for numba-cuda and NVIDIA's driver; for networks, torch, and for the peer, Pgx and JAX, all with that GPU.
+Are games equal to those of a `Batch`, how fast are they, beside Pgx, and how soon do agents trained there play well?
+Asks for the extras `cuda` and `train` with a torch for that GPU; Pgx is left out where it is not installed. The exit
+status is 1 if games are not equal, or a training fails.
 """
 
+import hashlib
+import json
+import multiprocessing
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tyro
 
 import ttt_envs
-from tools.cuda import BLOCK, OnDevice, cuda, look_kernel, looking, looks_of, played
-from tools.peers import play_batch, plies_of_pgx
-from tools.timings import GAMES_AT_ONCE
-from ttt_envs.core.batch import Batch
-from ttt_envs.core.looks import Anew, Episodes, Told, looks_for
-from ttt_envs.core.loops import Kernels
-from ttt_envs.core.rng import choose, fold, mix
+from tools.peers import plies_of_pgx
+from ttt_envs.core.rng import choose, choose_rows, fold, fold_all, mix
 
-#: Plies of a launch that plays on without being asked.
-MANY = 100
+_MEASURED_AT_THE_END = "--regret-games 0 --eval-agents random --eval-games 20 --eval-every 1000000000"
 
-#: How arrays lie: a row a game, or with the index of the games running fastest, so that a warp writes side by side.
-LAYOUTS: dict[Literal["C", "F"], str] = {"C": "a row a game", "F": "games side by side"}
+#: What is trained by game, commands of one training in a row, as words after `python -m`; RUN is a new folder.
+TRAININGS: dict[str, list[tuple[str, ...]]] = {
+    "tic_tac_dice": [
+        (
+            f"ttt_envs train value_learning GAME --option rounds=single --out RUN --device cuda {_MEASURED_AT_THE_END}"
+            " --regret-games 500 --seeds 3 --num-envs 2048 --batch 8192 --hidden 512 512 --learning-rate 1e-3"
+            " --steps 2400000",
+        )
+    ],
+    "operation_tic_tac_toe": [
+        (
+            "ttt_envs train mmd GAME --option mode=round max_idle_turns=3 specialists=none,none --out RUN --device cuda"
+            f" {_MEASURED_AT_THE_END} --exploitability-every 1000000000 --save-every 10000000 --num-envs 4096"
+            " --hidden 256 256 --magnet 0.5 --magnet-final 0.05 --learning-rate 1e-3 --steps 150000000",
+        )
+    ],
+    "super_tic_tac_toe": [
+        (
+            "training.ppo_self_play --game GAME --options= --device cuda --regret-games 0"
+            " --num-envs 262144 --batch 262144 --steps 150000000",
+        ),
+        (
+            f"ttt_envs train value_learning GAME --out RUN --device cuda {_MEASURED_AT_THE_END} --save-every 5000000"
+            " --num-envs 4096 --batch 8192 --buffer 1000000 --average 0.02 --hidden 1024 1024 1024 --residual"
+            " --optimizer muon --precision medium --steps 150000000",
+            "ttt_envs tournament GAME --agents lookahead:RUN mcts:simulations=1000 --games 200",
+        ),
+    ],
+}
+
+
+#: Of a line of a run's log: steps a second without measurements, and without compiling.
+SPEED = "time/steps_per_second"
 
 
 @dataclass(frozen=True)
 class Config:
-    """Play on this machine's GPU of NVIDIA: are games equal to those of a Batch, and how fast?"""
+    """Play and train on this machine's GPU of NVIDIA."""
 
     games: tuple[str, ...] = tuple(ttt_envs.GAMES)
     """Ids of games."""
     compared: int = 1000
-    """Number of games that are played by both."""
+    """Number of games that are compared with those of a Batch on the CPU."""
     plies: int = 60
     """Number of plies of each."""
     at_once: tuple[int, ...] = (65_536, 1_048_576)
     """Numbers of games whose speed is measured."""
-    seconds: float = 1.0
+    seconds: float = 0.3
     """Least time of a run, of which there are five; the median counts."""
+    trainings: tuple[str, ...] = tuple(TRAININGS)
+    """Games to train in."""
 
 
-class OnGpu:
-    """A Batch's arrays on the GPU, by Numba, with the plays of kernels over them."""
+def digest(game_id: str, games: int, plies: int, device: str) -> tuple[str, int]:
+    """Play at random: a digest of all that a Batch tells, and how many games have ended."""
+    game = ttt_envs.load(game_id)
+    batch: Any = ttt_envs.Batch(game, games, seed=0, auto_reset=True, device=device)
+    viewers = range(game.num_players) if game.simultaneous else (None,)
+    found, ended = hashlib.sha256(), 0
+    numbers, seeds = np.arange(games, dtype=np.uint64), np.empty(games, np.uint64)
 
-    def __init__(self, batch: OnDevice, layout: Literal["C", "F"]) -> None:
-        """`layout` is that of observations and masks, a key of LAYOUTS."""
-        wide = (cuda.to_device(np.asarray(each, order=layout)) for each in batch.told[:2])
-        self.told = Told(*wide, *map(cuda.to_device, batch.told[2:]))
-        self.states = cuda.to_device(batch.states)
-        self.actions = cuda.to_device(np.zeros((batch.n, self.told.masks.shape[1]), np.int64))
-        self.anew = Anew(*map(cuda.to_device, batch.anew()))
-        self.episodes = Episodes(*map(cuda.to_device, batch.running()))
-        self._shape = -(-batch.n // BLOCK), BLOCK
+    def note(*arrays: Any) -> list[np.ndarray]:
+        arrays = tuple(np.ascontiguousarray(np.asarray(array)) for array in arrays)
+        for array in arrays:
+            found.update(array.tobytes())
+        return list(arrays)
 
-    def launch(self, kernel: Any, *given: Any, actions: Any = None) -> None:
-        """Launch a kernel for all games, with these arguments between the source of new games and the arrays."""
-        games = self.states, self.actions if actions is None else actions
-        kernel[self._shape](self.anew, *given, games, self.told, self.episodes)
+    for ply in range(plies):
+        joint = np.empty((games, len(viewers)), np.int64)
+        for column, viewer in enumerate(viewers):
+            masks, _ = note(batch.masks(viewer), batch.observations(viewer))
+            fold_all(numbers, ply * len(viewers) + column, seeds)
+            choose_rows(masks, seeds, joint[:, column])
+        actions = joint if game.simultaneous else joint[:, 0]
+        batch.step(actions if device == "cpu" else on_gpu(actions))
+        states = batch.states if device == "cpu" else batch.get_states()
+        note(states, batch.episode_seeds, batch.rewards, batch.done, batch.to_move)
+        ended += int(np.asarray(batch.done).sum())
+    return found.hexdigest()[:16], ended
 
 
-def playing(kernels: Kernels) -> Any:
-    """A kernel that plays so many plies at random from number `first` on, as `played` draws, and looks after each."""
-    look = cuda.jit(device=True)(looking(looks_for(kernels).play_rows))
-
-    def play(anew, first, plies, games, told, episodes):  # type: ignore[no-untyped-def]
-        i = cuda.grid(1)
-        _, actions = games
-        viewers = told.masks.shape[1]
-        if i < told.masks.shape[0]:
-            for ply in range(first, first + plies):
-                for viewer in range(viewers):
-                    seed = fold(np.uint64(i), np.uint64(ply * viewers + viewer))
-                    actions[i, viewer] = choose(told.masks[i, viewer], mix(seed))
-                look(anew, True, games, told, episodes)
-
-    return cuda.jit(play)
+def on_gpu(array: np.ndarray) -> Any:
+    """A copy on the GPU."""
+    return import_module("ttt_envs.cuda.arrays").on_device(array)
 
 
 def timed(launch: Callable[[int], object], seconds: float) -> float:
     """Seconds that a launch takes, of many behind each other; it is told its number. The median of five runs."""
-    launch(0)  # built
+    cuda = import_module("numba.cuda")
+    launch(0)  # compiled
     cuda.synchronize()
     taken, done, many = list[float](), 1, 1
     while len(taken) < 5:
@@ -106,92 +139,94 @@ def timed(launch: Callable[[int], object], seconds: float) -> float:
     return statistics.median(taken)
 
 
-def speeds(game_id: str, games: int, seconds: float) -> Iterator[tuple[str, float]]:
-    """Plies a second of that many games on the GPU, by what is done."""
-    batch = OnDevice(ttt_envs.load(game_id), games)
-    play = playing(batch.game.kernels)
+def speed(game_id: str, games: int, seconds: float) -> float:
+    """Plies a second: a launch draws random legal actions from the masks, and another one plays and looks."""
+    cuda: Any = import_module("numba.cuda")
+    batch: Any = ttt_envs.Batch(ttt_envs.load(game_id), games, seed=0, auto_reset=True, device="cuda")
+    masks = batch._told.masks
+    joint = on_gpu(np.zeros((games, masks.shape[1]) if batch.game.simultaneous else games, np.int64))
+    actions = import_module("ttt_envs.cuda.arrays").columns(joint)
 
-    def play_on(there: OnGpu, plies: int, number: int) -> None:
-        there.launch(play, number * plies, plies)
+    @cuda.jit
+    def draw(masks, actions, ply):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < masks.shape[0]:
+            for viewer in range(masks.shape[1]):
+                seed = fold(np.uint64(i), np.uint64(ply * masks.shape[1] + viewer))
+                actions[i, viewer] = choose(masks[i, viewer], mix(seed))
 
-    for layout, name in LAYOUTS.items():
-        for plies in (1, MANY):
-            taken = timed(partial(play_on, OnGpu(batch, layout), plies), seconds)
-            yield f"looks, {name}, {plies} a launch", games * plies / taken
-    if find_spec("torch"):
-        for name, decide in deciding(batch):
-            yield name, games / timed(decide, seconds)
+    def ply(number: int) -> None:
+        draw[-(-games // 128), 128](masks, actions, number)
+        batch.step(joint)
 
-
-def deciding(batch: OnDevice) -> Iterator[tuple[str, Callable[[int], object]]]:
-    """Functions by which a network on the GPU plays a ply of games there, and of those of a Batch on the CPU.
-
-    It has two layers of 256 and numbers of 16 bits; actions are drawn from its policy.
-    """
-    torch: Any = import_module("torch")
-    game, n = batch.game, batch.n
-    sizes = (game.observation_size, 256, 256, game.num_actions)
-    layers = [layer for wide in pairwise(sizes) for layer in (torch.nn.Linear(*wide), torch.nn.ReLU())]
-    network = torch.nn.Sequential(*layers[:-1]).cuda().half()
-
-    def drawn(observations: Any, masks: Any) -> Any:
-        with torch.no_grad():
-            logits = network(observations.half()).float().masked_fill(~masks, -1e9)
-            return (logits - torch.empty_like(logits).exponential_().log_()).argmax(-1)  # as Gumbel's noise has it
-
-    def decide(there: OnGpu, seen: Any, legal: Any, actions: Any, _: int) -> None:
-        actions.copy_(drawn(seen, legal))
-        there.launch(look_kernel(game.kernels), True, actions=cuda.as_cuda_array(actions))
-
-    for layout, name in LAYOUTS.items():
-        there = OnGpu(batch, layout)
-        seen, legal = (torch.as_tensor(each, device="cuda") for each in there.told[:2])
-        actions = torch.zeros(legal.shape[:2], dtype=torch.int64, device="cuda")
-        yield f"a network, {name}", partial(decide, there, seen, legal, actions)
-        yield f"the network alone, {name}", partial(lambda seen, legal, _: drawn(seen, legal), seen, legal)
-
-    def decide_here(here: Batch, room: list[Any], _: int) -> None:
-        for there, each in zip(room, looks_of(here), strict=True):
-            there.numpy()[:] = each
-        actions = drawn(*(each.cuda(non_blocking=True) for each in room)).cpu().numpy()
-        here.step(actions if game.simultaneous else actions[:, 0])
-
-    here = Batch(game, n, seed=0, auto_reset=True)
-    room = [torch.from_numpy(each).pin_memory() for each in looks_of(here)]
-    yield "a network, games on the CPU", partial(decide_here, here, room)
+    taken = timed(ply, seconds)
+    batch.check()
+    return games / taken
 
 
-def measure(config: Config) -> Iterator[tuple[str, int, str, float]]:
-    """Plies a second by game, number of games and what is done; beside one core's, and Pgx on the same GPU."""
-    for game_id in config.games:
-        title, on_a_core = ttt_envs.load(game_id).title, play_batch(game_id)
-        on_a_core(0.1)  # compiled
-        yield title, GAMES_AT_ONCE, "looks, one core of the CPU", on_a_core(config.seconds)
-        for games in config.at_once:
-            for what, rate in speeds(game_id, games, config.seconds):
-                yield title, games, what, rate
-    for games in config.at_once if find_spec("pgx") else ():
-        play = plies_of_pgx("tic_tac_toe", games)
-        yield "Pgx, tic_tac_toe", games, "looks", play() / timed(lambda _: play(), config.seconds)  # noqa: B023
+def peer_speed(games: int, seconds: float) -> float:
+    """Plies a second of Pgx's `tic_tac_toe`, 50 plies a launch."""
+    play = plies_of_pgx("tic_tac_toe", games)
+    return play() / timed(lambda _: play(), seconds)
+
+
+def one_game(game_id: str, config: Config, lock: Any) -> tuple[bool, str]:
+    """Whether the games are equal, and a row of the table. Kernels are compiled beside others, and timed alone."""
+    began = time.perf_counter()
+    here, there = (digest(game_id, config.compared, config.plies, device) for device in ("cpu", "cuda"))
+    took = time.perf_counter() - began
+    with lock:
+        rates = [f"{speed(game_id, games, config.seconds) / 1e6:,.0f}" for games in config.at_once]
+    said = f"{'equal' if here == there else 'NOT equal'}, `{there[0]}`"
+    return (
+        here == there,
+        f"| {ttt_envs.load(game_id).title} | {here[1]} | {said} | {' | '.join(rates)} | {took:.0f} s |",
+    )
+
+
+def train(game_id: str, commands: Sequence[str]) -> bool:
+    """Run the commands of a training, whose output is shown; whether they succeeded."""
+    with tempfile.TemporaryDirectory() as folder:
+        for command in commands:
+            command = command.replace("GAME", game_id).replace("RUN", f"{folder}/run")
+            print(f"$ python -m {command}", flush=True)
+            if subprocess.run([sys.executable, "-m", *command.split()]).returncode:
+                return False
+        for log in sorted(Path(folder).rglob("log.jsonl")):
+            *_, last = (line for line in map(json.loads, log.read_text().splitlines()) if SPEED in line)
+            print(
+                f"{last['steps']:,} steps, {last[SPEED]:,.0f} a second, {last['steps'] / last[SPEED]:.1f} s", flush=True
+            )
+    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status, 1 where games are not equal."""
+    """The command line; returns the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.gpu", description=Config.__doc__)
+    cuda: Any = import_module("numba.cuda")
     if not cuda.is_available():
-        print("error: there is no GPU of NVIDIA, or no driver, that Numba finds", file=sys.stderr)
+        print("error: Numba finds no GPU of NVIDIA; nvidia-smi shows whether there is one", file=sys.stderr)
         return 2
-    same = True
-    for game_id in config.games:
-        (ours, ended), theirs = (played(game_id, config.compared, config.plies, each) for each in (False, True))
-        equal = theirs == (ours, ended)
-        same &= equal
-        said = f"{config.compared} games, {config.plies} plies, {ended} ends: {'equal' if equal else 'NOT equal'}"
-        print(f"{game_id}: {said}, {ours[:16]}", flush=True)
-    print(f"\n{cuda.get_current_device().name}\n\n| game | games | what | plies a second |\n|:--|--:|:--|--:|")
-    for title, games, what, rate in measure(config):
-        print(f"| {title} | {games:,} | {what} | {rate / 1e6:,.4g} million |", flush=True)
-    return 0 if same else 1
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX takes most of the memory else
+    at_once = " | ".join(f"M plies/s, {games:,} games" for games in config.at_once)
+    print(
+        f"{cuda.get_current_device().name}\n\n| game | ends | digest | {at_once} | compiled and compared |", flush=True
+    )
+    spawn, fine = multiprocessing.get_context("spawn"), True
+    with spawn.Manager() as manager, ProcessPoolExecutor(max(len(config.games), 1), spawn) as pool:
+        lock = manager.Lock()
+        for same, row in pool.map(partial(one_game, config=config, lock=lock), config.games):
+            fine &= same
+            print(row, flush=True)
+    if find_spec("pgx"):
+        rates = [peer_speed(games, config.seconds) / 1e6 for games in config.at_once]
+        print(f"| Pgx, tic_tac_toe | | | {' | '.join(f'{rate:,.0f}' for rate in rates)} | |", flush=True)
+    for game_id in config.trainings:
+        for commands in TRAININGS[game_id]:
+            began = time.perf_counter()
+            fine &= train(game_id, commands)
+            print(f"{time.perf_counter() - began:.0f} s in all\n", flush=True)
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":

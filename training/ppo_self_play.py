@@ -1,6 +1,7 @@
-"""PPO by self-play in one file, to read from top to bottom and to fork: environments, NumPy and torch, nothing else.
+"""PPO by self-play in one file, to read from top to bottom and to fork: environments and torch, nothing else.
 
     python -m training.ppo_self_play --steps 500000 --seed 1
+    python -m training.ppo_self_play --device cuda --num-envs 32768 --batch 65536 --steps 100000000
 
 One network plays all seats. Many games run side by side; each ply is a decision of the player to move, so that an
 episode is the plies of a game, and not those of one player. Three things are other than in games of one player:
@@ -13,8 +14,11 @@ episode is the plies of a game, and not those of one player. Three things are ot
 - The last reward: a game ends with a ply of, say, the winner. The loser has no ply any more that could get their -1.
   By the signs they get it all the same: it is the +1 after the next ply, negated, in the advantage of their last one.
 
-For games of two sides that move one at a time. `ttt train ppo` is the same method with past selves and other agents as
-opponents, checkpoints, curves and logs; `--both-sides` learns from both sides as this does.
+Where players choose at once, each has an episode of their own in each game, as each sees it, and signs are all 1.
+
+With `--device cuda` games and tensors stay on the GPU. For games of two sides. `ttt train ppo` is the same method on
+the CPU with past selves and other agents as opponents, checkpoints, curves and logs; `--both-sides` learns from both
+sides as this does.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", 2017; the details of Huang et al., "The 37
 implementation details of proximal policy optimization", ICLR blog track 2022.
@@ -22,9 +26,11 @@ implementation details of proximal policy optimization", ICLR blog track 2022.
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -39,6 +45,7 @@ class Args:
     options: str = "rounds=single"  # of the game, such as "size=3 lines=2"; "" for none
     steps: int = 500_000  # plies
     seed: int = 0
+    device: str = "cpu"  # or "cuda"
     num_envs: int = 512  # games side by side
     rollout: int = 16  # plies of each game between two updates
     batch: int = 1024  # plies in a gradient step
@@ -56,8 +63,8 @@ def make_game(args: Args) -> ttt_envs.Game:
     """The game with its options; ValueError if it does not fit."""
     options = dict(each.split("=", 1) for each in args.options.split())
     game = ttt_envs.load(args.game, **{name: int(text) if text.isdigit() else text for name, text in options.items()})
-    if game.simultaneous or len(game.teams) != 2:
-        raise ValueError(f"{game!r} is not of two sides that move one at a time")
+    if len(game.teams) != 2:
+        raise ValueError(f"{game!r} is not of two sides")
     return game
 
 
@@ -79,7 +86,7 @@ def mlp(inputs: int, hidden: int, outputs: int, gain: float) -> nn.Module:
 
 def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Logarithms of probabilities (n, actions), almost none where `masks` bool (n, actions) is False."""
-    return torch.log_softmax(torch.where(masks, logits, torch.tensor(-1e8)), dim=1)
+    return torch.log_softmax(logits.float().masked_fill(~masks, -1e8), dim=1)
 
 
 def advantages_of(
@@ -90,7 +97,7 @@ def advantages_of(
     All are (plies, games): rewards of the players who have just moved, whether that ended the game, 1 or -1 as the same
     side moves next or the other one, and values of the positions, those after the last ply included.
     """
-    advantages, after = torch.zeros_like(rewards), torch.zeros(rewards.shape[1])
+    advantages, after = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
         weight = args.gamma * signs[t] * ~done[t]  # nothing comes over from the game that starts next
         after = rewards[t] + weight * (values[t + 1] + args.gae_lambda * after) - values[t]
@@ -100,40 +107,57 @@ def advantages_of(
 
 def train(args: Args) -> nn.Module:
     """Train; returns the policy, float32 (n, features) -> logits (n, actions). The same seed gives the same policy."""
-    game = make_game(args)
+    game, device = make_game(args), torch.device(args.device)
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # small networks get slower with more
-    n, plies, size, actions = args.num_envs, args.rollout, game.observation_size, game.num_actions
-    policy, value = mlp(size, args.hidden, actions, 0.01), mlp(size, args.hidden, 1, 1.0)
+    plies, size, actions = args.rollout, game.observation_size, game.num_actions
+    policy, value = (mlp(size, args.hidden, *head).to(device) for head in ((actions, 0.01), (1, 1.0)))
     parameters = [*policy.parameters(), *value.parameters()]
-    optimizer = torch.optim.Adam(parameters, lr=args.learning_rate, eps=1e-5)
+    optimizer = torch.optim.Adam(parameters, lr=args.learning_rate, eps=1e-5, fused=device.type == "cuda")
 
-    batch = ttt_envs.Batch(game, n, seed=args.seed, auto_reset=True)
-    games, side = np.arange(n), np.array([player in game.teams[1] for player in range(game.num_players)])
-    observations, masks = torch.zeros(plies, n, size), torch.zeros(plies, n, actions, dtype=torch.bool)
-    chosen, chances = torch.zeros(plies, n, dtype=torch.long), torch.zeros(plies, n)
-    rewards, signs, values = torch.zeros(plies, n), torch.zeros(plies, n), torch.zeros(plies + 1, n)
-    done = torch.zeros(plies, n, dtype=torch.bool)
+    batch = ttt_envs.Batch(game, args.num_envs, seed=args.seed, auto_reset=True, device=args.device)
+    seats = range(game.num_players) if game.simultaneous else (None,)  # None: of the player to move
+    n = args.num_envs * len(seats)  # episodes side by side
+    games, side = torch.arange(n, device=device), torch.zeros(game.num_players, device=device)
+    side[list(game.teams[1])] = 1
+
+    def on_device(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        return torch.zeros(shape, dtype=dtype, device=device)
+
+    def of(array: Any) -> torch.Tensor:
+        """An array of the batch: the same memory, which the next step fills anew."""
+        return torch.as_tensor(array, device=device)
+
+    def of_seats(look: Callable[[int | None], Any]) -> torch.Tensor:
+        return torch.cat([of(look(seat)) for seat in seats])
+
+    observations, masks = on_device(plies, n, size, dtype=torch.int8), on_device(plies, n, actions, dtype=torch.bool)
+    chosen, chances = on_device(plies, n, dtype=torch.long), on_device(plies, n)
+    rewards, signs, values = on_device(plies, n), on_device(plies, n) + 1, on_device(plies + 1, n)
+    done = on_device(plies, n, dtype=torch.bool)
+    in_half = partial(torch.autocast, device.type, torch.bfloat16, enabled=device.type == "cuda")
 
     rounds, began = -(-args.steps // (n * plies)), time.perf_counter()
     for number in range(rounds):
         # --- play ---
-        with torch.no_grad():
+        with torch.no_grad(), in_half():
             for t in range(plies):
-                view = batch.view()  # as the player to move in each game sees it
-                observations[t] = torch.from_numpy(view.observations.astype(np.float32))
-                masks[t] = torch.from_numpy(view.masks.copy())
-                logs = masked(policy(observations[t]), masks[t])
-                chosen[t] = torch.multinomial(logs.exp(), 1)[:, 0]
+                observations[t], masks[t] = of_seats(batch.observations), of_seats(batch.masks)
+                logs = masked(policy(observations[t].float()), masks[t])
+                # The largest of logarithms of probabilities with Gumbel noise is a draw from them.
+                chosen[t] = (logs - torch.empty_like(logs).exponential_().log()).argmax(dim=1)
                 chances[t] = logs.gather(1, chosen[t, :, None])[:, 0]
-                values[t] = value(observations[t])[:, 0]
-                movers = view.players
-                batch.step(chosen[t].numpy())
+                values[t] = value(observations[t].float())[:, 0]
+                movers = of(batch.to_move).long()
+                batch.step(chosen[t].view(len(seats), -1).T if game.simultaneous else chosen[t])
                 # With auto_reset the rewards are those of the game that ended, the position is that of the next one.
-                rewards[t] = torch.from_numpy(batch.rewards[games, movers])
-                done[t] = torch.from_numpy(batch.done)
-                signs[t] = torch.from_numpy(np.where(side[movers] == side[batch.to_move], 1, -1))
-            values[plies] = value(torch.from_numpy(batch.observations().astype(np.float32)))[:, 0]
+                done[t] = of(batch.done).repeat(len(seats))
+                if game.simultaneous:
+                    rewards[t] = of(batch.rewards).T.flatten()
+                else:
+                    rewards[t] = of(batch.rewards)[games, movers]
+                    signs[t] = torch.where(side[movers] == side[of(batch.to_move).long()], 1.0, -1.0)
+            values[plies] = value(of_seats(batch.observations).float())[:, 0]
             advantages = advantages_of(rewards, done, signs, values, args)
             returns = advantages + values[:plies]
 
@@ -142,15 +166,17 @@ def train(args: Args) -> nn.Module:
             group["lr"] = args.learning_rate * (1 - number / rounds)
         of_all = [each.flatten(0, 1) for each in (observations, masks, chosen, chances, advantages, returns)]
         for _ in range(args.epochs):
-            for rows in torch.randperm(n * plies).split(args.batch):
+            for rows in torch.randperm(n * plies, device=device).split(args.batch):
                 seen, legal, actions_then, chances_then, gains, targets = (each[rows] for each in of_all)
-                logs = masked(policy(seen), legal)
+                acts = legal.any(dim=1)  # where players choose at once, one may have no choice
+                with in_half():
+                    logs, predicted = masked(policy(seen.float()), legal), value(seen.float())[:, 0].float()
                 ratio = (logs.gather(1, actions_then[:, None])[:, 0] - chances_then).exp()
                 gains = (gains - gains.mean()) / (gains.std(correction=0) + 1e-8)
                 clipped = ratio.clamp(1 - args.clip, 1 + args.clip)
-                entropy = -(logs.exp() * logs).sum(dim=1).mean()
-                loss = -torch.min(ratio * gains, clipped * gains).mean() - args.entropy * entropy
-                loss += 0.5 * nn.functional.mse_loss(value(seen)[:, 0], targets)
+                entropy = -((logs.exp() * logs).sum(dim=1) * acts).mean()
+                loss = -(torch.min(ratio * gains, clipped * gains) * acts).mean() - args.entropy * entropy
+                loss += 0.5 * nn.functional.mse_loss(predicted, targets)
                 optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(parameters, 0.5)
@@ -159,7 +185,7 @@ def train(args: Args) -> nn.Module:
             steps = (number + 1) * n * plies
             speed = steps / (time.perf_counter() - began)
             print(f"{steps:>10,} plies   loss {loss.item():.3f}   entropy {entropy.item():.3f}   {speed:,.0f} plies/s")
-    return policy
+    return policy.cpu()
 
 
 def main(words: list[str] | None = None) -> None:

@@ -1,6 +1,7 @@
-"""Value learning in one file, to read from top to bottom and to fork: environments, NumPy and torch, nothing else.
+"""Value learning in one file, to read from top to bottom and to fork: environments and torch, nothing else.
 
     python -m training.value_learning --steps 500000 --seed 1
+    python -m training.value_learning --device cuda --num-envs 4096 --batch 8192 --steps 10000000
 
 A network learns Q(observation, action) of the player to move, by full-width temporal differences: rules are exact and
 fast, so that in each position that the games come to, every legal action is played on a copy. An action is worth the
@@ -9,9 +10,9 @@ there, by a slowly moving average of the network. The network is regressed on al
 depends on which action was played in the game itself, and there is no variance from that choice. Chance is sampled: a
 copy holds the random numbers of its game, so that all actions of a position are compared under the same rolls.
 
-For games of two sides that move one at a time. Where hidden information makes optimal play mixed, its greedy policy is
-no equilibrium. `ttt train value_learning` is the same method with checkpoints, curves, logs, and a backup for
-players who choose at once.
+With `--device cuda` games and tensors stay on the GPU. For games of two sides that move one at a time. Where hidden
+information makes optimal play mixed, its greedy policy is no equilibrium. `ttt train value_learning` is the same method
+with checkpoints, curves, logs, and a backup for players who choose at once.
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); the average
 as target: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
@@ -21,8 +22,8 @@ import argparse
 import time
 from copy import deepcopy
 from dataclasses import dataclass, fields
+from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -37,7 +38,9 @@ class Args:
     options: str = "rounds=single"  # of the game, such as "size=3 lines=2"; "" for none
     steps: int = 500_000  # positions
     seed: int = 0
+    device: str = "cpu"  # or "cuda"
     num_envs: int = 512  # games side by side
+    copies: int = 1024  # of games, in which actions are tried side by side
     buffer: int = 200_000  # latest positions that are learned from
     warm_up: int = 10_000  # positions before learning begins
     batch: int = 1024  # positions in a gradient step
@@ -58,77 +61,86 @@ def make_game(args: Args) -> ttt_envs.Game:
     return game
 
 
-def q_values(network: nn.Module, observations: np.ndarray) -> np.ndarray:
-    """float32 (n, actions) for observations int8 (n, features)."""
-    with torch.inference_mode():
-        return np.asarray(network(torch.from_numpy(observations.astype(np.float32))).numpy())
-
-
 class Backup:
     """Values of all legal actions, from the network's values one ply later."""
 
-    def __init__(self, game: ttt_envs.Game, n: int, gamma: float) -> None:
-        self.copies = ttt_envs.Batch(game, n * game.num_actions, seed=0)  # one for each position and action
-        self.side = np.array([player in game.teams[1] for player in range(game.num_players)])
-        self.actions, self.gamma = game.num_actions, gamma
+    def __init__(self, game: ttt_envs.Game, args: Args) -> None:
+        self.copies = ttt_envs.Batch(game, args.copies, seed=0, device=args.device)
+        self.side = torch.zeros(game.num_players, device=args.device)
+        self.side[list(game.teams[1])] = 1
+        self.gamma, self.device = args.gamma, torch.device(args.device)
 
-    def values(self, network: nn.Module, batch: ttt_envs.Batch, view: ttt_envs.View) -> np.ndarray:
-        """float32 (n, actions), NaN for illegal actions; `view`: what the players to move in `batch` see."""
-        self.copies.set_states(np.repeat(batch.states, self.actions))
-        pairs = np.flatnonzero(view.masks)  # numbers of copies: position * actions + action
-        movers = view.players[pairs // self.actions]
-        self.copies.step_rows(pairs, pairs % self.actions)
-        q = np.full(view.masks.size, np.nan, np.float32)
-        q[pairs] = self.copies.rewards[pairs, movers]
-        going = ~self.copies.done[pairs]
-        after = self.copies.view(rows=pairs[going])
-        best = np.where(after.masks, q_values(network, after.observations), -np.inf).max(axis=1)
-        same_side = self.side[after.players] == self.side[movers[going]]
-        q[pairs[going]] = self.gamma * np.where(same_side, best, -best)
-        return q.reshape(view.masks.shape)
+    def of(self, array: Any) -> torch.Tensor:
+        """An array of a batch: the same memory, which the next step fills anew."""
+        return torch.as_tensor(array, device=self.device)
+
+    @torch.no_grad()
+    def best(self, network: nn.Module, batch: ttt_envs.Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """The best Q of each player to move, float32 (n,), and its action, int64 (n,)."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            q = network(self.of(batch.observations()).float())
+        found = q.float().masked_fill(~self.of(batch.masks()), -torch.inf).max(dim=1)
+        return found.values, found.indices
+
+    def values(self, network: nn.Module, batch: ttt_envs.Batch) -> torch.Tensor:
+        """float32 (n, actions), NaN for illegal actions of the players to move in `batch`."""
+        masks, movers, n = self.of(batch.masks()), self.of(batch.to_move).long(), self.copies.n
+        q = torch.full(masks.shape, torch.nan, device=self.device)
+        for pairs in masks.nonzero().split(n):  # of positions and actions, as many as there are copies
+            rows, actions = pairs.T.repeat(1, -(-n // len(pairs)))[:, :n]  # some of the last ones are tried again
+            self.copies.branch(batch, rows.contiguous(), actions.contiguous())
+            rewards, done = self.of(self.copies.rewards), self.of(self.copies.done)
+            same_side = self.side[movers[rows]] == self.side[self.of(self.copies.to_move).long()]
+            best = self.gamma * self.best(network, self.copies)[0]
+            after = torch.where(same_side, best, -best).where(~done, 0.0)
+            q[rows, actions] = rewards.gather(1, movers[rows, None])[:, 0] + after
+        return q
 
 
 def train(args: Args) -> nn.Module:
     """Train; returns the network, float32 (n, features) -> Q (n, actions). The same seed gives the same network."""
-    game = make_game(args)
+    game, device = make_game(args), torch.device(args.device)
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # small networks get slower with more
-    generator = np.random.default_rng(args.seed)
     n, size, actions = args.num_envs, game.observation_size, game.num_actions
     network = nn.Sequential(
         nn.Linear(size, args.hidden), nn.ReLU(), nn.Linear(args.hidden, args.hidden), nn.ReLU(),
         nn.Linear(args.hidden, actions),
-    )  # fmt: skip
+    ).to(device)  # fmt: skip
     average = deepcopy(network)
-    optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
+    optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate, fused=device.type == "cuda")
 
-    batch, backup = ttt_envs.Batch(game, n, seed=args.seed, auto_reset=True), Backup(game, n, args.gamma)
-    seen = np.zeros((args.buffer, size), np.int8)
-    targets = np.zeros((args.buffer, actions), np.float32)
+    batch = ttt_envs.Batch(game, n, seed=args.seed, auto_reset=True, device=args.device)
+    backup = Backup(game, args)
+    seen = torch.zeros(args.buffer, size, dtype=torch.int8, device=device)
+    targets = torch.zeros(args.buffer, actions, device=device)
     # Each symmetry of the board gives as good an example; a game without any has the identity.
-    permutations = [(symmetry.features, symmetry.actions) for symmetry in game.symmetries] or [
-        (np.arange(size), np.arange(actions))
-    ]
+    permutations = [
+        (torch.tensor(symmetry.features, device=device), torch.tensor(symmetry.actions, device=device))
+        for symmetry in game.symmetries
+    ] or [(torch.arange(size, device=device), torch.arange(actions, device=device))]
+    places = torch.arange(n, device=device)
 
     rounds, began, loss = -(-args.steps // n), time.perf_counter(), torch.tensor(torch.nan)
     for number in range(rounds):
         # --- label the positions that the games have come to, and play on ---
-        view = batch.view()
-        places = (number * n + np.arange(n)) % args.buffer  # the latest positions: a ring
-        seen[places], targets[places] = view.observations, backup.values(average, batch, view)
-        best = np.where(view.masks, q_values(average, view.observations), -np.inf).argmax(axis=1)
-        at_random = np.where(view.masks, generator.random(view.masks.shape), -1).argmax(axis=1)
-        batch.step(np.where(generator.random(n) < args.exploration, at_random, best))
+        at = (number * n + places) % args.buffer  # the latest positions: a ring
+        seen[at], targets[at] = backup.of(batch.observations()), backup.values(average, batch)
+        masks = backup.of(batch.masks())
+        at_random = torch.rand(masks.shape, device=device).masked_fill(~masks, -1).argmax(dim=1)
+        explores = torch.rand(n, device=device) < args.exploration
+        batch.step(torch.where(explores, at_random, backup.best(average, batch)[1]))
 
         # --- learn ---
         steps = (number + 1) * n
         if steps >= args.warm_up:
-            rows = generator.integers(0, min(steps, args.buffer), args.batch)
-            features, permuted = permutations[generator.integers(len(permutations))]
-            target = torch.from_numpy(targets[rows][:, permuted])
+            rows = torch.randint(min(steps, args.buffer), (args.batch,), device=device)
+            features, permuted = permutations[int(torch.randint(len(permutations), ()))]
+            target = targets[rows][:, permuted]
             legal = ~target.isnan()
-            outputs = network(torch.from_numpy(seen[rows][:, features]).float())
-            loss = nn.functional.mse_loss(outputs[legal], target[legal])
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                outputs = network(seen[rows][:, features].float()).float()
+            loss = ((outputs - target.nan_to_num()).square() * legal).sum() / legal.sum()
             optimizer.param_groups[0]["lr"] = args.learning_rate * max(1 - number / rounds, 0.01)
             optimizer.zero_grad()
             loss.backward()
@@ -140,7 +152,7 @@ def train(args: Args) -> nn.Module:
         if number % 100 == 99 or number == rounds - 1:
             speed = steps / (time.perf_counter() - began)
             print(f"{steps:>10,} positions   loss {loss.item():.4f}   {speed:,.0f} positions/s")
-    return average
+    return average.cpu()
 
 
 def main(words: list[str] | None = None) -> None:

@@ -55,6 +55,14 @@ class Batch:
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
     """
 
+    def __new__(cls, *args: Any, device: str = "cpu", **kwargs: Any) -> Any:
+        """`device="cuda"` makes an `ttt_envs.cuda.DeviceBatch`."""
+        if choice("device", device, ("cpu", "cuda")) == "cpu":
+            return super().__new__(cls)
+        from ttt_envs.cuda import DeviceBatch
+
+        return DeviceBatch(Batch(*args, **kwargs))
+
     def __init__(
         self,
         game: Game,
@@ -64,6 +72,7 @@ class Batch:
         auto_reset: bool = False,
         history: int = 0,
         recall: bool = False,
+        device: str = "cpu",
     ) -> None:
         """Make and reset the games.
 
@@ -75,6 +84,7 @@ class Batch:
             history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
             recall: keep account of what the players know, for `info_state_keys`. All players then look at each
                 position, which takes longer than a step.
+            device: "cpu", or "cuda" for a `DeviceBatch`: all arrays stay on a GPU of NVIDIA.
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
@@ -195,6 +205,27 @@ class Batch:
             joint = self._check_actions(rows, actions)
             self._check_legal(rows, joint)
             self._play(rows, joint)
+
+    def branch(self, source: "Batch", rows: Any, actions: Any) -> None:
+        """Put copies of games of another Batch into the place of all, and play in them.
+
+        Args:
+            source: a Batch of the same game and options.
+            rows: int (n,), the number of the game in `source` that each becomes.
+            actions: as for `step`.
+
+        Raises what `step` does, and ValueError for another game; the games are then copies that have not been played.
+        """
+        if not isinstance(source, Batch) or source.game != self.game:
+            raise ValueError(f"source must be a Batch of {self.game!r}, not {source!r}")
+        rows = check_rows(rows, source._rows)
+        if len(rows) != self.n:
+            raise ValueError(f"rows must have shape {(self.n,)}, not {(len(rows),)}")
+        with self._in_use:
+            self._states[:] = source._states.take(rows)
+            self.done[:] = self._states["done"]
+            self._forget(self._rows)
+            self.step(actions)
 
     def step_unchecked(self, actions: Any, rows: Any = None) -> None:
         """`step`, or with `rows` `step_rows`, of actions that are known to be legal.

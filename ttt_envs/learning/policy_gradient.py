@@ -56,7 +56,7 @@ class Sample:
     """Decisions to learn from, as tensors; all (b,) or (b, ...).
 
     Attributes:
-        observations: float32 (b, size).
+        observations: float32 or int8 (b, size).
         masks: bool (b, num_actions).
         actions: int64 (b,).
         log_probs: float32 (b, num_actions), those that the actions were drawn by.
@@ -154,9 +154,9 @@ class PolicyGradient(Generic[Settled]):
 
     def learn_from(self, sample: Sample, done: float) -> None:
         """As `learn`, from a sample."""
-        for part in self.parts_of(len(sample.actions)):
+        for part in self.parts_of(sample.actions):
             some = sample.take(part)
-            heads = self.network(some.observations)
+            heads = self.network(some.observations.float())
             log_probs = masked(heads["policy"], some.masks)
             of_policy = self.policy_loss(log_probs, some, done)
             of_value = (heads["value"][:, 0] - some.returns).square().mean()
@@ -165,10 +165,10 @@ class PolicyGradient(Generic[Settled]):
                 {"train/policy_loss": float(of_policy.detach()), "train/value_loss": float(of_value.detach())}
             )
 
-    def parts_of(self, n: int) -> Iterator[torch.Tensor]:
+    def parts_of(self, actions: torch.Tensor) -> Iterator[torch.Tensor]:
         """Numbers of the decisions of each gradient step, in every pass in another order."""
         for _ in range(self.passes):
-            yield from torch.randperm(n).chunk(self.minibatches)
+            yield from torch.randperm(len(actions), device=actions.device).chunk(self.minibatches)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
         """The loss of a part of a sample: one number.

@@ -87,8 +87,9 @@ class Logits(torch.nn.Module):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """float32 (n, inputs) -> logits (n, actions)."""
-        logits: torch.Tensor = self.network(observations)["policy"]
-        return logits
+        weight = next(self.network.parameters())
+        logits: torch.Tensor = self.network(observations.to(weight.device))["policy"]
+        return logits.to(observations.device)
 
 
 def load_torch_network(path: Path) -> TorchNetwork:

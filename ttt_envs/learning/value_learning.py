@@ -22,6 +22,7 @@ et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choi
 1953, with a fitted V as in Lagoudakis and Parr, "Value function approximation in zero-sum Markov games", 2002.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -39,6 +40,7 @@ from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
+from ttt_envs.learning.on_device import DeviceValues, Ring, check_device
 from ttt_envs.learning.optimizers import OPTIMIZERS
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import Buffer, Learner, Rows, gradient_step, permutations_of, train_rounds
@@ -90,6 +92,9 @@ class Config(Settings):
     target; 1 draws one sample. Enumeration removes noise and takes more time. For games in which players take turns."""
     worlds: Annotated[int, Within(0, 10**6)] = 0
     """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
+    device: str = "cpu"
+    """cpu or cuda: where games and networks are, for games in which players take turns. On a GPU, thousands of
+    --num-envs keep it busy."""
     save_every: Steps = 100_000
     """Positions between two updates of the run folder."""
 
@@ -101,6 +106,9 @@ class Config(Settings):
         check_sizes(hidden=self.hidden)
         choice("precision", self.precision, ("highest", "medium"))
         choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
+        check_device(self.device)
+        if self.device == "cuda" and (self.outcomes > 1 or self.load().simultaneous):
+            raise ValueError("device='cuda' is for games in which players take turns, and for outcomes=1")
 
 
 #: A symmetry as permutations of features and of actions.
@@ -214,6 +222,47 @@ def evaluate(network: TorchNetwork, observations: np.ndarray, head: str) -> np.n
         return np.asarray(network(as_input(observations))[head].numpy())
 
 
+#: (network, its average): plays a round; the losses of its gradient steps, each computed after the step before.
+Losses = Callable[[TorchNetwork, TorchNetwork], Iterator[torch.Tensor]]
+
+
+def _rounds(config: Config, backup: ActionValues | MatrixGames, seed: int, generator: np.random.Generator) -> Losses:
+    """Rounds by games and rows in NumPy's arrays."""
+    batch = Batch(backup.game, config.num_envs, seed=seed, auto_reset=True)
+    buffer, permutations = Buffer(config.buffer), permutations_of(backup.game)
+
+    def losses(network: TorchNetwork, average: TorchNetwork) -> Iterator[torch.Tensor]:
+        rows, actions = backup.label(average, batch, generator)
+        batch.step(actions)
+        buffer.add(rows)
+        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
+            permutation = permutations[generator.integers(len(permutations))]
+            yield backup.loss(network, buffer.sample(config.batch, generator), permutation)
+
+    return losses
+
+
+def _rounds_on_device(
+    config: Config, backup: ActionValues | MatrixGames, seed: int, generator: np.random.Generator
+) -> Losses:
+    """The same for action values, where nothing leaves the device."""
+    games = DeviceValues(backup.game, config.num_envs, seed, config.device)
+    ring = Ring(config.buffer, backup.game, games.device)
+    permutations = [[torch.tensor(each, device=games.device) for each in pair] for pair in permutations_of(backup.game)]
+
+    def losses(network: TorchNetwork, average: TorchNetwork) -> Iterator[torch.Tensor]:
+        ring.add(games.tensor(games.batch.observations()), games.label(average))
+        games.play(average, backup.exploration)
+        for _ in range(backup.updates if ring.added >= config.warm_up else 0):
+            features, actions = permutations[generator.integers(len(permutations))]
+            seen, target = ring.sample(config.batch)
+            target = target[:, actions]
+            errors = (network(seen[:, features].float())["q"] - target.nan_to_num()) * ~target.isnan()
+            yield errors.square().sum() / (~target.isnan()).sum()
+
+    return losses
+
+
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and number of
     threads (one).
@@ -233,27 +282,20 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     torch.set_float32_matmul_precision(config.precision)
     torch.manual_seed(config.seed)
-    network, average = TorchNetwork(backup.info), TorchNetwork(backup.info)
+    network, average = (TorchNetwork(backup.info).to(config.device) for _ in range(2))
     average.load_state_dict(network.state_dict())
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = this.restore(parts)
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    batch = Batch(game, config.num_envs, seed=int(generator.integers(2**63)), auto_reset=True)
-    buffer = Buffer(config.buffer)
-    permutations, latest = permutations_of(game), dict[str, float]()
+    seed, latest = int(generator.integers(2**63)), dict[str, float]()
+    losses = (_rounds if config.device == "cpu" else _rounds_on_device)(config, backup, seed, generator)
 
-    def one_round(steps: int) -> int:
+    def learn_in_round(steps: int) -> int:
         """Label the positions that the games have come to, play on, and learn; returns how many they are."""
-        done = (steps + config.num_envs) / config.steps
-        rows, actions = backup.label(average, batch, generator)
-        batch.step(actions)
-        buffer.add(rows)
-        rate = config.learning_rate * max(1 - done, 0.01)
-        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
-            permutation = permutations[generator.integers(len(permutations))]
-            loss = backup.loss(network, buffer.sample(config.batch, generator), permutation)
+        rate = config.learning_rate * max(1 - (steps + config.num_envs) / config.steps, 0.01)
+        for loss in losses(network, average):
             latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
         return config.num_envs
 
@@ -267,7 +309,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return Lookahead(trained, worlds=config.worlds) if config.worlds else NetworkAgent(trained)
 
     learner = Learner(
-        one_round=one_round,
+        one_round=learn_in_round,
         write=lambda path, steps: save_network(path, *kept(steps)),
         agent=agent,
         parts=parts,

@@ -1,0 +1,5 @@
+"""Games on a GPU of NVIDIA: `Batch(game, n, device="cuda")`. See docs/gpu.md."""
+
+from ttt_envs.cuda.batch import DeviceBatch
+
+__all__ = ["DeviceBatch"]
