@@ -15,7 +15,7 @@ WORKERS = -n 2 --dist worksteal
 
 # Plain Python finds what compiled code hides: an index out of bounds, an overflow.
 RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not slow" \
-	tests/games/test_rules_*.py tests/games/test_conformance.py tests/games/test_blocks.py tests/core/test_cursor.py \
+	tests/games/test_rules_*.py tests/games/test_conformance.py tests/games/test_observation_layout.py tests/core/test_cursor.py \
 	tests/agents/test_transpositions.py tests/learning/test_ntuple_sides.py
 
 # Games and learners on a GPU, in Numba's simulator of one.

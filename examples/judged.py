@@ -10,7 +10,7 @@
 
 The reward is minus the sum of what a player's moves lose against best play, so that a good move in a lost game costs
 nothing, and a bad one in a won game does. It is exact where the game's oracle knows the position and the move.
-Elsewhere the tree search that plays the game estimates it, see `ttt_envs.evaluation.thoughts`, or, with
+Elsewhere the tree search that plays the game estimates it, see `ttt_envs.evaluation.analysis`, or, with
 `simulations=0`, the game's result is the reward. `judged_by` says which of these it was.
 """
 
@@ -24,7 +24,7 @@ from ttt_envs.agents import Agent, load
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.prompts import ANSWERS, again, prompt
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.thoughts import ORACLE, BestPlay, NoAnswer, review
+from ttt_envs.evaluation.analysis import ORACLE, BestPlay, NoAnswer, review
 from ttt_envs.wrappers.text import TextGame
 
 __all__ = ["JudgedGame", "Move"]

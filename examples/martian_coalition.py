@@ -27,7 +27,7 @@ import numpy as np
 import tyro
 
 import ttt_envs
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.symmetry import dihedral
 from ttt_envs.games.martian_tic_tac_toe import rules

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -30,9 +30,9 @@ from ttt_envs.core.options import as_text
 from ttt_envs.core.symmetry import feature_turns, turn_to_first
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.judging import judge, oracle_of
+from ttt_envs.evaluation.mistakes import draw_positions
 from ttt_envs.evaluation.records import read, replay
 from ttt_envs.evaluation.records.replaying import ReplayedGame
-from ttt_envs.evaluation.solved.positions import draw_positions
 from ttt_envs.registry import gymnasium_id
 from ttt_envs.solvers import cfr, sequence, tree
 from ttt_envs.storage.files import new_folder, write_whole, writing_whole

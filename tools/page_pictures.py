@@ -18,7 +18,7 @@ import tyro
 import ttt_envs
 from tools.serving import Served
 from ttt_envs import agents
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
@@ -76,7 +76,7 @@ class Photographer:
         """Give the server a game, played so far by its agents, or to the end; the part of its address."""
         game = ttt_envs.load(game_id)
         other = _OPPONENT.get(game_id, "greedy")
-        live, chosen = LiveGame.begin(game, seed), agents.load("greedy")
+        live, chosen = PlayedGame.begin(game, seed), agents.load("greedy")
         while not live.over and (plies is None or live.ply < plies or 0 not in live.asked()):
             for player in live.asked():
                 live.choose(player, int(chosen.act(live.view(player))[0]))

@@ -28,8 +28,8 @@ from ttt_envs.core.options import MOST, command_line, within
 from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import ladder, play_games, tournament
 from ttt_envs.evaluation.arena.seating import line_up
-from ttt_envs.evaluation.best_play import measure as measure_regret
 from ttt_envs.evaluation.ladder import find
+from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.learning import ntuple, ppo, value_learning
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.measurements import RegretRow, draw_line, write_picture

@@ -15,7 +15,7 @@ import tyro
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.cli import shell
-from ttt_envs.evaluation.best_play import over_layouts, regrets
+from ttt_envs.evaluation.regret import over_layouts, regrets
 from ttt_envs.evaluation.reports.intervals import shown
 
 

@@ -197,7 +197,7 @@ def main(words: list[str] | None = None) -> None:
     policy = train(args)
     if args.regret_games:
         from ttt_envs.agents.torch_policy import PolicyAgent
-        from ttt_envs.evaluation.best_play import measure
+        from ttt_envs.evaluation.regret import measure
 
         measured = measure(make_game(args), PolicyAgent(policy), games=args.regret_games, seed=args.seed)
         low, high = measured.per_game_interval

@@ -36,12 +36,12 @@ from ttt_envs import agents
 from ttt_envs.agents.networks import FILE
 from ttt_envs.agents.networks import FORMAT as NETWORK_FORMAT
 from ttt_envs.agents.ntuples import FORMAT as NTUPLES_FORMAT
-from ttt_envs.agents.shipped import CARD, Card, Outcome, cards, read_card
+from ttt_envs.agents.pretrained import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
-from ttt_envs.evaluation.best_play import over_layouts, regrets
 from ttt_envs.evaluation.ladder import versions
+from ttt_envs.evaluation.regret import over_layouts, regrets
 from ttt_envs.learning.exploit import exploit
 from ttt_envs.learning.runs.loop import folders_of
 from ttt_envs.storage.files import write_whole

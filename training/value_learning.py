@@ -164,7 +164,7 @@ def main(words: list[str] | None = None) -> None:
     network = train(args)
     if args.regret_games:
         from ttt_envs.agents.torch_policy import PolicyAgent
-        from ttt_envs.evaluation.best_play import measure
+        from ttt_envs.evaluation.regret import measure
 
         agent = PolicyAgent(network, temperature=0)  # the best action
         measured = measure(make_game(args), agent, games=args.regret_games, seed=args.seed)

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from ttt_envs import solvers as solvers
     from ttt_envs import testing as testing
     from ttt_envs.core.batch import Batch as Batch
-    from ttt_envs.core.blocks import Encoding
     from ttt_envs.core.game import Game as Game
+    from ttt_envs.core.observation_layout import Encoding
     from ttt_envs.core.view import Actor
     from ttt_envs.core.view import View as View
     from ttt_envs.wrappers.aec import AECGame
     from ttt_envs.wrappers.common import DType, Illegal, MaskIn, RenderMode
     from ttt_envs.wrappers.opponents import OpponentLike, Opponents
     from ttt_envs.wrappers.parallel import ParallelGame
-    from ttt_envs.wrappers.pay import RewardFunction
+    from ttt_envs.wrappers.rewards import RewardFunction
     from ttt_envs.wrappers.sb3 import SB3PlayerEnv
     from ttt_envs.wrappers.self_play import Autoreset
     from ttt_envs.wrappers.single import PlayerEnv

@@ -9,13 +9,13 @@ For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`), c
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.search.ismcts import ISMCTS
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.game import Extras, Game
-from ttt_envs.core.jit import allocates_nothing, kernel
 from ttt_envs.core.loops import Kernels, refuse
+from ttt_envs.core.observation_layout import Block
 from ttt_envs.core.options import whole
 from ttt_envs.core.oracle import Oracle
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
 from ttt_envs.core.symmetry import Symmetry, rotate_header

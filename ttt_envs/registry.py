@@ -14,15 +14,15 @@ import pettingzoo
 
 from ttt_envs.core.options import Parameter, parameters, parse_value, unknown, within
 from ttt_envs.games import MAKERS, environments
-from ttt_envs.storage.outside import brief, with_tuples
+from ttt_envs.storage.untrusted import brief, with_tuples
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
     from importlib.resources.abc import Traversable
 
     import numpy as np
 
-    from ttt_envs.core.faces import Lesson
     from ttt_envs.core.game import Game
+    from ttt_envs.core.presentation import Lesson
 
 #: id -> "module:function", or the function itself. It takes the options and gives the Game.
 GAMES: dict[str, "str | Callable[..., Game]"] = {

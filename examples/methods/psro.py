@@ -34,6 +34,7 @@ from ttt_envs.agents.matrix_games import solve_matrix
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
 from ttt_envs.learning import policy_gradient
+from ttt_envs.learning.episodes import Act, Rollout, WholeGames
 from ttt_envs.learning.policy_gradient import (
     PolicyGradient,
     Sample,
@@ -47,7 +48,6 @@ from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import train_self_play
 from ttt_envs.learning.runs.settings import Result, Steps, Within, command_line
 from ttt_envs.learning.torch_networks import TorchNetwork
-from ttt_envs.learning.whole_games import Act, Rollout, WholeGames
 
 NAME = "examples/methods/psro.py"
 

@@ -7,9 +7,9 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import BadNetworkFile, Network, NetworkInfo
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, load_values, save_ntuples
+from ttt_envs.agents.pretrained import folder
 from ttt_envs.agents.search.alphabeta import AlphaBeta
-from ttt_envs.agents.shipped import folder
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")

@@ -7,9 +7,9 @@ from changed import changed
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.base import AgentFailed, Fault
-from ttt_envs.agents.mixed import Mixed
+from ttt_envs.agents.epsilon_random import Mixed
 from ttt_envs.agents.oracle import OracleAgent
-from ttt_envs.agents.rounds import Rounds
+from ttt_envs.agents.per_round import Rounds
 from ttt_envs.core.view import View
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.networks import KINDS, BadNetworkFile, Network, NetworkInfo, save_network, values_of
+from ttt_envs.agents.one_ply import action_values
 from ttt_envs.agents.search import guided
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.core.game import Game

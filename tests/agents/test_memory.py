@@ -8,7 +8,7 @@ import toy_coin
 
 import ttt_envs
 from ttt_envs import agents, evaluation
-from ttt_envs.agents.mixed import Mixed
+from ttt_envs.agents.epsilon_random import Mixed
 from ttt_envs.core.game import Game
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")

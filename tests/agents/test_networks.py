@@ -11,7 +11,6 @@ from threadpoolctl import ThreadpoolController
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players
 from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import (
@@ -25,9 +24,10 @@ from ttt_envs.agents.networks import (
     load_network,
     save_network,
 )
+from ttt_envs.agents.one_ply import action_values
 from ttt_envs.agents.search.alphabeta import AlphaBeta
-from ttt_envs.core import jit
 from ttt_envs.core.chance import chance_of
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import parameters
 

@@ -6,8 +6,8 @@ import toy_coin
 
 import ttt_envs
 from ttt_envs import agents, evaluation
-from ttt_envs.agents.mixed import Mixed
-from ttt_envs.core.live import LiveGame
+from ttt_envs.agents.epsilon_random import Mixed
+from ttt_envs.core.played_game import PlayedGame
 
 torch = pytest.importorskip("torch")
 contrib = pytest.importorskip("sb3_contrib")
@@ -158,7 +158,7 @@ def test_taken_back_it_begins_anew():
 
 
 def test_it_remembers_a_game_that_is_played_move_by_move():
-    agent, live, asked = agents.from_torch(Counting(), temperature=0), LiveGame.begin(GAME, 0), [0, 0]
+    agent, live, asked = agents.from_torch(Counting(), temperature=0), PlayedGame.begin(GAME, 0), [0, 0]
     while not live.over:
         player = live.asked()[0]
         if live.ply:

@@ -17,11 +17,11 @@ from ttt_envs.agents.expectimax import Expectimax
 from ttt_envs.agents.search import mcts
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games

@@ -8,7 +8,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.search.gumbel import ProvingSearch
 from ttt_envs.agents.search.gumbel_trees import SearchResult
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.view import View
 
 CLOSED = {"first_move": "anywhere", "won_boards": "closed"}

@@ -4,10 +4,10 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
+import toy_kuhn
 import toy_race
 from asking import check_decisions, check_time, some_view
 from changed import changed
@@ -18,11 +18,11 @@ from ttt_envs.agents.search import smmcts
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.agents.search.smmcts import SMMCTS
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import SIMULTANEOUS, state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -361,7 +361,7 @@ def test_by_time_it_is_the_same_search() -> None:
 
 
 @pytest.mark.parametrize(
-    "game", [toy_coin.make(), kuhn_poker.make(), ttt_envs.load("tic_tac_match", max_turns=20)], ids=repr
+    "game", [toy_coin.make(), toy_kuhn.make(), ttt_envs.load("tic_tac_match", max_turns=20)], ids=repr
 )
 def test_hidden_hands_are_refused_in_words(game: Game) -> None:
     view = some_view(game, 4, seed=0)

@@ -2,20 +2,20 @@
 
 from pathlib import Path
 
-import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
+import toy_kuhn
 from safetensors.numpy import load_file
 
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.solved import Solved
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
-KUHN = kuhn_poker.make()
+KUHN = toy_kuhn.make()
 
 #: Choices at once and chance in mid-game; the teller has 128 times as many information sets as different observations.
 COIN = toy_coin.make(tosses=2)
@@ -92,12 +92,12 @@ def test_it_is_an_opponent_everywhere(solved):
 
 def test_a_live_game_tells_it_what_was_seen(solved):
     agent = load(solved["toy_coin"])
-    live = LiveGame.begin(COIN, seed=3)
+    live = PlayedGame.begin(COIN, seed=3)
     while not live.over:
         for player in live.asked():
             live.choose(player, int(agent.act(live.view(player))[0]))
     first = [live.view(player, 0).info_state_keys for player in range(2)]
-    again = LiveGame(COIN, live.episode_seed, live.actions)
+    again = PlayedGame(COIN, live.episode_seed, live.actions)
     assert (again.view(0, 1).info_state_keys == live.view(0, 1).info_state_keys).all()
     live.take_back(0)
     assert all((live.view(player).info_state_keys == before).all() for player, before in enumerate(first))
@@ -110,20 +110,20 @@ def test_it_refuses_other_games_and_views_without_a_memory(solved):
     agent = load(solved["toy_coin"])
     with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*'tosses': 2.*, not of .*'tosses': 1"):
         agent.check(toy_coin.make(tosses=1))
-    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of kuhn_poker"):
+    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of toy_kuhn"):
         evaluation.exploitability(KUHN, [agent], quiet=True)
     with pytest.raises(ValueError, match=r"which this view does not tell: it plays whole games"):
         agent.act(ttt_envs.Batch(COIN, 2, seed=0).view(0))
 
 
 def test_wrong_files_are_refused(solved, tmp_path):
-    good = Path(solved["kuhn_poker"].folder) / "policy.safetensors"
+    good = Path(solved["toy_kuhn"].folder) / "policy.safetensors"
     with pytest.raises(FileNotFoundError, match=r"no policy at .*nowhere"):
         Solved(tmp_path / "nowhere")
     path = tmp_path / "p.safetensors"
     facts, arrays = read_tensors(good, "ttt-envs policy 1")
     assert arrays["probabilities_0"].dtype == load_file(good)["probabilities_0"].dtype == np.float64
-    assert (facts["game"], facts["options"], facts["iterations"]) == ("kuhn_poker", {}, 30)
+    assert (facts["game"], facts["options"], facts["iterations"]) == ("toy_kuhn", {}, 30)
     wrong = {
         "shapes and types": {"actions_0": arrays["actions_0"].astype(np.int64)},
         "not those of its actions": {"counts_0": arrays["counts_0"] + np.int32(1)},

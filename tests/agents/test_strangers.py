@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ttt_envs import agents
-from ttt_envs.agents import shipped
-from ttt_envs.core import jit
+from ttt_envs.agents import pretrained
+from ttt_envs.core.compile import jit
 
 #: Texts that start a program, run code, open a file or reach a server; {folder} holds what they name.
 HOSTILE = (
@@ -187,7 +187,7 @@ def test_a_text_that_is_no_stranger_uses_the_library_alone(hostile):
     refused = list(dict.fromkeys(["", *nested(texts, 1), *nested([texts[0], texts[5]], 3)]))
     taken = list(dict.fromkeys([*nested(HARMLESS, 1), *nested(["mcts:simulations=2"], 2)]))
     # Where solved games and machine code are kept: what other tests have made is used.
-    own = [str(shipped.folder()), *filter(None, map(os.environ.get, ("TTT_ENVS_CACHE", "NUMBA_CACHE_DIR")))]
+    own = [str(pretrained.folder()), *filter(None, map(os.environ.get, ("TTT_ENVS_CACHE", "NUMBA_CACHE_DIR")))]
     done = subprocess.run(
         [sys.executable, "-c", AUDITED],
         input=json.dumps({"texts": [*refused, *taken], "own": own, "play": [*HARMLESS, "mixed:oracle,random=0.3"]}),
@@ -229,13 +229,13 @@ def test_the_message_names_the_agent_inside_and_how_to_name_it_again():
 
 
 def test_a_card_names_its_folder_alone(monkeypatch):
-    card = shipped.cards()[0]
+    card = pretrained.cards()[0]
     for text in (
         "hostile.py:Name",
         "network:{folder}/../x",
         "mixed:network:{folder},agent=network:/x",
         "program:{folder}",
     ):
-        monkeypatch.setattr(shipped, "cards", lambda text=text: [replace(card, agent=text)])
+        monkeypatch.setattr(pretrained, "cards", lambda text=text: [replace(card, agent=text)])
         with pytest.raises(ValueError, match=f"the card of {card.game}/{card.name} names more than its folder"):
             agents.load(f"trained:{card.game}")

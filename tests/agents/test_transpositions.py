@@ -11,12 +11,13 @@ import pytest
 import toy_race
 
 from ttt_envs.agents.search.alphabeta import AlphaBeta
-from ttt_envs.core import jit, rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import between, state_dtype
 from ttt_envs.core.view import View
 

@@ -1,17 +1,17 @@
 """What agents think that actions and positions are worth: one way to ask all of them."""
 
-import kuhn_poker
 import numpy as np
 import pytest
+import toy_kuhn
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import Agent
-from ttt_envs.agents.mixed import Mixed
+from ttt_envs.agents.epsilon_random import Mixed
 from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo
 from ttt_envs.agents.oracle import OracleAgent
-from ttt_envs.agents.rounds import Rounds
+from ttt_envs.agents.per_round import Rounds
 from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.mcts import MCTS
@@ -218,7 +218,7 @@ def test_shipped_agents_know_values():
 
 def test_critics_and_q_networks_of_sb3():
     sb3 = pytest.importorskip("stable_baselines3")
-    game = kuhn_poker.make()
+    game = toy_kuhn.make()
     view = Batch(game, 6, seed=0).view()
     env = ttt_envs.make_sb3(game, 4)
     ppo = agents.from_sb3(sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=8, device="cpu", seed=0))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ttt_envs.cli import main
-from ttt_envs.core import notice
+from ttt_envs.core.compile import notice
 from ttt_envs.testing import CHECKS
 
 ROOT = Path(__file__).resolve().parents[2]

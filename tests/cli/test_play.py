@@ -18,8 +18,8 @@ from pexpect.fdpexpect import fdspawn
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents.screen import say
 from ttt_envs.agents.search.mcts import MCTS
+from ttt_envs.agents.terminal import say
 from ttt_envs.cli import hints, main
 from ttt_envs.cli.play import default_agents, play
 

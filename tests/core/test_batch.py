@@ -11,9 +11,9 @@ import toy_coin
 from toy_wages import wages
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
+from ttt_envs.core.compile import jit
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.super_tic_tac_toe.text import cells_of, playable_of
 from ttt_envs.testing.positions import random_joint

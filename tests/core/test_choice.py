@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from ttt_envs.core import jit, rng
-from ttt_envs.core.words import (
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
+from ttt_envs.core.compile.bits import (
     counted,
     many,
     mark_counts,

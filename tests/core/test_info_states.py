@@ -3,16 +3,16 @@
 import copy
 import pickle
 
-import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
+import toy_kuhn
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.played_game import PlayedGame
 
-GAMES = [kuhn_poker.make(), toy_coin.make(players=3)]
+GAMES = [toy_kuhn.make(), toy_coin.make(players=3)]
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
 
@@ -51,7 +51,7 @@ def test_batches_cursors_and_live_games_have_the_same(game):
     n, rng = 4, np.random.default_rng(1)
     batch = Batch(game, n, seed=5, recall=True, history=2, auto_reset=True)
     states = [game.start(state=batch.states[i : i + 1], recall=True, history=2) for i in range(n)]
-    lives = [LiveGame(game, int(batch.episode_seeds[i])) for i in range(n)]
+    lives = [PlayedGame(game, int(batch.episode_seeds[i])) for i in range(n)]
     for _ in range(12):
         for player in range(game.num_players):
             keys, view = batch.info_state_keys(player), batch.view(np.full(n, player))
@@ -70,7 +70,7 @@ def test_batches_cursors_and_live_games_have_the_same(game):
             lives[i].play(joints[i])
             if batch.done[i]:
                 states[i] = game.start(state=batch.states[i : i + 1], recall=True, history=2)
-                lives[i] = LiveGame(game, int(batch.episode_seeds[i]))
+                lives[i] = PlayedGame(game, int(batch.episode_seeds[i]))
 
 
 def test_clones_copies_and_pickles_go_on_with_what_is_known():

@@ -17,8 +17,8 @@ import toy_coin
 from numba.core import event
 
 import ttt_envs
-from ttt_envs.core import jit, machine_code
-from ttt_envs.core.linked import Linked
+from ttt_envs.core.compile import jit, kernel_cache
+from ttt_envs.core.compile.linking import Linked
 from ttt_envs.core.loops import Loops
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
@@ -32,7 +32,7 @@ SCRIPT = """
 import os
 import numpy as np, ttt_envs
 from ttt_envs.core import rng
-from ttt_envs.core.machine_code import MachineCode
+from ttt_envs.core.compile.kernel_cache import MachineCode
 from ttt_envs.games.super_tic_tac_toe import rules
 
 assert ttt_envs.__file__.startswith(os.getcwd())  # the copy
@@ -107,7 +107,7 @@ def rename(owner, old, new, *users):
 exec(sys.argv[1])
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from ttt_envs.core import jit
+    from ttt_envs.core.compile import jit
     import outside
 
     assert outside.twice(3) == 8
@@ -249,7 +249,7 @@ def test_the_collector_of_garbage_pauses_while_numba_compiles():
 
 
 def test_a_folder_that_cannot_be_written_is_one_warning(folder):
-    machine_code.warn_once.cache_clear()
+    kernel_cache.warn_once.cache_clear()
     one = in_next_process(add_one)
     shutil.rmtree(folder)
     folder.write_text("a file")
@@ -258,11 +258,11 @@ def test_a_folder_that_cannot_be_written_is_one_warning(folder):
         assert (one(1), one(1.5)) == (2, 2.5)
     assert [each.category for each in caught] == [RuntimeWarning]
     assert str(folder) in str(caught[0].message)
-    machine_code.warn_once.cache_clear()
+    kernel_cache.warn_once.cache_clear()
 
 
 def test_no_folder_that_can_be_written_is_one_warning(monkeypatch):
-    machine_code.warn_once.cache_clear()
+    kernel_cache.warn_once.cache_clear()
 
     class Nowhere:
         def __init__(self, function, *_):
@@ -274,12 +274,12 @@ def test_no_folder_that_can_be_written_is_one_warning(monkeypatch):
         for function in (add_one, read_second):
             in_next_process(function)
     assert len(caught) == 1
-    machine_code.warn_once.cache_clear()
+    kernel_cache.warn_once.cache_clear()
 
 
 #: A game's kernel outside the package, which calls another file of its folder.
 OUTSIDE = """
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from helper import number
 
 @kernel
@@ -294,7 +294,7 @@ def template(out):
 """
 
 HELPER = """
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 
 @kernel
 def number(x):

@@ -15,10 +15,10 @@ from rich.console import Console
 
 import ttt_envs
 from ttt_envs.core.options import as_text, command_line
-from ttt_envs.evaluation.reports.equilibrium import SolveReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, NotSaved, Report, Table
 from ttt_envs.evaluation.reports.tournament import TournamentReport
+from ttt_envs.evaluation.solve import SolveReport
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import unused
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import slow_siphash
 
-from ttt_envs.core.siphash import siphash
+from ttt_envs.core.rng import siphash
 
 KEY = bytes(range(16))
 

@@ -9,7 +9,7 @@ import pytest
 import tyro
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.storage.files import check_writable
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 

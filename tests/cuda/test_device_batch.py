@@ -19,7 +19,7 @@ import ttt_envs
 from tools import gpu
 from training import ppo_self_play, value_learning
 from ttt_envs import Batch
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 from ttt_envs.cuda.kernels import SIMULATED, cuda
 from ttt_envs.learning.on_device import DeviceValues, Rollouts
 from ttt_envs.learning.torch_networks import TorchNetwork

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from ttt_envs.core.faces import Box
 from ttt_envs.core.game import Game
+from ttt_envs.core.presentation import Box
 from ttt_envs.drawing.frame import MARK_COLOURS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from ttt_envs import evaluation
 from ttt_envs.evaluation.reports.intransitivity import alpha_rank, circles, cycles, log_odds, nash_average
 from ttt_envs.evaluation.reports.ratings import ELO, rate
-from ttt_envs.evaluation.reports.seats import seats
+from ttt_envs.evaluation.reports.seat_advantage import seats
 
 #: Rock beats scissors, scissors beat paper, paper beats rock.
 ROCK = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])

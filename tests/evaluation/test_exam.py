@@ -13,9 +13,9 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.external.transcripts import read_transcripts
 from ttt_envs.cli import main
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.solved import exam
-from ttt_envs.evaluation.solved.positions import measure
-from ttt_envs.evaluation.solved.questions import draw_endings, question_sets, questions_of
+from ttt_envs.evaluation import exam
+from ttt_envs.evaluation.mistakes import measure
+from ttt_envs.evaluation.questions import draw_endings, question_sets, questions_of
 from ttt_envs.storage.rows import as_plain
 
 DICE = "tic_tac_dice"

@@ -10,7 +10,7 @@ from stubborn import Interrupts, Wrong
 
 import ttt_envs
 from ttt_envs import evaluation, registry
-from ttt_envs.agents.shipped import digests
+from ttt_envs.agents.pretrained import digests
 from ttt_envs.evaluation.ladder import find, rating, read
 from ttt_envs.evaluation.reports.ratings import ELO
 

@@ -10,7 +10,7 @@ from toy_pile import BY_HAND, PileOracle, pile
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents import Agent
-from ttt_envs.evaluation.solved.positions import draw_positions, measure
+from ttt_envs.evaluation.mistakes import draw_positions, measure
 
 
 class Takes(Agent):

@@ -16,12 +16,12 @@ from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.arena import play as play_module
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.best_play import Mistake, Tally, measure
+from ttt_envs.evaluation.regret import Mistake, Tally, measure
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
 # `evaluation.regret` is the function.
-regret_module = importlib.import_module("ttt_envs.evaluation.best_play")
+regret_module = importlib.import_module("ttt_envs.evaluation.regret")
 
 
 @pytest.fixture

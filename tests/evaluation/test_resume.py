@@ -10,7 +10,7 @@ from tournaments import TOY, begun, games_of, interrupted, resumed, wait_for_the
 
 from ttt_envs import cli, evaluation
 from ttt_envs.agents import Agent
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.evaluation.tournament import Schedule
 from ttt_envs.storage.files import InUse, locked_folder
 

@@ -17,8 +17,8 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network
 from ttt_envs.agents.tabular import ActionTable, features_of, load_table
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.registry import parse_options

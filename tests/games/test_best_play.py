@@ -5,8 +5,8 @@ import pytest
 from best_play import check_answers, play
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.testing.positions import play_batch
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")

@@ -9,7 +9,7 @@ import pytest
 import slow_martian_tic_tac_toe as slow
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver import command, tables
 

@@ -8,9 +8,9 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
+from ttt_envs.core.compile.kernel_cache import MachineCode
 from ttt_envs.core.game import Game
-from ttt_envs.core.machine_code import MachineCode
 from ttt_envs.core.options import NotAllowed, OutOfRange
 from ttt_envs.registry import options_of
 

@@ -10,7 +10,7 @@ from slow_operation_solver import SlowMatch
 from slow_operation_tic_tac_toe import SPECIALISTS
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (

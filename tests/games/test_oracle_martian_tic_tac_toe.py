@@ -10,8 +10,8 @@ from slow_martian_tic_tac_toe import SlowMartianTicTacToe
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.games.martian_tic_tac_toe import rules

@@ -10,7 +10,7 @@ from operation_positions import ID, ROUND, slow_position, some
 from slow_operation_solver import SlowSolver, matrix_game
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import (

@@ -12,8 +12,9 @@ from slow_dice_solver import ROWS, SlowRound
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.solver import DiceOracle, match

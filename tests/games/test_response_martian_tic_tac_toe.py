@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from slow_martian_tic_tac_toe import SlowMartianTicTacToe
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 
 if jit.DISABLED:
     pytest.skip("too many positions without the JIT", allow_module_level=True)

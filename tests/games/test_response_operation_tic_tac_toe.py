@@ -6,8 +6,8 @@ from operation_positions import ID, slow_position, some
 from slow_operation_solver import SlowResponder
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe.solver import (
     positions,
     response,

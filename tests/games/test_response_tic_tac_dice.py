@@ -8,7 +8,7 @@ from slow_dice_solver import ROLLS, ROWS
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.evaluation.best_response import measure
+from ttt_envs.evaluation.exploitability import measure
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 

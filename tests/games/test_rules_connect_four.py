@@ -16,7 +16,7 @@ from option_sets import compiled_late, late
 
 import ttt_envs
 from ttt_envs import registry
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.testing import check_game
 from ttt_envs.testing.positions import masks_of, play_batch

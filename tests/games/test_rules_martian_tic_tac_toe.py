@@ -24,8 +24,8 @@ from option_sets import compiled_late, late
 from slow_martian_tic_tac_toe import SIZES, SlowMartianTicTacToe, all_lines, moves_remembered
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.testing.positions import after
 

@@ -34,8 +34,8 @@ from test_rules_operation_tic_tac_toe_by_hand import (
 )
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 
 ID = "operation_tic_tac_toe"

@@ -7,8 +7,9 @@ import pytest
 from slow_super_tic_tac_toe import SlowSuperTicTacToe
 
 import ttt_envs
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of
 from ttt_envs.testing.positions import play_batch

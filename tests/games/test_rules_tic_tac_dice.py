@@ -14,8 +14,8 @@ from slow_rng import Replay
 from slow_tic_tac_dice import LISTED, MOST_DRAWN_ROUNDS, SlowTicTacDice, lines, walked_lines
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.testing.positions import Play, play_batch

@@ -18,8 +18,8 @@ from option_sets import compiled_late
 from slow_tic_tac_dice import ROLLS, claiming_rolls
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.testing.positions import difference, masks_of, observations_of, positions
 

@@ -8,7 +8,7 @@ from dice_positions import DRAWN_4X4, IDS, MATCH, ROW_ON_TOP, SINGLE, X_HAS_FIVE
 from slow_tic_tac_dice import lines
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 
 

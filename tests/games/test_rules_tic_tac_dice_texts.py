@@ -4,8 +4,8 @@ import pytest
 from dice_positions import DRAWN_4X4, IDS, MATCH, ROW_ON_TOP, SINGLE, full_text, played
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.testing.positions import difference, play_batch
 
 # --- texts that are refused ---

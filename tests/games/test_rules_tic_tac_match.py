@@ -21,8 +21,8 @@ from slow_tic_tac_match import (
 )
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, derive
 from ttt_envs.games.tic_tac_match import rules

@@ -14,8 +14,8 @@ from option_sets import compiled_late
 from slow_tic_tac_match import Card, actions_of, kinds_of, possible_worlds
 
 import ttt_envs
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.games.tic_tac_match import rules
 from ttt_envs.testing.positions import masks_of, positions

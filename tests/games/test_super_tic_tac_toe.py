@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of
 

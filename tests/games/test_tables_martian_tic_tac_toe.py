@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.games.martian_tic_tac_toe.solver import command, tables
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS
 from ttt_envs.storage.files import InUse, locked_file

@@ -9,7 +9,7 @@ import pytest
 from operation_positions import ID
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe.solver import (
     MatchOracle,
     match,

@@ -13,7 +13,7 @@ import pytest
 from option_sets import OPTIONS
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.testing.positions import masks_of, positions
 

@@ -2,17 +2,17 @@
 
 from typing import Any
 
-import kuhn_poker
 import numpy as np
 import pytest
 import torch
 import toy_coin
+import toy_kuhn
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning.escher import Config, Escher
 from ttt_envs.solvers import sequence, tree
 
-KUHN = kuhn_poker.make()
+KUHN = toy_kuhn.make()
 
 
 def escher_of(game: Game = KUHN, **changes: Any) -> Escher:
@@ -104,7 +104,7 @@ def test_regrets_are_those_of_cfr():
         for other in range(3):
             if one != other:
                 state = KUHN.prototype.copy()
-                state["card"], state["said"] = [one, other], kuhn_poker.NONE
+                state["card"], state["said"] = [one, other], toy_kuhn.NONE
                 for explorer in (0, 1):
                     walk(state, explorer, 1 / 6)
     found = rows_of(method, "regrets")
@@ -143,7 +143,7 @@ def test_values_learn_what_the_policy_brings():
     exact, errors = Exact(lambda state: [0.5, 0.5]), []
     for one, other in ((0, 1), (0, 2), (1, 2), (2, 0)):
         state = KUHN.prototype.copy()
-        state["card"], state["said"] = [one, other], kuhn_poker.NONE
+        state["card"], state["said"] = [one, other], toy_kuhn.NONE
         errors.append(abs(float(method.worth(state)[0]) - exact.of(state)))
     assert np.mean(errors) < 0.1
 

@@ -12,7 +12,7 @@ from small_training import SMALL_DECK
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.best_play import measure as measure_regret
+from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.learning import ppo
 from ttt_envs.learning.runs import measurements, settings
 from ttt_envs.learning.runs.measurements import (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import toy_race
 
-from ttt_envs.core import jit
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile import jit
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.learning.ntuple import Learning, Weights, kernel_for, scratch_for
 
 PLAYERS = 3

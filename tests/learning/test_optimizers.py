@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ttt_envs.agents.networks import NetworkInfo
-from ttt_envs.core.blocks import Part
+from ttt_envs.core.observation_layout import Part
 from ttt_envs.learning.optimizers import Muon, muon, orthogonal
 from ttt_envs.learning.torch_networks import TorchNetwork
 

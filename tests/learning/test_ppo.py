@@ -23,8 +23,8 @@ from training import demo
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import FORMAT, load_network
 from ttt_envs.cli import main
-from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.evaluation.best_response import measure as measure_exploitability
+from ttt_envs.evaluation.exploitability import measure as measure_exploitability
+from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.learning import ppo
 from ttt_envs.learning.ppo import Config, train
 from ttt_envs.learning.runs.logs import Bar

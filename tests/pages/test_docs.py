@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

@@ -12,7 +12,7 @@ import pytest
 
 import ttt_envs
 from tools.site import agents, commands, games, pictures, reference
-from ttt_envs.core.faces import Lesson
+from ttt_envs.core.presentation import Lesson
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay
 from ttt_envs.registry import options_of

@@ -11,7 +11,7 @@ import pytest
 
 from ttt_envs import agents, cli, evaluation
 from ttt_envs.agents.networks import load_network
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.learning import METHODS
 from ttt_envs.learning.runs.measurements import read_metrics
 from ttt_envs.learning.runs.settings import Settings

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from ttt_envs.core.faces import Faces
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.presentation import Faces
 
 
 def changed(game: Game, **parts: Any) -> Game:

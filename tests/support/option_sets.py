@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import kuhn_poker
 import pytest
 import toy_coin
+import toy_kuhn
 
 import ttt_envs
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 
 #: Game id -> the option sets it is tested with. Every game of the registry has an entry.
@@ -96,4 +96,4 @@ def toys() -> Iterator[Game]:
     """Small games with choices at once and hidden cards."""
     for options in TOYS:
         yield toy_coin.make(**options)
-    yield kuhn_poker.make()
+    yield toy_kuhn.make()

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Extras, Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
 from ttt_envs.core.options import whole
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import SIMULTANEOUS, between, state_dtype
 from ttt_envs.core.symmetry import Symmetry
 

@@ -7,11 +7,11 @@ one more stone goes; if that was the last, nobody wins.
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Extras, Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import state_dtype
 
 #: Stones left -> the values of taking 1, 2, 3 of them, for the one of two players who is to move.

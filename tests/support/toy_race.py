@@ -5,11 +5,11 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import state_dtype
 
 STATE = state_dtype(players=3, fields=[("stones", np.int8), ("lucky", np.bool_)])

@@ -8,11 +8,11 @@ same may act again. With `at_once`, all choose at once in every third round.
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.faces import Faces
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.loops import Kernels
+from ttt_envs.core.observation_layout import Block
+from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
 
 JOBS = 3

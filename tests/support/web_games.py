@@ -9,11 +9,11 @@ from starlette.testclient import TestClient
 
 from ttt_envs.agents import Agent
 from ttt_envs.web.app import make_app
-from ttt_envs.web.hall import Hall
+from ttt_envs.web.games import Hall
 from ttt_envs.web.recorded import Records
 from ttt_envs.web.server import PLAYED
 
-COIN, KUHN, TURNS = "toy_coin", "kuhn_poker", "super_tic_tac_toe"
+COIN, KUHN, TURNS = "toy_coin", "toy_kuhn", "super_tic_tac_toe"
 
 
 class Slow(Agent):

@@ -9,8 +9,8 @@ import pytest
 import ttt_envs
 from tools.serving import Served
 from ttt_envs import agents
-from ttt_envs.core import jit
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.compile import jit
+from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.drawing.theme import COLOURS
 
 api = pytest.importorskip("playwright.sync_api")
@@ -138,7 +138,7 @@ class Person:
         Seeds make it certain: `random` answers the clicks so that the game ends as it ended before.
         """
         other, rng = agents.load("random"), np.random.default_rng(0)
-        live = LiveGame.begin(ttt_envs.load(game, **KINDS[game]), LONG[game])
+        live = PlayedGame.begin(ttt_envs.load(game, **KINDS[game]), LONG[game])
         clicks, mine = [], []
         while not live.over:
             (player,) = live.asked()

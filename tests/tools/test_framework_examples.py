@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools import examples
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 

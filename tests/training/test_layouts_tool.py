@@ -8,9 +8,9 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.evaluation import regret
-from ttt_envs.evaluation.best_play import regrets
+from ttt_envs.evaluation.regret import regrets
 
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 

@@ -13,18 +13,18 @@ import torch
 import ttt_envs
 from training import ppo_self_play, value_learning
 from ttt_envs.agents import AGENTS, load
-from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.networks import for_all_players
+from ttt_envs.agents.one_ply import action_values
 from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.evaluation import tournament
-from ttt_envs.evaluation.best_play import MeasuredRegret, measure
+from ttt_envs.evaluation.regret import MeasuredRegret, measure
 from ttt_envs.learning import METHODS, ppo
 from ttt_envs.learning import value_learning as library
 
 SCRIPTS = [ppo_self_play, value_learning]
 GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 #: What `measure` needs; nothing of it trains.
-MEASURING = {"ttt_envs.agents.torch_policy", "ttt_envs.evaluation.best_play"}
+MEASURING = {"ttt_envs.agents.torch_policy", "ttt_envs.evaluation.regret"}
 
 
 def regret_of(script: ModuleType, net: torch.nn.Module, games: int) -> MeasuredRegret:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import ttt_envs
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 
 pytest.importorskip("anywidget")
 

@@ -12,7 +12,7 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 
 PAGE = Path(__file__).parents[2] / "docs" / "first_game.md"
 SUPER = ttt_envs.load("super_tic_tac_toe")

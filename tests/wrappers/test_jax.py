@@ -5,7 +5,7 @@ import pytest
 from toy_coin import make as make_coin
 
 import ttt_envs
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 
 jax = pytest.importorskip("jax", reason="JAX is not installed: pip install jax")
 import jax.numpy as jnp  # noqa: E402

@@ -17,7 +17,7 @@ from small_games import each_game
 
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import forfeit
 from ttt_envs.wrappers.parallel import ParallelGame

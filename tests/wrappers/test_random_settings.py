@@ -11,8 +11,8 @@ from toy_wages import wages
 
 import ttt_envs
 from ttt_envs.agents import Agent
+from ttt_envs.core.checks import IllegalAction
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.core.view import View
 
 GAMES = [

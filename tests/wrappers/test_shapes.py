@@ -9,7 +9,7 @@ from toy_coin import make as make_coin
 
 import ttt_envs
 from ttt_envs.agents.greedy import Greedy
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 
 SUPER = "super_tic_tac_toe"
 MATCH_OF_TWO = {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ttt_envs
-from ttt_envs.core.faces import Lesson
+from ttt_envs.core.presentation import Lesson
 from ttt_envs.drawing.film import save_film
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay

@@ -25,7 +25,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import parse_value, unknown
 from ttt_envs.core.view import Actor, View
 from ttt_envs.storage.files import existing
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 __all__ = [
     "AGENTS",
@@ -57,9 +57,9 @@ AGENTS: dict[str, str] = {
     "alphabeta": "ttt_envs.agents.search.alphabeta:AlphaBeta",
     "expectimax": "ttt_envs.agents.expectimax:Expectimax",
     "oracle": "ttt_envs.agents.oracle:OracleAgent",
-    "mixed": "ttt_envs.agents.mixed:Mixed",
-    "rounds": "ttt_envs.agents.rounds:Rounds",
-    "trained": "ttt_envs.agents.shipped:Trained",
+    "mixed": "ttt_envs.agents.epsilon_random:Mixed",
+    "rounds": "ttt_envs.agents.per_round:Rounds",
+    "trained": "ttt_envs.agents.pretrained:Trained",
     "network": "ttt_envs.agents.network_agents:NetworkAgent",
     "lookahead": "ttt_envs.agents.network_agents:Lookahead",
     "guided": "ttt_envs.agents.search.guided:Guided",

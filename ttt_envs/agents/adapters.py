@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
-from ttt_envs.agents.carried import Carried
-from ttt_envs.core.blocks import Encoding
+from ttt_envs.agents.recurrent_state import Carried
+from ttt_envs.core.episodes import observes, wants
 from ttt_envs.core.game import Game
-from ttt_envs.core.memory import observes, wants
+from ttt_envs.core.observation_layout import Encoding
 from ttt_envs.core.options import within
 from ttt_envs.core.prompts import again, prompt, read_answer
 from ttt_envs.core.view import Actor, View
 from ttt_envs.storage.extras import require
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 
 class FunctionAgent(Agent):

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
 from ttt_envs.core.view import View, numbers_of

@@ -23,7 +23,8 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, best_of, by_round, kept, uniform
 from ttt_envs.agents.search.mcts import TO_THE_END, playout
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View

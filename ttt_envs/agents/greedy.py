@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.base import Agent, by_round, softmax_rows
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import Stream, choose, fold, stream_seeds

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttt_envs.agents.base import Agent
-from ttt_envs.agents.screen import columns, read, say
+from ttt_envs.agents.terminal import columns, read, say
 from ttt_envs.core.game import closest
 from ttt_envs.core.view import View
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS

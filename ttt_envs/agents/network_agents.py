@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from ttt_envs.agents.base import Agent, kept, softmax_rows
-from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import Equilibria, check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.networks import Network, load_network, load_snapshots, network_with_values
+from ttt_envs.agents.one_ply import action_values
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import within

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ttt_envs.core.blocks import ENCODINGS, Part, check_history
 from ttt_envs.core.game import Game
+from ttt_envs.core.observation_layout import ENCODINGS, Part, check_history
 from ttt_envs.core.options import choice
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors

@@ -10,8 +10,8 @@ from ttt_envs.agents.base import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
-from ttt_envs.storage.outside import with_tuples
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.storage.untrusted import with_tuples
 
 FORMAT = "ttt-envs policy 1"
 
@@ -23,7 +23,7 @@ class Side(NamedTuple):
     """One player's policy in m information sets.
 
     Attributes:
-        digests: uint64 (m, 2), what the player knows in each; see `ttt_envs.core.known`.
+        digests: uint64 (m, 2), what the player knows in each; see `ttt_envs.core.information`.
         counts: int32 (m,), how many actions each has, at least 1.
         actions: int32 (counts.sum(),), the actions of the first set, then those of the second, ...
         probabilities: float64 (counts.sum(),), of these actions.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ttt_envs.agents.base import Agent, softmax_rows
-from ttt_envs.agents.carried import Carried
-from ttt_envs.core.blocks import ENCODINGS, check_history
+from ttt_envs.agents.recurrent_state import Carried
 from ttt_envs.core.game import Game
+from ttt_envs.core.observation_layout import ENCODINGS, check_history
 from ttt_envs.core.options import choice, within
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require

@@ -14,7 +14,7 @@ from typing import Any
 from ttt_envs.cli.layout import paragraphs, table
 from ttt_envs.cli.measures import MEASURES
 from ttt_envs.cli.shell import parse, run, summary_of
-from ttt_envs.core.notice import announce
+from ttt_envs.core.compile.notice import announce
 from ttt_envs.core.version import __version__
 
 DESCRIPTION = (

@@ -35,9 +35,9 @@ class Exam(Printing):
 
     def run(self) -> int:
         """Ask the agents, or write the questions; returns the exit status."""
+        from ttt_envs.evaluation.exam import exam
+        from ttt_envs.evaluation.questions import questions_of
         from ttt_envs.evaluation.reports.report import NotSaved
-        from ttt_envs.evaluation.solved.exam import exam
-        from ttt_envs.evaluation.solved.questions import questions_of
 
         if self.write is not None:
             if self.write.exists():

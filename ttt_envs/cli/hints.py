@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from ttt_envs import agents
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.thoughts import ORACLE, BestPlay, NoAnswer, Thoughts, by_oracle, think
+from ttt_envs.evaluation.analysis import ORACLE, BestPlay, NoAnswer, Thoughts, by_oracle, think
 
 # Seconds to wait for an oracle.
 _PATIENCE = 10.0

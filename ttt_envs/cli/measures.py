@@ -18,7 +18,7 @@ class Regret(MeasuringAgents):
     games: int = 1000
     """Games of each agent; with an opponent rounded up, so that each seed is played from every side."""
 
-    function = "ttt_envs.evaluation.best_play:regret"
+    function = "ttt_envs.evaluation.regret:regret"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Mistakes(MeasuringAgents):
     least: float = 0.05
     """An action that loses more than this against the best one is a mistake, in units of reward."""
 
-    function = "ttt_envs.evaluation.solved.positions:mistakes"
+    function = "ttt_envs.evaluation.mistakes:mistakes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Exploitability(MeasuringAgents):
     limit: int = 10_000_000
     """Largest number of positions in the game's tree."""
 
-    function = "ttt_envs.evaluation.best_response:exploitability"
+    function = "ttt_envs.evaluation.exploitability:exploitability"
 
     def run(self) -> int:
         """Measure; where the game is too large, name what there is instead."""

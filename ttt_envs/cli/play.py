@@ -130,7 +130,7 @@ def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
         SystemExit: a person quits.
     """
     from ttt_envs.agents.human import Human
-    from ttt_envs.agents.screen import Handover, say
+    from ttt_envs.agents.terminal import Handover, say
     from ttt_envs.evaluation.arena.play import ask
 
     game = live.game
@@ -194,7 +194,7 @@ class TakenBack(Exception):
 def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]":
     """The words that `people`, players of a game, can type beside their moves, by name."""
     from ttt_envs.agents.human import Command
-    from ttt_envs.agents.screen import say
+    from ttt_envs.agents.terminal import say
     from ttt_envs.cli.hints import Adviser
     from ttt_envs.cli.layout import paragraphs
     from ttt_envs.drawing.film import move_text

@@ -35,8 +35,8 @@ class Replay(RecordFilters, Printing):
     def run(self) -> None:
         """Print the list, or the game; every game that is shown is replayed and checked."""
         from ttt_envs.evaluation.records.replaying import replay
-        from ttt_envs.storage.outside import printable
         from ttt_envs.storage.rows import Listed
+        from ttt_envs.storage.untrusted import printable
 
         self.check_form()
         if self.film is not None:
@@ -81,7 +81,7 @@ class Replay(RecordFilters, Printing):
     def _draw(self, played: "ReplayedGame", film: Path) -> None:
         from ttt_envs.drawing.film import save_film, strip
         from ttt_envs.storage.files import write_whole
-        from ttt_envs.storage.outside import printable
+        from ttt_envs.storage.untrusted import printable
 
         given, agents = (played.game, played.states, played.actions), list(map(printable, played.record.agents))
         if film.suffix.lower() == ".gif":
@@ -110,7 +110,7 @@ def show(played: "ReplayedGame", *, wait: bool = False) -> None:
     """Print a game, position by position; `wait` for Enter before each move, until the input ends."""
     from ttt_envs.cli.play import result_of
     from ttt_envs.drawing.film import frames_of, move_text
-    from ttt_envs.storage.outside import printable
+    from ttt_envs.storage.untrusted import printable
 
     record, game = played.record, played.game
     options = " ".join(f"{name}={value}" for name, value in record.options.items())

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Self
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import game_of, replay
 
 
-class SavedGame(LiveGame):
+class SavedGame(PlayedGame):
     """A game that can be saved: as a record of `ttt_envs.evaluation.records`, which need not be over.
 
     The record holds the seed, and with it all that is hidden and all chance to come.

@@ -18,7 +18,7 @@ import tyro
 from ttt_envs.cli.layout import width
 from ttt_envs.core.options import unknown
 from ttt_envs.storage.files import reason_of
-from ttt_envs.storage.outside import printable
+from ttt_envs.storage.untrusted import printable
 
 #: Exit statuses: done, an error, interrupted, the reader of the output has left (as shells report SIGINT and SIGPIPE).
 DONE, ERROR, INTERRUPTED, LEFT = 0, 2, 130, 141

@@ -30,7 +30,7 @@ class Solve(Measuring):
     limit: int = 10_000_000
     """Largest number of positions in the game's tree."""
 
-    function = "ttt_envs.evaluation.reports.equilibrium:solve"
+    function = "ttt_envs.evaluation.solve:solve"
 
     def run(self) -> int:
         """Find the equilibrium; where the game is too large, name the results of its own solver."""

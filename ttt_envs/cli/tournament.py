@@ -11,7 +11,7 @@ import tyro
 from ttt_envs.cli.common import MeasuringAgents
 from ttt_envs.cli.shell import parse
 from ttt_envs.registry import GAMES, full_id
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 
 @dataclass(frozen=True, kw_only=True)

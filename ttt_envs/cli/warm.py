@@ -27,8 +27,8 @@ class Warm(GameOptions):
 
     def run(self) -> None:
         """Compile, and print what was compiled and how long it took."""
-        from ttt_envs.core.machine_code import MachineCode
-        from ttt_envs.evaluation.arena.warm import warm
+        from ttt_envs.core.compile.kernel_cache import MachineCode
+        from ttt_envs.evaluation.arena.precompile import warm
 
         if not self.games:
             raise ValueError("name one game or more, such as: ttt warm GAME")

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_envs.core.blocks import check_history
+from ttt_envs.core.checks import check_actions, check_players, check_rows, refusal
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import check_actions, refusal
-from ttt_envs.core.known import Known, own_actions
+from ttt_envs.core.information import Known, own_actions
+from ttt_envs.core.observation_layout import check_history
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.validity import check_players, check_rows
 from ttt_envs.core.view import View
 
 #: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.

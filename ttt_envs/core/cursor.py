@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ttt_envs.core import jit
-from ttt_envs.core.blocks import check_history
-from ttt_envs.core.illegal import IllegalAction, check_actions, explain
-from ttt_envs.core.known import Known, own_actions
+from ttt_envs.core.checks import IllegalAction, check_actions, explain
+from ttt_envs.core.compile import jit
+from ttt_envs.core.information import Known, own_actions
 from ttt_envs.core.loops import kernels_of
+from ttt_envs.core.observation_layout import check_history
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, position_start
 

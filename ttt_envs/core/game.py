@@ -10,23 +10,30 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ttt_envs.core import jit
-from ttt_envs.core.blocks import ENCODINGS, MOST_HISTORY, Block, Part, check_history, describe, planes_of, with_history
 from ttt_envs.core.chance import chance_of
+from ttt_envs.core.checks import Validity, check_actions, check_players, refusal
+from ttt_envs.core.compile import jit
 from ttt_envs.core.counterpart import Counterpart
 from ttt_envs.core.cursor import State, start
-from ttt_envs.core.faces import Box, Faces
-from ttt_envs.core.illegal import check_actions, refusal
-from ttt_envs.core.known import Known
+from ttt_envs.core.information import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
+from ttt_envs.core.observation_layout import (
+    ENCODINGS,
+    MOST_HISTORY,
+    Block,
+    Part,
+    check_history,
+    describe,
+    planes_of,
+    with_history,
+)
 from ttt_envs.core.options import as_text, choice, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
-from ttt_envs.core.patterns import Patterns
+from ttt_envs.core.presentation import Box, Faces
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
-from ttt_envs.core.symmetry import Symmetry
-from ttt_envs.core.validity import Validity, check_players
-from ttt_envs.storage.outside import brief, with_tuples
+from ttt_envs.core.symmetry import Patterns, Symmetry
+from ttt_envs.storage.untrusted import brief, with_tuples
 
 #: Where chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"

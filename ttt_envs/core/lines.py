@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
 
 _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "middle", "right")
 

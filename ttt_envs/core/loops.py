@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.rng import Purpose, Stream, choose, count, derive, fold, mix
 from ttt_envs.core.state import SIMULTANEOUS
 

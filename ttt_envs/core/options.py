@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 _SCALARS = (int, float, bool, str)
 

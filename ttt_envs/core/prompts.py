@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_envs.core.game import Game, closest
 from ttt_envs.core.view import View
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 #: The consequence where a player's answers name no legal action: they lose, or a legal action is drawn.
 ILLEGAL_ANSWERS = ("lose", "random")

@@ -1,11 +1,12 @@
-"""Symmetries of a game: relabellings of its board, and giving each player's part to the next."""
+"""Symmetries of a game: relabellings of its board, and giving each player's part to the next; and patterns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 
 
@@ -89,3 +90,25 @@ def rotate_header(states: np.ndarray) -> np.ndarray:
     alone = states["to_move"] != SIMULTANEOUS
     new["to_move"] = np.where(alone, (states["to_move"] + 1) % players, SIMULTANEOUS)
     return new
+
+
+class Patterns(NamedTuple):
+    """The patterns of a game: what an n-tuple network looks its weights up by.
+
+    The value of a position is the sum of the weights of the patterns found in it: Lucas, "Learning to play Othello with
+    n-tuple systems", 2008.
+
+    Attributes:
+        size: number of weights; patterns are numbers from 0 to size-1.
+        number: patterns found in each position.
+        find: kernel (state, player, out int64 (number,)): writes the patterns of a position after `player` has moved,
+            as they see it. Equal positions under the board's symmetries and the rotation of the seats have the same
+            patterns, in any order.
+        prior: gives weights to begin to learn with, float32 (size,), for a game in which play without any knowledge
+            comes to no result to learn from; None for zeros.
+    """
+
+    size: int
+    number: int
+    find: Callable[..., Any]
+    prior: Callable[[], np.ndarray] | None = None

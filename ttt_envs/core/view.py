@@ -8,14 +8,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_envs.core import jit
-from ttt_envs.core.blocks import ENCODINGS, check_history
+from ttt_envs.core.checks import IllegalAction, check_actions, check_players, check_rows, explain
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, check_actions, explain
+from ttt_envs.core.observation_layout import ENCODINGS, check_history
 from ttt_envs.core.options import choice
 from ttt_envs.core.rng import Stream, decision_rows, stream_seeds
 from ttt_envs.core.state import copied, read_only
-from ttt_envs.core.validity import check_players, check_rows
 
 Made = TypeVar("Made")
 
@@ -53,8 +52,8 @@ class View:
     Attributes:
         game: the game.
         info_state_keys: uint64 (n, 2), the information states of the players, with perfect recall: digests of all that
-            they were shown and have done, see `ttt_envs.core.known`; None where nobody kept account of it. It is kept
-            for agents that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
+            they were shown and have done, see `ttt_envs.core.information`; None where nobody kept account of it. It is
+            kept for agents that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
         past: int8 (n, k, observation size + num_actions), what the players saw and chose at their last k decisions,
             the newest first, see `Game.layout`; zeros where there were fewer. None where nobody kept account of it. It
             is kept for agents that ask for it, see `Agent.history`, and in a `Batch` with `history=k`.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_envs.core.illegal import IllegalAction
+from ttt_envs.core.checks import IllegalAction
 from ttt_envs.cuda.arrays import columns, from_others, on_device, put, room, seat
 from ttt_envs.cuda.kernels import BLOCK, BRANCH, LOOK, PLAY, SIMULATED, Origin, Restart, Told, cuda, kernel_for
 from ttt_envs.storage.extras import require

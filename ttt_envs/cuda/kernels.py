@@ -14,8 +14,7 @@ import numba
 import numpy as np
 
 from ttt_envs.core.loops import Kernels, kernels_of
-from ttt_envs.core.rng import Purpose, derive
-from ttt_envs.core.siphash import siphash
+from ttt_envs.core.rng import Purpose, derive, siphash
 from ttt_envs.storage.extras import require
 
 try:

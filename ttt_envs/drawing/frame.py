@@ -13,7 +13,7 @@ from html import unescape
 from typing import Any
 from xml.sax.saxutils import escape
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.drawing.lettering import text
 from ttt_envs.drawing.theme import COLOURS, STYLE, lit
 

@@ -5,13 +5,13 @@ All of them return reports. `alpha_rank` and `nash_average` rate agents by a cro
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.best_play import regret
-from ttt_envs.evaluation.best_response import exploitability
+from ttt_envs.evaluation.exam import exam
+from ttt_envs.evaluation.exploitability import exploitability
 from ttt_envs.evaluation.ladder import ladder, make_ladder
-from ttt_envs.evaluation.reports.equilibrium import solve
+from ttt_envs.evaluation.mistakes import mistakes
+from ttt_envs.evaluation.regret import regret
 from ttt_envs.evaluation.reports.intransitivity import alpha_rank, nash_average
-from ttt_envs.evaluation.solved.exam import exam
-from ttt_envs.evaluation.solved.positions import mistakes
+from ttt_envs.evaluation.solve import solve
 from ttt_envs.evaluation.tournament import tournament
 
 __all__ = [

@@ -30,7 +30,7 @@ import numba
 import numpy as np
 
 from ttt_envs.agents import check_named, labelled, several
-from ttt_envs.agents.shipped import digests
+from ttt_envs.agents.pretrained import digests
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, as_text, within
 from ttt_envs.evaluation import pool
@@ -46,9 +46,9 @@ from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.evaluation.tournament import Schedule, rate, tournament
 from ttt_envs.registry import game_for, game_of_file
 from ttt_envs.storage.files import check_writable, existing, new_folder, write_whole
-from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.rows import Rows
 from ttt_envs.storage.runs import plain_options
+from ttt_envs.storage.untrusted import read_json
 
 #: The number of the form of the file.
 FORMAT = 3

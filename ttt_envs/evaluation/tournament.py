@@ -37,8 +37,8 @@ from ttt_envs.evaluation.reports.report import Arguments
 from ttt_envs.evaluation.reports.tournament import TournamentReport
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import locked_folder, new_folder
-from ttt_envs.storage.outside import brief
 from ttt_envs.storage.runs import CONFIG
+from ttt_envs.storage.untrusted import brief
 
 #: The numbers of two agents, and those of the seeds that they play in all seatings.
 Job = tuple[int, int, range]

@@ -29,8 +29,8 @@ import pyspiel
 
 from ttt_envs import registry
 from ttt_envs.agents import Agent
-from ttt_envs.core.blocks import check_history
 from ttt_envs.core.game import Game
+from ttt_envs.core.observation_layout import check_history
 from ttt_envs.core.options import as_text, parameters
 from ttt_envs.core.view import View
 from ttt_envs.integrations.open_spiel_tree import Graph, Node

@@ -10,7 +10,7 @@ import numpy as np
 
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
-from ttt_envs.core.known import begin, decisions, note, show
+from ttt_envs.core.information import begin, decisions, note, show
 
 # Nodes that a game keeps; each takes about a kilobyte.
 _KEPT = 100_000
@@ -106,7 +106,7 @@ class Node:
         graph: what it shares with the other nodes.
         states: structured (1,), the position; None before the start.
         known: uint64 (players, 2), digests of all that each player was shown and did.
-        past: of each player, the last decisions, the newest first, int8 (features,) as in `core.known.decisions`.
+        past: of each player, the last decisions, the newest first, int8 (features,) as in `core.information.decisions`.
         chosen: the actions of this ply so far, by player.
         outcomes: of chance; None where a player chooses.
         done: whether the game is over.

@@ -36,7 +36,7 @@ from ttt_envs.agents.base import best_of, uniform
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
-from ttt_envs.core.known import acting_players
+from ttt_envs.core.information import acting_players
 from ttt_envs.learning.policy_gradient import masked
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.learning.runs import checkpoint

@@ -30,7 +30,8 @@ import torch
 
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, save_ntuples
 from ttt_envs.agents.search.alphabeta import MOST_PLIES, AlphaBeta
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.learning.runs import checkpoint

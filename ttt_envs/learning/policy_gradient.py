@@ -17,10 +17,10 @@ import torch
 from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import sample_rows
+from ttt_envs.learning.episodes import Rollout, WholeGames
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.settings import Settings, Steps, Within, check_sizes
 from ttt_envs.learning.torch_networks import TorchNetwork
-from ttt_envs.learning.whole_games import Rollout, WholeGames
 
 #: Weight of the value network's squared error.
 VALUE_WEIGHT = 0.5

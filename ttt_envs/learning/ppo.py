@@ -35,10 +35,10 @@ from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import NetworkInfo, save_network
 from ttt_envs.agents.random import RandomAgent
 from ttt_envs.agents.torch_policy import PolicyAgent
-from ttt_envs.core.blocks import MOST_HISTORY
 from ttt_envs.core.game import Game
+from ttt_envs.core.observation_layout import MOST_HISTORY
 from ttt_envs.core.rng import fold
-from ttt_envs.learning.both_sides import BothSidesEnv, ZeroSumBuffer
+from ttt_envs.learning.all_seats import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import Interrupts, Learner, train_rounds

@@ -25,12 +25,12 @@ import torch
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning import policy_gradient
+from ttt_envs.learning.episodes import Rollout
 from ttt_envs.learning.policy_gradient import VALUE_WEIGHT, PolicyGradient, masked
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import train_self_play
 from ttt_envs.learning.runs.settings import Result, Share, Within
 from ttt_envs.learning.torch_networks import TorchNetwork
-from ttt_envs.learning.whole_games import Rollout
 
 NAME = "rnad"
 

@@ -32,10 +32,10 @@ import torch
 from torch.nn import functional
 
 from ttt_envs.agents import Agent
-from ttt_envs.agents.full_width import action_values
 from ttt_envs.agents.matrix_games import check_two_players, equilibria, from_both_seats
 from ttt_envs.agents.network_agents import Lookahead, NetworkAgent
 from ttt_envs.agents.networks import Network, NetworkInfo, for_all_players, save_network
+from ttt_envs.agents.one_ply import action_values
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import MOST_STRATA
 from ttt_envs.core.game import Game

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.solvers import sequence
 from ttt_envs.solvers.sequence import Exploitability, InformationSets, Tree
 

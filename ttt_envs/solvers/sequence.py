@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.solved import Side, write_policy
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 

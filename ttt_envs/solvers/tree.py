@@ -12,8 +12,8 @@ Only the current ply is kept while the tree is walked; the result is the sequenc
 `ttt_envs.solvers.sequence`).
 
 **Information sets** are those of perfect recall: two positions are in the same one if the player was shown and has done
-the same in both, see `ttt_envs.core.known`. Players who act at once choose one after the other, without seeing the
-other's choice.
+the same in both, see `ttt_envs.core.information`. Players who act at once choose one after the other, without seeing
+the other's choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core import jit, known
+from ttt_envs.core import information
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.chance import chance_of
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.solvers.sequence import CHUNK, SET, InformationSets, Tree, plan_of
@@ -166,11 +167,11 @@ def _walk(
             "estimate; give it options that make it smaller"
         )
     probabilities, states = chance_of(game).starts()
-    here = _Ply(states, probabilities, np.zeros((len(states), 2), np.int32), known.begin(len(states), 2))
+    here = _Ply(states, probabilities, np.zeros((len(states), 2), np.int32), information.begin(len(states), 2))
     players, ends = (_Sets(), _Sets()), _Ends(game)
     here, ply, positions = ends.take(here), 0, len(states)
     while len(here):
-        masks = known.show(game, here.states, here.digest)
+        masks = information.show(game, here.states, here.digest)
         choices = np.maximum(masks.sum(axis=2), 1)
         coming = int(choices.prod(axis=0).sum())
         if positions + coming > limit:
@@ -232,7 +233,7 @@ def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequ
         for player in (0, 1):
             acts = actions[:, player] >= 0
             sequence[acts, player] = (firsts[player][row] + ranks[part, player])[acts]
-        known.note(digest, actions)
+        information.note(digest, actions)
         owner, chance, states = chance_of(game).outcomes(here.states[row], np.maximum(actions, 0))
         yield _Ply(states, here.chance[row[owner]] * chance, sequence[owner], digest[owner])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import BinaryIO
 
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 # The lock file of a folder, and the ending of files that are being written. A killed process leaves both behind.
 _LOCK, _PART = ".lock", ".ttt-envs-part"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ttt_envs.storage.files import write_whole
-from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.untrusted import read_json
 
 CONFIG = "config.json"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ttt_envs.storage.files import locked_file, write_whole
-from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.untrusted import read_json
 
 Table = TypeVar("Table")
 

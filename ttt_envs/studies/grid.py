@@ -41,8 +41,8 @@ from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.loop import PROCESSOR
 from ttt_envs.learning.runs.measurements import LEAST, read_metrics
 from ttt_envs.storage.files import existing, locked_folder, write_whole
-from ttt_envs.storage.outside import read_json
 from ttt_envs.storage.runs import CONFIG, read_config
+from ttt_envs.storage.untrusted import read_json
 from ttt_envs.studies.tasks import Task, task_of, tasks
 
 #: A plan of two tasks and three methods that takes seconds, to see that all works.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.checks import IllegalAction
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction
 from ttt_envs.testing.positions import FEW, masks_of, play_batch, players_of, positions, random_joint, random_play
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import pack_state, unpack_state

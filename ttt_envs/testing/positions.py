@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 

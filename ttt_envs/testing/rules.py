@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.testing.positions import (

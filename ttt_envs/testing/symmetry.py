@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.testing.positions import (
     after,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ttt_envs.core import jit
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.testing.positions import (

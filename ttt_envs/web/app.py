@@ -15,14 +15,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ttt_envs.core.version import __version__
-from ttt_envs.evaluation.thoughts import GRADES
+from ttt_envs.evaluation.analysis import GRADES
 from ttt_envs.registry import GAMES, load
-from ttt_envs.web import shown
+from ttt_envs.web import render
 from ttt_envs.web.catalog import fields_of, game_of, lessons_of, levels_of, picture_of
-from ttt_envs.web.hall import Hall, ServedGame
+from ttt_envs.web.errors import Refused, body_of, digits, text, texts, whole
+from ttt_envs.web.games import Hall, ServedGame
 from ttt_envs.web.local import LocalOnly
 from ttt_envs.web.recorded import Records
-from ttt_envs.web.refusals import Refused, body_of, digits, text, texts, whole
 from ttt_envs.web.threads import in_thread, said
 
 #: Kinds of the page's files. No other file is ever sent.
@@ -138,30 +138,30 @@ class App:
         served = self._served(request)
         if "after" in request.query_params:
             await served.wait(_query(request, "after"), _PATIENCE)
-        return JSONResponse({**shown.game_of(served), "about": shown.about(served)})
+        return JSONResponse({**render.game_of(served), "about": render.about(served)})
 
     async def position(self, request: Request) -> Response:
         """An earlier position."""
         served = self._served(request)
-        return JSONResponse(shown.past(served, digits(request.path_params["ply"], "ply", served.live.ply)))
+        return JSONResponse(render.past(served, digits(request.path_params["ply"], "ply", served.live.ply)))
 
     async def thoughts(self, request: Request) -> Response:
         """The thoughts of the oracle, a search or an agent on the actions in a position."""
         served = self._served(request)
         ply = digits(request.path_params["ply"], "ply", served.live.ply)
         state, viewer = served.live.states[ply][0], served.viewer
-        found = await self.hall.thoughts(served, shown.thinkers(served, ply), ply)
-        thoughts = [shown.named(served.game, each) for each in found]
+        found = await self.hall.thoughts(served, render.thinkers(served, ply), ply)
+        thoughts = [render.named(served.game, each) for each in found]
         names = [
             name for each in thoughts for kind in ("values", "unproved", "probabilities", "best") for name in each[kind]
         ]
-        places = shown.places(served.game, state, viewer, names)
+        places = render.places(served.game, state, viewer, names)
         return JSONResponse({"ply": ply, "thoughts": thoughts, "limits": GRADES, **places})
 
     async def review(self, request: Request) -> Response:
         """The judgements of the decisions of a finished game."""
         served = self._finished(request)
-        return JSONResponse(shown.judged(served.game, await self.hall.review(served)))
+        return JSONResponse(render.judged(served.game, await self.hall.review(served)))
 
     async def record(self, request: Request) -> Response:
         """A finished game as a file of records."""
@@ -211,7 +211,7 @@ class App:
     async def _now(self, served: ServedGame) -> Response:
         """The game as it is, with the answer of an agent that is quick."""
         await self.hall.settle(served)
-        return JSONResponse(shown.game_of(served))
+        return JSONResponse(render.game_of(served))
 
     def _finished(self, request: Request) -> ServedGame:
         """The game of an address; raises Refused while it goes on, as it would tell what is hidden."""

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from ttt_envs import agents
 from ttt_envs.agents.human import Human
 from ttt_envs.agents.oracle import OracleAgent
-from ttt_envs.agents.shipped import cards
+from ttt_envs.agents.pretrained import cards
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
 from ttt_envs.drawing.frame import without_words
@@ -20,7 +20,7 @@ from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.ladder import find
 from ttt_envs.registry import GAMES, load, options_of, parse_options, shown
 from ttt_envs.storage.tables import TableMissing, without_building
-from ttt_envs.web.refusals import Refused
+from ttt_envs.web.errors import Refused
 
 #: The pictures of the games: in the installed package, and in a checkout.
 _PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parents[2] / "docs")

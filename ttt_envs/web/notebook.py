@@ -15,12 +15,12 @@ import traitlets
 
 from ttt_envs import agents, registry
 from ttt_envs.agents import Agent
+from ttt_envs.core.checks import check_players
 from ttt_envs.core.game import Game
-from ttt_envs.core.live import LiveGame
-from ttt_envs.core.validity import check_players
+from ttt_envs.core.played_game import PlayedGame
+from ttt_envs.evaluation.analysis import GRADES, think
 from ttt_envs.evaluation.arena.play import ask
-from ttt_envs.evaluation.thoughts import GRADES, think
-from ttt_envs.web import shown
+from ttt_envs.web import render
 from ttt_envs.web.threads import said
 
 __all__ = ["Board"]
@@ -47,7 +47,7 @@ class Board(anywidget.AnyWidget):
     """A game between a person, who clicks on the board, and agents.
 
     Attributes:
-        live: the game so far, see `core.live.LiveGame`; assign nothing to it.
+        live: the game so far, see `core.played_game.PlayedGame`; assign nothing to it.
         values: True while the board shows what each move loses, by the oracle or else by a search.
         position: what the widget shows, as the page of `ttt serve` is given it.
     """
@@ -120,7 +120,7 @@ class Board(anywidget.AnyWidget):
         self._begin(self.live.game)
 
     def _begin(self, game: Game) -> None:
-        self.live = LiveGame.begin(game, self._seed)
+        self.live = PlayedGame.begin(game, self._seed)
         self._answer()
 
     def _answer(self) -> None:
@@ -141,19 +141,19 @@ class Board(anywidget.AnyWidget):
         live = self.live
         if not live.legal(self._player):
             return None
-        return shown.named(live.game, think(live.view(self._player)))
+        return render.named(live.game, think(live.view(self._player)))
 
     def _show(self) -> None:
         """Give the widget the position as the person sees it."""
         live, game, me = self.live, self.live.game, self._player
         state = live.state[0]
-        found = {**shown.position(game, state, me), **shown.clickable(game, state, me, live.legal(me))}
+        found = {**render.position(game, state, me), **render.clickable(game, state, me, live.legal(me))}
         found["title"], found["you"], found["limits"] = game.title, game.player_names[me], GRADES
-        found["over"] = shown.result(game, state) if live.over else None
+        found["over"] = render.result(game, state) if live.over else None
         found["trouble"] = self._trouble
         found["won"] = live.over and bool(state["rewards"][me] > 0)
         found["last"] = [
-            [game.player_names[k], name] for ply in shown.moves(game, live.actions[-1:]) for k, name in ply
+            [game.player_names[k], name] for ply in render.moves(game, live.actions[-1:]) for k, name in ply
         ]
         found["thoughts"] = self._thoughts() if self.values else None
         self.position = found

@@ -5,14 +5,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.evaluation.records import GameRecord, read
 from ttt_envs.evaluation.records.replaying import replay
 from ttt_envs.registry import GAMES, load
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tables import without_building
 from ttt_envs.web.catalog import title_of
-from ttt_envs.web.refusals import Refused
+from ttt_envs.web.errors import Refused
 
 #: Files that are listed, and games of a file.
 MOST_FILES, COUNTED = 500, 1000
@@ -47,7 +47,7 @@ class Records:
         except (OSError, ValueError) as error:
             raise Refused(400, str(error)) from None
 
-    def open(self, name: str, k: int) -> tuple[GameRecord, LiveGame]:
+    def open(self, name: str, k: int) -> tuple[GameRecord, PlayedGame]:
         """Game `k` of a file, counted from 0, replayed and checked; raises Refused."""
         try:
             record = next(islice(read(self._path(name)), k, None), None)
@@ -57,7 +57,7 @@ class Records:
                 (played,) = replay([record], unfinished=True)
         except (OSError, ValueError) as error:
             raise Refused(400, str(error)) from None
-        live = LiveGame(played.game, record.seed, played.actions.tolist())
+        live = PlayedGame(played.game, record.seed, played.actions.tolist())
         live.states[-1] = played.states[-1:].copy()  # over, if an agent has failed there
         return record, live
 

@@ -14,7 +14,7 @@ from ttt_envs.storage.extras import require
 if TYPE_CHECKING:
     import uvicorn
 
-    from ttt_envs.web.hall import Hall
+    from ttt_envs.web.games import Hall
 
 #: The folder below that of the records in which the games are saved that are played on the page.
 PLAYED = "played"
@@ -57,7 +57,7 @@ def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, 
     import uvicorn
 
     from ttt_envs.web.app import make_app
-    from ttt_envs.web.hall import Hall
+    from ttt_envs.web.games import Hall
     from ttt_envs.web.recorded import Records
 
     found = Records(records)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ttt_envs.storage.outside import printable
+from ttt_envs.storage.untrusted import printable
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from pettingzoo import AECEnv
 
-from ttt_envs.core.illegal import IllegalAction, explain
-from ttt_envs.wrappers.board import FIRST, INT8, Board
+from ttt_envs.core.checks import IllegalAction, explain
+from ttt_envs.wrappers.base_env import FIRST, INT8, Board
 from ttt_envs.wrappers.common import as_action, forfeit
 
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import gymnasium
 import numpy as np
 
-from ttt_envs.core.blocks import ENCODINGS, check_history
 from ttt_envs.core.game import Game
+from ttt_envs.core.observation_layout import ENCODINGS, check_history
 from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
-from ttt_envs.wrappers.pay import RewardFunction
+from ttt_envs.wrappers.rewards import RewardFunction
 
 #: The values of arguments that all environments have.
 MaskIn = Literal["both", "info"]
@@ -39,7 +39,7 @@ class EnvSettings:
             the observation is a plain array.
         max_plies: plies after which a game is truncated; None plays each to its end.
         history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
-        reward: pays in the place of the game, see `wrappers.pay.RewardFunction`.
+        reward: pays in the place of the game, see `wrappers.rewards.RewardFunction`.
         dtype: of observations, "int8" or "float32".
     """
 
@@ -220,8 +220,8 @@ def pack_state(
     """A position as bytes: all of it, hidden things and the generator included.
 
     It holds the record, the choices int16 (players,) that wait for others to choose, the seed that agents' own random
-    numbers come from, `past`, int8 (players, history, features), see `core.known.Known`, and the number of the player
-    who learns in this game, -1 for nobody.
+    numbers come from, `past`, int8 (players, history, features), see `core.information.Known`, and the number of the
+    player who learns in this game, -1 for nobody.
     """
     history, features = (0, b"") if past is None else (past.shape[1], np.packbits(past).tobytes())
     body = _MAGIC + _fingerprint(game, history) + np.uint64(episode_seed).tobytes()

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.episodes import among, observers
 from ttt_envs.core.game import Game
-from ttt_envs.core.memory import among, observers
 from ttt_envs.core.rng import Purpose, derive_rows
 from ttt_envs.core.view import Actor, as_actor, name_of
 

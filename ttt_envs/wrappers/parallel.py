@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from ttt_envs.core.illegal import IllegalAction, explain
-from ttt_envs.wrappers.board import FIRST, Board
+from ttt_envs.core.checks import IllegalAction, explain
+from ttt_envs.wrappers.base_env import FIRST, Board
 from ttt_envs.wrappers.common import as_action, forfeit
 
 

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.checks import IllegalAction, check_actions, explain
+from ttt_envs.core.episodes import Memory
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction, check_actions, explain
-from ttt_envs.core.known import acting_players
-from ttt_envs.core.memory import Memory
+from ttt_envs.core.information import acting_players
 from ttt_envs.core.options import MOST, choice, unknown, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import Actor, View, legal_actions
 from ttt_envs.wrappers.common import EnvSettings, forfeit, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
-from ttt_envs.wrappers.pay import Pay
+from ttt_envs.wrappers.rewards import Pay
 
 #: When a game that has ended starts anew.
 Autoreset = Literal["same_step", "next_step", "disabled"]

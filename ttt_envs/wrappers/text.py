@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttt_envs.core.batch import Batch
+from ttt_envs.core.episodes import Memory
 from ttt_envs.core.game import Game
-from ttt_envs.core.known import acting_players
-from ttt_envs.core.memory import Memory
+from ttt_envs.core.information import acting_players
 from ttt_envs.core.options import choice, within
 from ttt_envs.core.prompts import ILLEGAL_ANSWERS, again, legal_names, prompt, read_answer
 from ttt_envs.core.state import read_only
 from ttt_envs.core.view import View, legal_actions
 from ttt_envs.wrappers.common import check_max_plies, forfeit, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
-from ttt_envs.wrappers.pay import Pay, RewardFunction
+from ttt_envs.wrappers.rewards import Pay, RewardFunction
 from ttt_envs.wrappers.self_play import first_player
 
 _FIRST = np.zeros(1, np.int64)
@@ -70,8 +70,8 @@ class TextGame:
             illegal: "lose": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
             rules: whether each prompt begins with the rules.
             max_plies: plies after which a game is cut off; None plays each to its end.
-            reward: pays in the game's place, see `wrappers.pay.RewardFunction`; asked at each step that plays on, for
-                all players.
+            reward: pays in the game's place, see `wrappers.rewards.RewardFunction`; asked at each step that plays on,
+                for all players.
 
         Raises ValueError or TypeError for a wrong value.
         """

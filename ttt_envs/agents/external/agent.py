@@ -12,11 +12,11 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent, AgentFailed, Fault
 from ttt_envs.agents.external.processes import Broken, Process, TooSlow
+from ttt_envs.core.checks import explain
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import explain
 from ttt_envs.core.options import within
 from ttt_envs.core.view import View
-from ttt_envs.storage.outside import brief, printable, read_json
+from ttt_envs.storage.untrusted import brief, printable, read_json
 
 #: The version of the protocols.
 PROTOCOL = 1

@@ -23,7 +23,7 @@ from ttt_envs.core.prompts import ANSWERS, ILLEGAL_ANSWERS, prompt, read_answer
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
-from ttt_envs.storage.outside import brief, printable, read_json
+from ttt_envs.storage.untrusted import brief, printable, read_json
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

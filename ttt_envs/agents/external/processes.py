@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ttt_envs.storage.outside import printable
+from ttt_envs.storage.untrusted import printable
 
 #: Environment variables that a program is given, if they are set.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")

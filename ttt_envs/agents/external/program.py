@@ -13,7 +13,7 @@ from ttt_envs.agents.external.processes import Broken, environment
 from ttt_envs.core.game import Game
 from ttt_envs.core.version import __version__
 from ttt_envs.core.view import View
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 
 
 class Program(ProcessAgent):

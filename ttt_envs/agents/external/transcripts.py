@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ttt_envs.storage.outside import read_json
+from ttt_envs.storage.untrusted import read_json
 
 
 class Transcripts:

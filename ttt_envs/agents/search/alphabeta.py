@@ -31,7 +31,8 @@ from ttt_envs.agents.base import Agent, by_round, kept
 from ttt_envs.agents.networks import Network
 from ttt_envs.agents.ntuples import NTuples, load_values
 from ttt_envs.agents.search import horizon
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import choice, within

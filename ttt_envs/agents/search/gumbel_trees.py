@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.agents.search import mcts
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.loops import Kernels, advance_for
 
 

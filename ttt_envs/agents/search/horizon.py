@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ttt_envs.agents.networks import Network
-from ttt_envs.core import jit
+from ttt_envs.core.compile import jit
 
 # Below all values of actions.
 _LEAST = -1e9

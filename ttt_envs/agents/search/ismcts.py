@@ -41,7 +41,8 @@ from ttt_envs.agents.base import kept
 from ttt_envs.agents.networks import Network, load_network
 from ttt_envs.agents.search import mcts, puct
 from ttt_envs.agents.search.horizon import flattened
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.view import View

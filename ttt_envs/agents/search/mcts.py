@@ -32,7 +32,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.agents.base import Agent, best_of, by_round, kept, uniform
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import within

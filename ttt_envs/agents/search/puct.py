@@ -24,7 +24,8 @@ import numpy as np
 
 from ttt_envs.agents.search import mcts
 from ttt_envs.agents.search.horizon import forward
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 
 # Visits that the network's value of an action counts for.

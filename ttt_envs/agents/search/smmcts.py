@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.search import mcts
-from ttt_envs.core import jit, rng
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import within

@@ -15,15 +15,15 @@ import numpy as np
 
 from ttt_envs.agents import Agent, as_agent, load, several
 from ttt_envs.agents.base import AgentFailed, Fault
+from ttt_envs.core.checks import IllegalAction
+from ttt_envs.core.episodes import Memory, observers
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import IllegalAction
-from ttt_envs.core.known import acting_players
-from ttt_envs.core.memory import Memory, observers
+from ttt_envs.core.information import acting_players
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.rng import episode_seeds, new_key
 from ttt_envs.core.view import View, illegal_answers, numbers_of
 from ttt_envs.registry import game_for
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 from ttt_envs.wrappers.common import forfeit
 
 #: Called with (games finished since the start, all games).

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.core.live import LiveGame
+from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import Failure, Games, digest, seen
 from ttt_envs.storage.files import existing, writing_whole
-from ttt_envs.storage.outside import brief, read_json, with_tuples
+from ttt_envs.storage.untrusted import brief, read_json, with_tuples
 
 #: The name and the version of the format: each line has both.
 FORMAT, VERSION = "ttt-envs game", 1
@@ -160,7 +160,7 @@ def of_games(
         )
 
 
-def of_live(live: LiveGame, agents: Sequence[str]) -> GameRecord:
+def of_live(live: PlayedGame, agents: Sequence[str]) -> GameRecord:
     """The record of a game that was played move by move, over or not.
 
     Args:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ttt_envs.core.checks import explain
 from ttt_envs.core.game import Game
-from ttt_envs.core.illegal import explain
-from ttt_envs.core.known import acting_players
+from ttt_envs.core.information import acting_players
 from ttt_envs.core.version import __version__
 from ttt_envs.evaluation.arena.play import digest, seen
 from ttt_envs.evaluation.records.record import GameRecord
 from ttt_envs.registry import game_of_file
-from ttt_envs.storage.outside import brief
+from ttt_envs.storage.untrusted import brief
 from ttt_envs.wrappers.common import forfeit
 
 # Positions held at once.

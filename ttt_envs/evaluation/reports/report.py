@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from ttt_envs.agents.shipped import full_name
+from ttt_envs.agents.pretrained import full_name
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, command_line
 from ttt_envs.core.version import __version__

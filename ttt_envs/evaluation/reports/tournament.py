@@ -20,7 +20,7 @@ from ttt_envs.evaluation.reports.intransitivity import Circles, circles
 from ttt_envs.evaluation.reports.page import Chart, PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
-from ttt_envs.evaluation.reports.seats import Seats, seats
+from ttt_envs.evaluation.reports.seat_advantage import Seats, seats
 from ttt_envs.registry import GAMES
 
 # Most agents of a crosstable.

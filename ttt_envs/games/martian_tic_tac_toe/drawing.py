@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.drawing.frame import (
     BLACK,
     FOOT,

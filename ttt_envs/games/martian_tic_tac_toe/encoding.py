@@ -4,9 +4,9 @@
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.words import mark_equal, write_set
+from ttt_envs.core.compile.bits import mark_equal, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
+from ttt_envs.core.observation_layout import Block
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES, is_first_turn
 
 # Parts of the longest game that the observation tells apart.

@@ -19,10 +19,9 @@ from functools import cache, partial
 
 import numpy as np
 
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
-from ttt_envs.core.patterns import Patterns
-from ttt_envs.core.symmetry import dihedral
+from ttt_envs.core.symmetry import Patterns, dihedral
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, owner_of, size_of
 
 _BOARDS = range(3, 9)
@@ -101,7 +100,7 @@ def _seen(state, player, cells):
 @kernel
 @allocates_nothing
 def find(state, player, out):
-    """See `core.patterns.Patterns`."""
+    """See `core.symmetry.Patterns`."""
     board, players = np.int64(state["size"]) - 3, state["stash"].shape[0]
     places = _PLACES[board]
     for k in range(places):

@@ -18,11 +18,11 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, inlined, kernel
+from ttt_envs.core.compile.bits import where_equal, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import has_row
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import where_equal, write_set
 
 EMPTY = 0
 NONE = -1

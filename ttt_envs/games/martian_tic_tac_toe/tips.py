@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.games.martian_tic_tac_toe.drawing import NAMES, cell_box, stash_box
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, owner_of, size_of
 from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.faces import Box
 from ttt_envs.core.lines import lines
+from ttt_envs.core.presentation import Box
 from ttt_envs.drawing.frame import (
     FOOT,
     GRID,

@@ -8,10 +8,10 @@ only is a function of the position, so that a best response to it can be compute
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.compile.bits import MOST_AT_ONCE, mark_equal, up_to, write_count, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
+from ttt_envs.core.observation_layout import Block
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.core.words import MOST_AT_ONCE, mark_equal, up_to, write_count, write_set
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     IN_HAND,
     NOWHERE,

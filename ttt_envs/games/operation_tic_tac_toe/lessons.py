@@ -1,6 +1,6 @@
 """Positions that show the rules of Operation Tic-Tac-Toe, for the page of `ttt serve` and the documentation."""
 
-from ttt_envs.core.faces import Lesson
+from ttt_envs.core.presentation import Lesson
 
 #: See `Faces.lessons`.
 LESSONS = (

@@ -14,11 +14,11 @@ from itertools import combinations
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, inlined, kernel
+from ttt_envs.core.compile.bits import nth, set_size, where_equal, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
-from ttt_envs.core.words import nth, set_size, where_equal, write_set
 
 ROOMS = 9
 ALL_ROOMS = np.int64(0b111_111_111)

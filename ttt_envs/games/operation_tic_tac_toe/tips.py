@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.games.operation_tic_tac_toe.drawing import is_pick, room_box, shown_specialists, tile
 from ttt_envs.games.operation_tic_tac_toe.manual import SPECIALISTS
 from ttt_envs.games.operation_tic_tac_toe.rules import EMPTY, IN_HAND, OFFERED, SPY, USED, kind_of, owner_of

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.faces import Faces
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
-from ttt_envs.core.patterns import Patterns
+from ttt_envs.core.presentation import Faces
+from ttt_envs.core.symmetry import Patterns
 from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.super_tic_tac_toe.drawing import clicks, draw, spots

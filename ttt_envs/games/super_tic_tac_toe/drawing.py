@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.drawing.frame import (
     DEEP_TINTS,
     FOOT,

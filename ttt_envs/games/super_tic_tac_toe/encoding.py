@@ -4,9 +4,9 @@
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block, Part
-from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.words import write_set
+from ttt_envs.core.compile.bits import write_set
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
+from ttt_envs.core.observation_layout import Block, Part
 from ttt_envs.games.super_tic_tac_toe.rules import targets
 
 # On the 9x9 grid, cell (row, column) lies in small board 3*(row//3) + column//3.

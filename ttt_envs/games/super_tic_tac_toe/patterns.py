@@ -14,9 +14,8 @@ Boards that the symmetries of the square turn into each other share their patter
 
 import numpy as np
 
-from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.patterns import Patterns
-from ttt_envs.core.symmetry import dihedral
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
+from ttt_envs.core.symmetry import Patterns, dihedral
 from ttt_envs.games.super_tic_tac_toe.rules import ANYWHERE, MEMBERS, empty, is_owned
 
 _POWERS = 3 ** np.arange(9)
@@ -97,7 +96,7 @@ _SIZE_OF_BOARDS = _BOARD_KINDS * _ROLES * _STAKES
 @kernel
 @allocates_nothing
 def find(state, player, out):
-    """See `core.patterns.Patterns`."""
+    """See `core.symmetry.Patterns`."""
     target = state["target"]
     mine = state["owned"][player]
     theirs = state["owned"][1 - player] & ~mine

@@ -11,11 +11,11 @@ A set of cells, or of small boards, is a number whose bit k says whether k is in
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.compile.bits import set_size, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import set_size, write_set
 
 ANYWHERE = -1
 NONE = -1

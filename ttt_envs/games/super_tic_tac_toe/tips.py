@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.games.super_tic_tac_toe.drawing import BOARD, NAME, corner
 from ttt_envs.games.super_tic_tac_toe.text import EMPTY, MARKS, cells_of, owners_of
 

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.faces import Faces
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
+from ttt_envs.core.presentation import Faces
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_dice.drawing import clicks, draw, spots

@@ -4,9 +4,9 @@
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.jit import allocates_nothing, kernel
-from ttt_envs.core.words import mark_equal, write_count, write_set
+from ttt_envs.core.compile.bits import mark_equal, write_count, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
+from ttt_envs.core.observation_layout import Block
 from ttt_envs.games.tic_tac_dice.rules import RANKS, claimable, doubles
 
 

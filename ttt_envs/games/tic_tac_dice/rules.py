@@ -13,11 +13,11 @@ What is decided (a claim, in `step`) and what is drawn (`deal`, `roll`) are apar
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, kernel
+from ttt_envs.core.compile.bits import set_size, where_equal, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import has_row
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import set_size, where_equal, write_set
 
 EMPTY = 0
 NONE = -1

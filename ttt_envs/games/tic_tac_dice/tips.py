@@ -3,7 +3,7 @@
 from itertools import product
 from typing import Any
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.games.tic_tac_dice.drawing import card_box
 from ttt_envs.games.tic_tac_dice.rules import EMPTY
 from ttt_envs.games.tic_tac_dice.text import MARKS, action_names

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.faces import Faces
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
+from ttt_envs.core.presentation import Faces
 from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots

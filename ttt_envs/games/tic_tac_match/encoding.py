@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ttt_envs.core.blocks import Block
-from ttt_envs.core.jit import allocates_nothing, inlined, kernel
-from ttt_envs.core.words import mark_counts, total, up_to, write_set
+from ttt_envs.core.compile.bits import mark_counts, total, up_to, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, inlined, kernel
+from ttt_envs.core.observation_layout import Block
 from ttt_envs.games.tic_tac_match.rules import (
     ALL_CELLS,
     CELLS,

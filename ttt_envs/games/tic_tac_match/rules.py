@@ -16,11 +16,11 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import allocates_nothing, inlined, kernel
+from ttt_envs.core.compile.bits import counted, total, where_above, where_equal, write_set
+from ttt_envs.core.compile.jit import allocates_nothing, inlined, kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
-from ttt_envs.core.words import counted, total, where_above, where_equal, write_set
 
 CELLS, CENTRE = 9, 4
 NOTHING = -1  # on a cell

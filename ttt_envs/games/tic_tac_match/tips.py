@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ttt_envs.core.faces import Box
+from ttt_envs.core.presentation import Box
 from ttt_envs.games.tic_tac_match.drawing import cell_box, places
 from ttt_envs.games.tic_tac_match.rules import CELLS, NOTHING, flip_of
 from ttt_envs.games.tic_tac_match.text import CELL_NAMES, SYMBOLS, kind_names

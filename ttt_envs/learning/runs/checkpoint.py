@@ -17,9 +17,9 @@ from ttt_envs.core.options import as_text, command_line
 from ttt_envs.learning import METHODS
 from ttt_envs.registry import GAMES, game_of_file
 from ttt_envs.storage.files import locked_folder
-from ttt_envs.storage.outside import brief, with_tuples
 from ttt_envs.storage.runs import CONFIG, check_same, plain_options, read_config, write_config
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.storage.untrusted import brief, with_tuples
 
 RESUME = "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 1"

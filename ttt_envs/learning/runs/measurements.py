@@ -28,14 +28,14 @@ from ttt_envs.agents import Agent
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import Within, within
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.best_play import measure as measure_regret
-from ttt_envs.evaluation.best_play import over_layouts, regrets
-from ttt_envs.evaluation.best_response import STARTS, tree_for
-from ttt_envs.evaluation.best_response import measure as measure_exploitability
+from ttt_envs.evaluation.exploitability import STARTS, tree_for
+from ttt_envs.evaluation.exploitability import measure as measure_exploitability
 from ttt_envs.evaluation.judging import knows_most, oracle_of
+from ttt_envs.evaluation.mistakes import draw_positions
+from ttt_envs.evaluation.mistakes import measure as measure_mistakes
+from ttt_envs.evaluation.regret import measure as measure_regret
+from ttt_envs.evaluation.regret import over_layouts, regrets
 from ttt_envs.evaluation.reports.intervals import mean_interval
-from ttt_envs.evaluation.solved.positions import draw_positions
-from ttt_envs.evaluation.solved.positions import measure as measure_mistakes
 from ttt_envs.storage.files import write_whole
 
 Check = Callable[[], None]
@@ -313,7 +313,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 @dataclass
 class RegretRow:
-    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.best_play.MeasuredRegret`."""
+    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.regret.MeasuredRegret`."""
 
     steps: int
     per_game: float
@@ -449,7 +449,7 @@ class Mistakes(Measurement):
     setting, in_studies, with_history = "mistakes_positions", 1000, False
 
     def __init__(self, game: Game, *, every: int, positions: int = 1000, seed: int = 0) -> None:
-        """Draw the positions; raise ValueError as `ttt_envs.evaluation.solved.positions.draw_positions`."""
+        """Draw the positions; raise ValueError as `ttt_envs.evaluation.mistakes.draw_positions`."""
         super().__init__(game, every)
         self.positions, self.seed = draw_positions(game, positions, seed=seed), seed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import SolveCommand, StageProgress
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw

@@ -5,8 +5,8 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from ttt_envs.core.checks import Validity, check_players
 from ttt_envs.core.oracle import Policy, Progress
-from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.answers import actions_rows, judge_rows

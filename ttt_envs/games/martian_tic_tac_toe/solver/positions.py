@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines_through
 from ttt_envs.core.symmetry import dihedral
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES

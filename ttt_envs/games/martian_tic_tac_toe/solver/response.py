@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (

@@ -11,7 +11,7 @@ checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", I
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import StageProgress
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import StageProgress
 from ttt_envs.core.state import read_only
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS, CELLS, digits_of, least_image, weights_of_images

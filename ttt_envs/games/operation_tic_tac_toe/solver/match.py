@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import Progress
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     CHOOSE,

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 
 ROOMS = 9
 

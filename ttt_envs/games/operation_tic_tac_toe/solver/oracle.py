@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.checks import Validity, check_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Policy, Progress
-from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import (
     ABILITY,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.options import unknown
 from ttt_envs.core.symmetry import dihedral
 from ttt_envs.games.operation_tic_tac_toe.rules import (

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, EMPTY, NO_ABILITY, NONE, PASS, PREDICT, REMOVE, ROOMS
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import (

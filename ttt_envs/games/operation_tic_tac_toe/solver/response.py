@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.jit import kernel
 from ttt_envs.core.oracle import Policy, Progress
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import NOWHERE, TURN

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.super_tic_tac_toe import rules
 from ttt_envs.games.super_tic_tac_toe.solver.positions import find, pack
 from ttt_envs.games.super_tic_tac_toe.solver.strategy import X, strategy_move

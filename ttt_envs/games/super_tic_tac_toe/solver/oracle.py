@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ttt_envs.core.validity import Validity, check_players
+from ttt_envs.core.checks import Validity, check_players
 from ttt_envs.games.super_tic_tac_toe import rules
 from ttt_envs.games.super_tic_tac_toe.solver.answers import covers_rows, policy_rows, successors_rows
 from ttt_envs.games.super_tic_tac_toe.solver.strategy import X, positions

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ttt_envs.core import rng
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 
 
 @kernel

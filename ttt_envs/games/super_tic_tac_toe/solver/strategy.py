@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.super_tic_tac_toe import rules
 from ttt_envs.games.super_tic_tac_toe.rules import ALL, ANYWHERE, CENTER, empty
 from ttt_envs.games.super_tic_tac_toe.solver.positions import enter

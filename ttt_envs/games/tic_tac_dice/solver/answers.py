@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.rules import EMPTY
 

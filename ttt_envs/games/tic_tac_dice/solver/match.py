@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.tic_tac_dice.solver.rounds import RESULTS, deal_layouts, rows, solve
 
 #: The points that a match table goes up to.

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ttt_envs.core.checks import Validity, check_players
 from ttt_envs.core.oracle import Policy, Progress
-from ttt_envs.core.validity import Validity, check_players
 from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.games.tic_tac_dice.solver.answers import claims_rows
 from ttt_envs.games.tic_tac_dice.solver.match import MOST_TARGET, result_values

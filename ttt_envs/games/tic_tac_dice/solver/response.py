@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import Policy
 from ttt_envs.games.tic_tac_dice.rules import COUNT_POINTS, EMPTY, RANKS, ROW_POINTS
 from ttt_envs.games.tic_tac_dice.solver.answers import claims

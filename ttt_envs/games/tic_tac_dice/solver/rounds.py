@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from ttt_envs.core.jit import kernel
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, EMPTY, RANKS, ROW_POINTS
 

@@ -1,0 +1,307 @@
+"""The trained agents that come with the library, and the cards that say what they are."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.base import Agent
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text, unknown
+from ttt_envs.core.view import View
+from ttt_envs.storage.untrusted import with_tuples
+
+CARD = "card.json"
+
+#: Stands in a card's text of the agent for the folder that the card lies in.
+FOLDER = "{folder}"
+
+#: In the installed package, and in a checkout.
+_PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2] / "agents" / "trained")
+
+
+def folder() -> Path:
+    """The folder of all shipped agents, GAME/NAME each."""
+    return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One measured figure of a card.
+
+    Attributes:
+        measure: "score", "regret", "layouts" (regret on layouts that were solved), "exploitability" or "milliseconds".
+        against: the opponent of a score; or what else is needed to say what was measured.
+        value: the figure: a share of the points from 0 to 1, the loss of a game, what a best response wins, or the time
+            of a move.
+        low, high: its 95 % interval over games, of the shipped weights; equal where the figure is exact.
+        games: number of games, or of layouts; 0 where there are none.
+        options: options of the game.
+        seeds: the same figure for the agents of other training seeds.
+        command: the command that measures it.
+    """
+
+    measure: str
+    against: str
+    value: float
+    low: float
+    high: float
+    games: int
+    options: dict[str, Any]
+    seeds: tuple[float, ...]
+    command: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """The facts about a shipped agent: its method, its training, its measured results.
+
+    Attributes:
+        game: id of the game.
+        name: its name among the agents of the game.
+        title: what it is, in some words.
+        best: whether it is the agent that "trained:GAME" gives for the options that it was made for.
+        agent: text for `agents.load`, in which {folder} stands for the agent's folder.
+        method: how it was trained, and what it does at play.
+        weaknesses: what it is bad at.
+        train: the command of its training.
+        seed: the training seed of the shipped weights.
+        steps: positions, plies or decisions it was trained on.
+        seconds: processor time of the training.
+        versions: versions of Python and the libraries.
+        machine: the machine that measured.
+        outcomes: the measured figures.
+    """
+
+    game: str
+    name: str
+    title: str
+    best: bool
+    agent: str
+    method: str
+    weaknesses: str
+    train: str
+    seed: int
+    steps: int
+    seconds: float
+    versions: dict[str, str]
+    machine: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that it was made for; those of its first figure."""
+        return self.outcomes[0].options
+
+    def fits(self, game: Game) -> bool:
+        """Tell whether it is for a game of its id: with options of one of its figures, or such as play the same."""
+        return any(not game.differences(each.options) for each in self.outcomes)
+
+
+def read_card(path: Path) -> Card:
+    """The card in an agent's folder; ValueError if it cannot be read."""
+    try:
+        card = json.loads((path / CARD).read_text(encoding="utf-8"))
+        outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in card.pop("outcomes"))
+        return Card(**card, outcomes=outcomes)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path / CARD} is damaged: {error}") from None
+
+
+def cards() -> list[Card]:
+    """The cards of all shipped agents, by game and name, the best of each game first."""
+    shipped = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
+    return sorted(shipped, key=lambda card: (card.game, not card.best, card.name))
+
+
+def digests(texts: Iterable[str]) -> dict[str, str]:
+    """The shipped agents that texts name, also inside others, each with 12 hexadecimal digits of what it plays by.
+
+    That is the text on its card, and the networks in its folder and in those beside it that the text names. Under
+    "trained:GAME" are all agents that it may stand for. Agents that there are not are left out.
+    """
+    found = {}
+    for name in sorted(set(re.findall(rf"\b{Trained.name}:\w+(?:/\w+)?", " ".join(texts)))):
+        which, data = name.partition(":")[2], []
+        for card in cards():
+            if which == f"{card.game}/{card.name}" or (card.best and which == card.game):
+                own = folder() / card.game / card.name
+                places = [own, *(own.parent / beside for beside in re.findall(r"/\.\./(\w+)", card.agent))]
+                data += [card.agent.encode(), *(path.read_bytes() for place in places for path in _networks(place))]
+        if data:
+            found[name] = hashlib.sha256(b"".join(data)).hexdigest()[:12]
+    return found
+
+
+def _networks(place: Path) -> list[Path]:
+    return sorted(place.glob("*.safetensors"))
+
+
+class Trained(Agent):
+    """Plays a trained agent that comes with the library."""
+
+    name = "trained"
+    reaches = {}
+
+    def __init__(self, which: str) -> None:
+        """Load the agent.
+
+        Args:
+            which: id of a game, for the best agent for its options; or GAME/NAME, as `docs/results.md` lists them.
+
+        Raises:
+            ValueError: there is no such agent; the known ones are named.
+        """
+        by_name: dict[str, list[Card]] = {}
+        shipped = cards()
+        for card in shipped:
+            by_name.setdefault(f"{card.game}/{card.name}", []).append(card)
+            if card.best:
+                by_name.setdefault(card.game, []).append(card)
+        if which not in by_name:
+            raise ValueError(unknown("trained agent", which, list(by_name)))
+        # Imported here: the loader of agents stands above this module.
+        from ttt_envs.agents import load, stranger
+
+        for card in by_name[which]:
+            beside = [f"{FOLDER}/../{other.name}" for other in shipped if other.game == card.game]
+            if stranger(card.agent, own=(FOLDER, *beside)) is not None:
+                raise ValueError(
+                    f"the card of {card.game}/{card.name} names more than its folder, and those beside it: {card.agent}"
+                )
+        #: The agents that may be meant, and what they were made for.
+        self.choices = [
+            (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[which]
+        ]
+        self.equivariant = all(agent.equivariant for _, agent in self.choices)
+        self.remembers, self.observes = (
+            any(getattr(agent, fact) for _, agent in self.choices) for fact in ("remembers", "observes")
+        )
+        self._latest: tuple[Game, Agent, Card] | None = None
+
+    @property
+    def history(self) -> int:  # type: ignore[override]
+        """The most that one of them wants."""
+        return max(agent.history for _, agent in self.choices)
+
+    def agent_for(self, game: Game) -> Agent:
+        """The agent that plays `game`: of those that were made for its options, the one that differs in the fewest.
+
+        One for single rounds plays those of a match. Raises ValueError if there is none, naming what fits; or with the
+        reason why the one that comes next cannot play it.
+        """
+        return self._for(game)[1]
+
+    def card_for(self, game: Game) -> Card:
+        """The card of the agent that plays `game`. Raises ValueError as `agent_for`."""
+        return self._for(game)[2]
+
+    def _for(self, game: Game) -> tuple[Game, Agent, Card]:
+        if self._latest is None or self._latest[0] is not game:
+            self._latest = game, *self._find(game)
+        return self._latest
+
+    def _find(self, game: Game) -> tuple[Agent, Card]:
+        # Imported here: it asks the loader of agents, which stands above this module.
+        from ttt_envs.agents.per_round import Rounds
+
+        refusals = []
+        for card, agent in sorted(self.choices, key=lambda choice: _differences(game, choice[0])):
+            for plays, played in ((agent, game), (Rounds(agent), round_of(game))):
+                if played is None or (card.game == game.id and not card.fits(played)):
+                    continue
+                try:
+                    plays.check(game)
+                except ValueError as error:
+                    refusals.append(error)
+                else:
+                    return plays, card
+        raise refusals[0] if refusals else ValueError(self._misfit(game))
+
+    def _misfit(self, game: Game) -> str:
+        """Why none of the agents is for the game, and what fits it."""
+        # Imported here: the loader of agents stands above this module.
+        from ttt_envs.agents import search_for
+
+        known = {f"trained:{card.game}/{card.name}": card for card in cards() if card.game == game.id}
+        fitting = [name for name, card in known.items() if any(map(card.fits, filter(None, (game, round_of(game)))))]
+        made = "; ".join(f"{name} for {_made_for(card)}" for name, card in known.items())
+        search = search_for(game)
+        return f"agent {self.name} was not made for {game}; for these options there is " + (
+            " or ".join(fitting) if fitting else f"no trained agent{f', but {search}' if search else ''}: {made}"
+        )
+
+    def check(self, game: Game) -> None:
+        """Raise ValueError if the agent cannot play `game`."""
+        self.agent_for(game)
+
+    def act(self, view: View) -> np.ndarray:
+        """One legal action a position, int64 (n,); -1 where the player has none."""
+        return self.agent_for(view.game).act(view)
+
+    def policy(self, view: View) -> np.ndarray:
+        """The probabilities of `act`'s answers, float64 (n, num_actions)."""
+        return self.agent_for(view.game).policy(view)
+
+    def action_values(self, view: View) -> np.ndarray:
+        """The values of the agent that plays: float64 (n, num_actions)."""
+        return self.agent_for(view.game).action_values(view)
+
+    def value(self, view: View) -> np.ndarray:
+        """The value of the agent that plays: float64 (n,)."""
+        return self.agent_for(view.game).value(view)
+
+    def observe(self, view: View) -> None:
+        """Let the agent that plays look."""
+        self.agent_for(view.game).observe(view)
+
+    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
+        """Tell the agents that may have played: int64 (k,), float32 (k,)."""
+        for _, agent in self.choices:
+            agent.episodes_over(episodes, rewards)
+
+    def counts(self) -> Mapping[str, float]:
+        """The counts of all of them."""
+        total: Counter[str] = Counter()
+        for _, agent in self.choices:
+            total.update(agent.counts())
+        return total
+
+    def close(self) -> None:
+        """Close all of them."""
+        for _, agent in self.choices:
+            agent.close()
+
+
+def full_name(text: str, game: Game) -> str | None:
+    """The full name of the agent that a text such as "trained:GAME" stands for in a game; None for any other text."""
+    name, _, rest = text.partition(":")
+    if name != Trained.name or not rest or "/" in rest:
+        return None
+    card = Trained(rest).card_for(game)
+    return f"{name}:{card.game}/{card.name}"
+
+
+def _differences(game: Game, card: Card) -> int:
+    """The number of options in which a game differs from the one that an agent was made for."""
+    if game.id != card.game:
+        return len(game.options)
+    made_for = game.factory(**with_tuples(card.options)).options
+    return sum(made_for[option] != value for option, value in game.options.items())
+
+
+def _made_for(card: Card) -> str:
+    """The options of a card's figures, for people."""
+    texts = [" ".join(f"{name}={as_text(value)}" for name, value in each.options.items()) for each in card.outcomes]
+    return " or ".join(dict.fromkeys(text or "the default options" for text in texts))
+
+
+def round_of(game: Game) -> Game | None:
+    """The game of a single round of a match; None for a game that is none."""
+    return None if game.extras.current_round is None else game.extras.current_round(game.prototype[:0])[0]

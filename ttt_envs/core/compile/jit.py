@@ -1,0 +1,330 @@
+"""The one place that sets Numba's options.
+
+Numba's disk cache notices when the file of a function changes, but not when a function that it calls, in another
+file, does: stale machine code would then be run. Therefore every kernel carries, in its qualified name (part of
+Numba's cache key), a digest of all the source that it can call: its file and those that it imports of this package,
+directly or through others, and for a kernel defined elsewhere (a game of your own) also the folder that its file lies
+in.
+"""
+
+import gc
+import hashlib
+import itertools
+import os
+import re
+import secrets
+import types
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numba.core.config
+import numpy as np
+from numba.core import event
+
+from ttt_envs.core.compile.interrupts import HeldInterrupts
+from ttt_envs.core.compile.kernel_cache import NEEDED, MachineCode, warn_once
+from ttt_envs.storage.extras import missing_names
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+#: True when Numba is switched off (NUMBA_DISABLE_JIT=1) and kernels are plain Python functions.
+DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
+
+
+# What makes kernels faster, or sooner compiled, and is no documented part of Numba.
+_OPTIONS = "numba.core.options:DefaultOptions"
+_CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
+_LIBRARY = "numba.core.codegen:JITCodeLibrary"
+_WANTED = (
+    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper")),
+    *_CALLS,
+    *(f"{_LIBRARY}.{name}" for name in ("_get_module_for_linking", "_finalize_dynamic_globals")),
+    "numba.core.compiler:Compiler.compile_extra",
+    "numba.core.compiler:CompileResult._find_referenced_environments",
+)
+
+
+_MISSING = set() if DISABLED else missing_names((*_WANTED, *NEEDED))
+_KEPT_ON_DISK = _MISSING.isdisjoint(NEEDED)
+if _MISSING:
+    warn_once(
+        f"Numba {numba.__version__} has no {', '.join(sorted(_MISSING))}: kernels are slower"
+        + ("" if _KEPT_ON_DISK else ", and are compiled anew in each process")
+    )
+
+
+if not DISABLED and _MISSING.isdisjoint(_WANTED):
+    from ttt_envs.core.compile.linking import Linking, Loading
+
+
+def _number_kernels_apart() -> None:
+    """Let no two processes give the same symbol to different machine code.
+
+    Numba tells one kernel's versions for different states apart by numbers that it counts up in each process, and
+    keeps them on disk as parts of the symbols' names. A process that loads what two others compiled at the same time
+    may so find two versions under one name, and run either for both.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+
+
+if _KEPT_ON_DISK and not DISABLED:
+    from numba.core.bytecode import FunctionIdentity
+
+    _number_kernels_apart()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_number_kernels_apart)
+
+
+class _NoCollection(event.Listener):
+    """Has Python's collector of cyclic garbage pause while Numba compiles.
+
+    Else it walks through all that Numba keeps, again and again, for a twelfth of the time. Numba tells of compiling
+    within a lock, so that one thread does at a time.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._paused = 0, False
+
+    def on_start(self, event: Any) -> None:
+        """A kernel is compiled now, which may be for another one that is."""
+        if not self._depth:
+            self._paused = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """A kernel has been compiled, or could not be."""
+        self._depth = max(self._depth - 1, 0)
+        if not self._depth:
+            self.resume()
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self._paused:
+            gc.enable()
+        self._depth, self._paused = 0, False
+
+
+if not DISABLED:
+    _collection = _NoCollection()
+    event.register("numba:compile", _collection)
+    _interrupts = HeldInterrupts()
+    event.register("numba:compile", _interrupts)  # told last, as it may raise
+    if hasattr(os, "register_at_fork"):  # by a thread, while another one compiles
+        os.register_at_fork(after_in_child=_collection.resume)
+        os.register_at_fork(after_in_child=_interrupts.forget)
+
+# Marks a function of that decorator.
+_ALLOCATES_NOTHING = "_allocates_nothing"
+
+# Likewise.
+_INLINED = "_inlined"
+_KEEPS_GIL = "_keeps_gil"
+
+# Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
+_ANEW = "_compiled_anew"
+
+
+# Found without parsing, which would take a tenth of a second in each process. What looks like an import in a docstring
+# makes a digest change more often than it must.
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE)
+
+
+@cache
+def _imports(path: Path) -> frozenset[Path]:
+    """The package's files that a Python file imports by name, itself included if it is one of them."""
+    names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)} if PACKAGE in path.parents else set()
+    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    for module, members, modules in _IMPORT.findall(text):
+        listed = re.findall(r"[\w.]+", modules) or [module]
+        names.update(listed, (f"{module}.{member}" for member in re.findall(r"\w+", members)))
+    files: set[Path] = set()
+    for name in names:
+        first, *rest = name.split(".")
+        if first == PACKAGE.name:
+            place = PACKAGE.joinpath(*rest)
+            files.update(each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file())
+    return frozenset(files)
+
+
+def _with_imports(paths: Iterable[Path]) -> set[Path]:
+    """The files, and those of the package that they import, directly or through others."""
+    files: set[Path] = set()
+    waiting = set(paths)
+    while waiting:
+        path = waiting.pop()
+        files.add(path)
+        waiting |= _imports(path) - files
+    return files
+
+
+@cache
+def source_digest(place: Path) -> str:
+    """Hex digest of Python files' names and contents: `place` and what it imports of this package.
+
+    `place` is a file of this package; or a folder elsewhere, with all its files if it is a package, else with those
+    right in it.
+    """
+    if place.is_file():
+        files = {place}
+    else:
+        packaged = (place / "__init__.py").is_file()
+        files = {path for path in (place.rglob("*.py") if packaged else place.glob("*.py")) if path.is_file()}
+    digest = hashlib.sha256()
+    for path in sorted(_with_imports(files)):
+        base = PACKAGE if PACKAGE in path.parents else place
+        digest.update(str(path.relative_to(base)).encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def _digest_for(function: Callable[..., Any]) -> str | None:
+    """Digest of all that the function can call; None if that cannot be known: it is no file's, or a closure."""
+    path = Path(function.__code__.co_filename)
+    if function.__closure__ or not path.is_file():
+        return None
+    path = path.resolve()
+    if PACKAGE in path.parents:
+        return source_digest(path)
+    folder = path.parent
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return source_digest(folder)
+
+
+def _compile(function: types.FunctionType, name: str | None) -> Callable[..., Any]:
+    if name is not None:
+        function.__qualname__ = f"{function.__qualname__}_{name}"
+    # Nothing calls a kernel from C, and the code for that takes time to compile.
+    options = {
+        "no_cfunc_wrapper": True,
+        "_nrt": not getattr(function, _ALLOCATES_NOTHING, False),
+        "forceinline": getattr(function, _INLINED, False),
+    }
+    nogil = not getattr(function, _KEEPS_GIL, False)
+    known: dict[str, Any] = {
+        option: value for option, value in options.items() if f"{_OPTIONS}.{option}" not in _MISSING
+    }
+    if not DISABLED and _MISSING.isdisjoint(_WANTED):
+        known["pipeline_class"] = Linking
+    compiled: Any = numba.njit(nogil=nogil, **known)(function)
+    if DISABLED:
+        return compiled
+    for_kernels: Any = compiled
+    if _MISSING.isdisjoint(_WANTED):
+        # Most kernels are called by kernels alone: they need no code that unpacks Python's objects.
+        for_kernels = numba.njit(nogil=True, **{**known, "no_cpython_wrapper": True})(function)
+        compiled.get_overload = for_kernels.get_overload
+    if _MISSING.isdisjoint(_CALLS):
+        compiled.get_call_template = _template(for_kernels.get_call_template)
+    if name is not None and _KEPT_ON_DISK:
+        try:
+            compiled._cache = MachineCode(function)
+            if for_kernels is not compiled:
+                for_kernels._cache = MachineCode(function, "for kernels", Loading)
+        except RuntimeError:  # its text names the kernel, and would make a warning for each
+            warn_once("kernels are compiled in each process, as no folder for their machine code can be written")
+    return compiled
+
+
+def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
+    """The version that a kernel's call gets; for calls with constants, Numba has another for each number written."""
+    return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
+
+
+def allocates_nothing(function: Function) -> Function:
+    """Decorator, below `kernel` or on a template: neither the function nor what it calls makes an array.
+
+    Numba then counts no references to the arrays it was given, which takes a tenth of the time where rows are short. A
+    template is compiled so if all kernels that it names are of this kind.
+    """
+    setattr(function, _ALLOCATES_NOTHING, True)
+    return function
+
+
+def inlined(function: Function) -> Function:
+    """Decorator, below `kernel` or on a template: its code stands in each caller, in the place of a call.
+
+    For what is short and called all the time: a call hands over each array as seven numbers.
+    """
+    setattr(function, _INLINED, True)
+    return function
+
+
+def keeps_gil(function: Function) -> Function:
+    """Decorator, on a template: no other thread runs meanwhile. To let them takes longer than what is so short."""
+    setattr(function, _KEEPS_GIL, True)
+    return function
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: compile `function` on its first call, without the GIL, and keep the machine code on disk.
+
+    What is typed into a notebook or is a closure is compiled anew in each process.
+    """
+    assert isinstance(function, types.FunctionType)
+    return _compile(function, _digest_for(function))
+
+
+def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`kernel` for 64-bit arithmetic that is meant to overflow: with the JIT off, NumPy does not warn of it."""
+    if not DISABLED:
+        return kernel(function)
+
+    @wraps(function)
+    def quiet(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*args)
+
+    return quiet
+
+
+def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a copy of the plain function `template` in which the global names `kernels` mean the given kernels.
+
+    A function that takes kernels as arguments, or closes over them, is compiled anew in every process; a copy with
+    its own globals and its own qualified name is found on disk like any other kernel. Kernels that the template does
+    not name are left out: they neither decide how it is compiled nor tell it apart from other copies.
+    """
+    assert isinstance(template, types.FunctionType)
+    kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}
+    copy = types.FunctionType(
+        template.__code__, {**template.__globals__, **kernels}, template.__name__, template.__defaults__
+    )
+    copy.__qualname__ = template.__qualname__
+    copy.__module__ = template.__module__
+    sources = [getattr(function, "py_func", function) for function in (template, *kernels.values())]
+    if all(getattr(source, _ALLOCATES_NOTHING, False) for source in sources):
+        allocates_nothing(copy)
+    for mark in (_KEEPS_GIL, _INLINED):
+        if getattr(template, mark, False):
+            setattr(copy, mark, True)
+    digests = [_digest_for(template)]
+    bound = hashlib.sha256()
+    for name, function in sorted(kernels.items()):
+        source = getattr(function, "py_func", function)
+        digests.append(None if getattr(source, _ANEW, False) else _digest_for(source))
+        bound.update(f"{name}={source.__module__}.{source.__qualname__};".encode())
+    known = [digest for digest in digests if digest is not None]
+    if len(known) < len(digests):
+        setattr(copy, _ANEW, True)
+        return _compile(copy, None)
+    bound.update(";".join(known).encode())
+    return _compile(copy, bound.hexdigest()[:12])
+
+
+def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """A kernel for arguments of exactly these types, compiled, to be called from Python in half the time.
+
+    Numba looks at the types of all arguments at each call of a kernel. Here the caller answers for them: an array of
+    another dtype is taken for one of this dtype.
+    """
+    if DISABLED:
+        return kernel
+    compiled: Callable[..., Any] = kernel.compile(tuple(map(numba.typeof, arguments)))  # type: ignore[attr-defined]
+    return compiled

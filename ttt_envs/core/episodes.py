@@ -1,0 +1,116 @@
+"""Bookkeeping of games under way, for agents with a memory: numbers of episodes, and digests of what players know."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.information import Known
+from ttt_envs.core.view import Actor, View
+
+
+class Memory:
+    """The bookkeeping of n games. Their player loop calls `begin`, `watched`, `note` and `over`.
+
+    Attributes:
+        episodes: int64 (n, players), see `View.episodes`.
+        known: what the players know, once an agent asks for it.
+    """
+
+    def __init__(self, game: Game, n: int) -> None:
+        """All games begin."""
+        self._game = game
+        self.episodes = np.zeros((n, game.num_players), np.int64)
+        self.known: Known | None = None
+        self.begin(np.arange(n))
+
+    def keep_for(self, agents: Iterable[Any]) -> None:
+        """Keep account of what these agents want to know, in games that begin from now on."""
+        remembers, history = wants(agents)
+        if self.known is None and (remembers or history):
+            self.known = Known(self._game, len(self.episodes), digests=remembers, history=history)
+        elif self.known is not None:
+            self.known.keep(digests=remembers, history=history)
+
+    def begin(self, rows: np.ndarray) -> None:
+        """These games, int64 (k,), begin anew."""
+        # Of the system: numbers show nothing of a game.
+        drawn = np.frombuffer(os.urandom(8 * len(rows) * self.episodes.shape[1]), np.uint64)
+        self.episodes[rows] = (drawn >> np.uint64(11)).reshape(len(rows), -1)
+        if self.known is not None:
+            self.known.begin(rows)
+
+    def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
+        """The keyword arguments for a View of these players, int64 (k,), in the games `rows`."""
+        known = {} if self.known is None else self.known.of(rows, players)
+        return {"episodes": self.episodes[rows, players], **known}
+
+    def looks(self, watchers: Mapping[int, Actor]) -> bool:
+        """Whether `watched` has anything to do: without it records need not be copied for it."""
+        return bool(watchers) or self.known is not None
+
+    def watched(
+        self, rows: np.ndarray, states: np.ndarray, seeds: np.ndarray, keys: np.ndarray, watchers: Mapping[int, Actor]
+    ) -> Iterator[tuple[int, View, np.ndarray]]:
+        """Show a ply to all: the next positions of the games `rows`, none of them over.
+
+        Args:
+            rows: int64 (k,).
+            states: structured (k,).
+            seeds: uint64 (k,), of the episodes.
+            keys: int64 (k, players), who plays them.
+            watchers: those of the keys who want to see every ply, see `observers`.
+
+        Gives for each of these the key, the view for `observe`, and the entries of `rows` that it has, int64.
+        """
+        if self.known is not None:
+            self.known.show(rows, states)
+        for key in watchers:
+            at, by = np.nonzero(keys == key)
+            if len(at):
+                yield key, View.unchecked(self._game, states.take(at), by, seeds[at], **self.of(rows[at], by)), at
+
+    def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """Take note of the actions int64 (k, players) that are to be played; -1 for players who do not act.
+
+        `states`, structured (n,), are those of all games, as they stand before.
+        """
+        if self.known is not None:
+            self.known.note(rows, states.take(rows), actions)
+
+    def over(self, rows: np.ndarray, rewards: np.ndarray, keys: np.ndarray, agents: Mapping[int, Actor] | Any) -> None:
+        """Tell the agents, by key, that these games are over: rewards float32 (k, players), keys int64 (k, players)."""
+        for key in among(keys):
+            tell = getattr(agents[key], "episodes_over", None)
+            if tell is not None:
+                mine = keys == key
+                tell(self.episodes[rows][mine], rewards[mine])
+
+
+def among(keys: np.ndarray) -> list[int]:
+    """The different ones of these keys, int64 (...), -1 for none; ascending."""
+    if keys.size < 16:
+        return sorted({key for key in keys.ravel().tolist() if key >= 0})
+    return np.unique(keys[keys >= 0]).tolist()
+
+
+def observers(agents: Mapping[int, Any]) -> dict[int, Any]:
+    """The agents that see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
+    return {key: agent for key, agent in agents.items() if observes(agent)}
+
+
+def wants(agents: Iterable[Any]) -> tuple[bool, int]:
+    """Whether some of the agents answer by `View.info_state_keys`, and the most of `View.past` that one wants."""
+    remembers, history = False, 0
+    for agent in agents:
+        remembers |= bool(getattr(agent, "remembers", False))
+        own = getattr(agent, "history", 0)
+        history = max(history, own if isinstance(own, int) else 0)  # other people's may be a list of theirs
+    return remembers, history
+
+
+def observes(agent: Any) -> bool:
+    """Whether an agent wants to see every ply."""
+    return bool(getattr(agent, "observes", callable(getattr(agent, "observe", None))))

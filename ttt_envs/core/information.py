@@ -1,0 +1,197 @@
+"""The knowledge of players: their information states with perfect recall, as digests, and their last decisions.
+
+    digests = known.begin(len(states), game.num_players)
+    known.show(game, states, digests)  # at every ply, in games that are not over
+    known.note(digests, actions)
+
+Two positions have the same digest for a player if all observations and masks that the player was shown, at every ply,
+whoever acted, and all their own actions were the same. A digest has 128 bits; that two different histories share one is
+as unlikely as one in 2**128 for each pair. Players who act at once do not see each other's choice. A digest is the key
+of an information state, for tables; networks take the observations at a player's last decisions, see `Game.layout`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core import rng
+from ttt_envs.core.compile import jit
+from ttt_envs.core.observation_layout import check_history
+from ttt_envs.core.state import SIMULTANEOUS
+
+# In the place of a Game: its module imports this one.
+Game = Any
+
+# Rows observed at once: enough to make Python's share small, few enough to stay in a processor's cache.
+_CHUNK = 1 << 14
+
+_OTHER = np.uint64(0xD6E8FEB86659FD93)
+
+
+def begin(n: int, players: int) -> np.ndarray:
+    """The digests of n games in which nothing was shown yet: uint64 (n, players, 2)."""
+    return np.broadcast_to(rng.fold(0, 0), (n, players, 2)).copy()
+
+
+def show(game: Game, states: np.ndarray, digests: np.ndarray) -> np.ndarray:
+    """Let the digests, uint64 (n, players, 2), take in what all players are shown in the positions, structured (n,).
+
+    Returns the players' masks, bool (players, n, num_actions).
+    """
+    masks = np.empty((game.num_players, len(states), game.num_actions), np.bool_)
+    seen = np.empty((min(len(states), _CHUNK), game.observation_size), np.int8)
+    for first in range(0, len(states), _CHUNK):
+        some = states[first : first + _CHUNK]
+        for player in range(game.num_players):
+            who, mask = np.full(len(some), player), masks[player, first : first + _CHUNK]
+            game.loops.mask_rows(some, who, mask)
+            game.loops.observe_rows(some, who, seen[: len(some)])
+            digest = digests[first : first + _CHUNK, player]
+            absorb_rows(digest, seen[: len(some)].view(np.uint8))
+            absorb_rows(digest, mask.view(np.uint8))
+    return masks
+
+
+def note(digests: np.ndarray, actions: np.ndarray) -> None:
+    """Let the digests, uint64 (n, players, 2), take in each player's own action, int64 (n, players); -1 for none."""
+    for player in range(digests.shape[1]):
+        done = np.ascontiguousarray(actions[:, player : player + 1]).view(np.uint8)
+        absorb_rows(digests[:, player], done)
+
+
+class Known:
+    """A digest of each player's knowledge in n games, while these are played.
+
+    Attributes:
+        digests: uint64 (n, players, 2); None if these are not kept.
+        past: int8 (n, players, history, observation size + num_actions), what each player saw and chose at their last
+            decisions, the newest first, see `Game.layout`; zeros where there were fewer.
+    """
+
+    digests: np.ndarray | None
+
+    def __init__(self, game: Game, n: int, *, digests: bool = True, history: int = 0) -> None:
+        """All games begin. `history`: how many decisions of each player are kept, see `check_history`."""
+        check_history(history)
+        self._game = game
+        self.digests = begin(n, game.num_players) if digests else None
+        self.past = np.zeros((n, game.num_players, history, game.observation_size + game.num_actions), np.int8)
+
+    @property
+    def history(self) -> int:
+        """The number of decisions of a player that are kept."""
+        return int(self.past.shape[2])
+
+    def copy(self) -> "Known":
+        """The same, to go on by itself."""
+        new: Known = object.__new__(Known)
+        new._game, new.past = self._game, self.past.copy()
+        new.digests = None if self.digests is None else self.digests.copy()
+        return new
+
+    def keep(self, *, digests: bool, history: int) -> None:
+        """Keep this, too: of what happens from now on."""
+        if digests and self.digests is None:
+            self.digests = begin(len(self.past), self._game.num_players)
+        if history > self.history:
+            check_history(history)
+            self.past = np.pad(self.past, [(0, 0), (0, 0), (0, history - self.history), (0, 0)])
+
+    def begin(self, rows: np.ndarray) -> None:
+        """These games, int64 (k,), begin anew."""
+        self.past[rows] = 0
+        if self.digests is not None:
+            self.digests[rows] = begin(len(rows), self._game.num_players)
+
+    def show(self, rows: np.ndarray, states: np.ndarray) -> None:
+        """All players look at these games, whose positions are `states`, structured (k,), none of them over."""
+        if self.digests is not None:
+            digests = self.digests[rows]
+            show(self._game, states, digests)
+            self.digests[rows] = digests
+
+    def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
+        """Note the actions int64 (k, players) played in these positions, structured (k,); -1 for who does not act."""
+        self.put(rows, *self.after(rows, states, actions))
+
+    def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """The digests and the past that `note` would make of these games, for `put`; nothing is changed."""
+        digests, past = None, self.past[rows]
+        if self.digests is not None:
+            digests = self.digests[rows]
+            note(digests, actions)
+        if self.history:
+            for player in range(self._game.num_players):
+                acted = np.flatnonzero(actions[:, player] >= 0)
+                past[acted, player, 1:] = past[acted, player, :-1]
+                past[acted, player, 0] = decisions(self._game, states[acted], player, actions[acted, player])
+        return digests, past
+
+    def put(self, rows: np.ndarray, digests: np.ndarray | None, past: np.ndarray) -> None:
+        """Set the digests and the past of these games."""
+        if self.digests is not None:
+            self.digests[rows] = digests
+        if self.history:
+            self.past[rows] = past
+
+    def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
+        """The arguments of a view of these players, int64 (k,), in the games `rows`."""
+        digests = None if self.digests is None else self.digests[rows, players]
+        return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
+
+    def encoded(self, rows: np.ndarray, players: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        """The observations `seen`, int8 (k, observation size), of these players with their past: int8 (k, size)."""
+        return np.concatenate([seen, self.past[rows, players].reshape(len(seen), -1)], axis=1)
+
+
+def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) -> np.ndarray:
+    """The player's observations in the states (k,) with the actions int64 (k,) there: int8 (k, one decision)."""
+    out = np.zeros((len(states), game.observation_size + game.num_actions), np.int8)
+    out[:, : game.observation_size] = game.observations(np.ascontiguousarray(states), player, check=False)
+    out[np.arange(len(states)), game.observation_size + actions] = 1
+    return out
+
+
+def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
+
+    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act at once comes several
+    times.
+    """
+    to_move = states["to_move"][rows].astype(np.int64)
+    turn = to_move != SIMULTANEOUS
+    games, players = [rows[turn]], [to_move[turn]]
+    at_once = rows[~turn]
+    if len(at_once):
+        positions = states.take(at_once)
+        masks = np.empty((len(at_once), game.num_actions), np.bool_)
+        for player in range(game.num_players):
+            game.loops.mask_rows(positions, np.full(len(at_once), player), masks)
+            acts = at_once[masks.any(axis=1)]
+            games.append(acts)
+            players.append(np.full(len(acts), player))
+    return np.concatenate(games), np.concatenate(players)
+
+
+def own_actions(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
+    """The actions of those who act in the states (k,), none of them over: int64 (k, players), -1 for the others.
+
+    `joint` is int64 (k, players), or (k, 1) for the player to move.
+    """
+    acts = np.zeros((len(states), game.num_players), np.bool_)
+    acts[acting_players(game, states, np.arange(len(states)))] = True
+    return np.where(acts, joint, -1)
+
+
+@jit.kernel
+def absorb_rows(digests, rows):  # type: ignore[no-untyped-def]
+    """Let each digest, uint64 (n, 2), take in a row of `rows`, uint8 (n, k)."""
+    for i in range(rows.shape[0]):
+        first, second, word = digests[i, 0], digests[i, 1], np.uint64(0)
+        for k in range(rows.shape[1]):
+            word = word << np.uint64(8) | np.uint64(rows[i, k])
+            if k % 8 == 7 or k == rows.shape[1] - 1:
+                first = rng.mix(first ^ word)
+                second = rng.mix(second ^ rng.mix(word ^ _OTHER))
+                word = np.uint64(0)
+        digests[i, 0], digests[i, 1] = first, second

@@ -1,0 +1,230 @@
+"""One game that is being played, move by move, with choices that wait for those of other players."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ttt_envs.core import information
+from ttt_envs.core.checks import IllegalAction, check_players, explain
+from ttt_envs.core.game import Game
+from ttt_envs.core.information import acting_players
+from ttt_envs.core.observation_layout import MOST_HISTORY
+from ttt_envs.core.rng import first_episode_seed
+from ttt_envs.core.view import View
+
+_FIRST = np.zeros(1, np.int64)
+
+
+def _whole(name: str, value: Any) -> int:
+    """`value`, if it is a whole number; else raises TypeError, which calls it `name`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
+
+
+class PlayedGame:
+    """A game with all its positions so far. It follows from the seed and the actions alone, so that these are its file.
+
+    Attributes:
+        game: the game.
+        episode_seed: seed of the episode, from 0 to 2**64-1: of all chance in it, and of its players' decisions.
+        states: structured (1,) each, the start first, the present last.
+        actions: the actions in all positions but the last: one number a player, -1 for players who did not act.
+        waiting: player -> action, choices of the present turn that nobody else knows until all have chosen.
+        rounds: the numbers of plies played when a round had ended inside a match.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        episode_seed: int,
+        actions: Iterable[Sequence[int]] = (),
+        waiting: Mapping[int, int] | None = None,
+    ) -> None:
+        """Set up the game and play `actions` in it; TypeError or ValueError for what does not fit the game."""
+        if not 0 <= _whole("episode_seed", episode_seed) < 2**64:
+            raise ValueError(f"episode_seed must be from 0 to 2**64-1, not {episode_seed}")
+        self.game, self.episode_seed = game, int(episode_seed)
+        # Drawn at random, so that no agent learns the seed from them.
+        self._episodes = np.random.default_rng().integers(2**53, size=game.num_players)
+        start = game.prototype.copy()
+        game.loops.reset_rows(start, _FIRST, game.prototype, self._seeds)
+        self.states = [start]
+        self._shown: list[np.ndarray] = []
+        self.actions: list[tuple[int, ...]] = []
+        self.waiting: dict[int, int] = {}
+        self.rounds: list[int] = []
+        for joint in actions:
+            self.play(joint)
+        for player, action in (waiting or {}).items():
+            self.choose(player, action)
+
+    @classmethod
+    def begin(cls, game: Game, seed: int | None = None) -> Self:
+        """The first game of `Batch(game, 1, seed=seed)`; TypeError or ValueError for a wrong seed."""
+        return cls(game, first_episode_seed(seed))
+
+    @property
+    def ply(self) -> int:
+        """Number of plies played."""
+        return len(self.actions)
+
+    @property
+    def state(self) -> np.ndarray:
+        """The present position, structured (1,)."""
+        return self.states[-1]
+
+    @property
+    def over(self) -> bool:
+        """True once the game has ended."""
+        return bool(self.state["done"][0])
+
+    def acting(self, ply: int | None = None) -> list[int]:
+        """The players who have a choice to make in the position after `ply` plies, by default the present one."""
+        state = self._position(ply)
+        return [] if state["done"][0] else acting_players(self.game, state, _FIRST)[1].tolist()
+
+    def asked(self) -> list[int]:
+        """The acting players who have not chosen yet."""
+        return [player for player in self.acting() if player not in self.waiting]
+
+    def legal(self, player: int) -> list[int]:
+        """The actions that `player` can choose now; none for players who do not act, or have chosen."""
+        return np.flatnonzero(self._mask(player)).tolist() if player in self.asked() else []
+
+    def choose(self, player: int, action: int) -> bool:
+        """Choose an action for a player, which is played as soon as all who act have chosen; True if that was now.
+
+        Raises IllegalAction, a ValueError, for an action that the player cannot play now; TypeError for what is no
+        whole number.
+        """
+        player, action = _whole("player", player), _whole("action", action)
+        self._check(player, action)
+        self.waiting[player] = action
+        if self.asked():
+            return False
+        self._step()
+        return True
+
+    def play(self, actions: Sequence[int]) -> None:
+        """Play a ply: `actions` has one number a player, -1 for those who do not act.
+
+        Raises IllegalAction, a ValueError, for an action that cannot be played now, and for a missing one; TypeError
+        for what is no whole number. The game is then as before.
+        """
+        if self.over:
+            raise IllegalAction("the game is over")
+        numbers = [_whole(f"the action of player {player}", action) for player, action in enumerate(actions)]
+        given = {player: action for player, action in enumerate(numbers) if action >= 0}
+        for player, action in given.items():
+            self._check(player, action)
+        for player in self.asked():
+            if player not in given:
+                raise IllegalAction(f"player {player} has to choose an action, too")
+        self.waiting.update(given)
+        self._step()
+
+    def take_back(self, ply: int) -> None:
+        """Return to the position after `ply` plies; what was chosen since is forgotten. IndexError for other plies."""
+        self._position(ply)
+        del self.states[ply + 1 :], self.actions[ply:], self._shown[ply + 1 :]
+        self.waiting, self.rounds = {}, [each for each in self.rounds if each <= ply]
+
+    def last_decision(self, players: Sequence[int]) -> int | None:
+        """The number of plies before the last decision that one of `players` made; None if there was none."""
+        if any(player in self.waiting for player in players):
+            return self.ply
+        plies = range(self.ply - 1, -1, -1)
+        return next((ply for ply in plies if any(self.actions[ply][player] >= 0 for player in players)), None)
+
+    def view(self, player: int, ply: int | None = None) -> View:
+        """The view that an agent is given in the place of `player`, in the position after `ply` plies; see `acting`.
+
+        An agent that remembers its games by `View.episodes` knows the present one; a position before it is of a game
+        of its own, so that looking back changes no memory of the present.
+
+        Raises TypeError or ValueError for what is no player, IndexError for other plies.
+        """
+        players = check_players(player, 1, self.game.num_players)
+        position = self._position(ply)
+        ply = self.ply if ply is None else ply
+        episodes = self._episodes[players] if ply == self.ply else np.random.default_rng().integers(2**53, size=1)
+        return View.unchecked(
+            self.game,
+            position,
+            players,
+            self._seeds,
+            episodes=episodes,
+            info_state_keys=self._digests(ply)[:, players[0]],
+            past=self._past(int(players[0]), ply),
+        )
+
+    def _past(self, player: int, ply: int) -> np.ndarray:
+        """The last decisions of a player before this ply, as in `View.past`: int8 (1, MOST_HISTORY, features)."""
+        own = [k for k in range(ply - 1, -1, -1) if self.actions[k][player] >= 0][:MOST_HISTORY]
+        past = np.zeros((1, MOST_HISTORY, self.game.observation_size + self.game.num_actions), np.int8)
+        if own:
+            states = np.concatenate([self.states[k] for k in own])
+            chosen = np.array([self.actions[k][player] for k in own])
+            past[0, : len(own)] = information.decisions(self.game, states, player, chosen)
+        return past
+
+    def ended_round(self, ply: int) -> np.ndarray | None:
+        """The board of a round that ply number `ply` has ended inside a match, structured (1,); None if none ended."""
+        if ply < 1:
+            return None
+        joint = np.array(self.actions[ply - 1])
+        return self.game.faces.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
+
+    def aside(self, ply: int) -> str:
+        """The remark of a log beside the actions of ply number `ply`, from 1; see `Faces.aside`."""
+        joint = np.array(self.actions[ply - 1])
+        return self.game.faces.aside(self.states[ply - 1][0], joint, self.states[ply][0])
+
+    def _digests(self, ply: int) -> np.ndarray:
+        """Digests of the players' knowledge after `ply` plies: uint64 (1, players, 2), see `core.information`."""
+        while len(self._shown) <= ply:
+            before = len(self._shown)
+            digests = self._shown[-1].copy() if before else information.begin(1, self.game.num_players)
+            if before:
+                information.note(digests, np.array([self.actions[before - 1]], np.int64))
+            information.show(self.game, self.states[before], digests)
+            self._shown.append(digests)
+        return self._shown[ply]
+
+    @property
+    def _seeds(self) -> np.ndarray:
+        return np.array([self.episode_seed], np.uint64)
+
+    def _position(self, ply: int | None) -> np.ndarray:
+        if ply is not None and not 0 <= ply <= self.ply:
+            raise IndexError(f"there is no position after {ply} plies: {self.ply} were played")
+        return self.states[self.ply if ply is None else ply]
+
+    def _mask(self, player: int) -> np.ndarray:
+        mask = np.empty(self.game.num_actions, np.bool_)
+        self.game.loops.mask_one(self.state, 0, player, mask)
+        return mask
+
+    def _check(self, player: int, action: int) -> None:
+        """Raise IllegalAction unless the player can choose this action now."""
+        if player not in self.asked():
+            reason = "has chosen already" if player in self.waiting else "is not to move"
+            raise IllegalAction("the game is over" if self.over else f"player {player} {reason}")
+        if not 0 <= action < self.game.num_actions:
+            raise IllegalAction(f"actions are numbers from 0 to {self.game.num_actions - 1}, not {action}")
+        mask = self._mask(player)
+        if not mask[action]:
+            raise IllegalAction(explain(self.game, f"player {player}", action, mask))
+
+    def _step(self) -> None:
+        """Play what waits."""
+        joint = tuple(self.waiting.get(player, -1) for player in range(self.game.num_players))
+        after = self.state.copy()
+        self.game.loops.step_rows(after, _FIRST, np.array([joint], np.int64))
+        self.states.append(after)
+        self.actions.append(joint)
+        self.waiting = {}
+        if self.ended_round(self.ply) is not None:
+            self.rounds.append(self.ply)

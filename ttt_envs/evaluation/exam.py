@@ -1,0 +1,274 @@
+"""An exam for language models, and for any agents: fixed questions with exact answers, and fixed games.
+
+    from ttt_envs import evaluation
+
+    report = evaluation.exam("some_game", "llm:model=qwen3:8b,url=http://localhost:11434/v1", games=10)
+    report.show()
+
+The same on the command line: `ttt exam some_game --agents "llm:model=qwen3:8b,url=..." --games 10`.
+
+Every agent is asked the questions of the game (`ttt_envs.evaluation.questions`), and plays games of it against
+`OPPONENTS`, from all seats with the same seeds. `random`, `greedy` and the agent that is shipped for the game are rows
+of every table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
+tells who won: a few hundred questions say more than as many games.
+
+Questions that an agent does not answer with a legal action are failures, and count as the worst answer. A language
+model whose server fails, or is too slow, in any decision is left out with the reason: it has no score.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent, load
+from ttt_envs.agents.external.llm import FAILED, LanguageModel
+from ttt_envs.agents.external.transcripts import Transcripts, read_transcripts
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import command_line, within
+from ttt_envs.evaluation.arena.seating import line_up
+from ttt_envs.evaluation.mistakes import MeasuredMistakes, Positions, measure
+from ttt_envs.evaluation.questions import QuestionSet, questions_of
+from ttt_envs.evaluation.reports.intervals import percent
+from ttt_envs.evaluation.reports.page import PagedReport
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import Arguments, Table
+from ttt_envs.evaluation.tournament import tournament
+from ttt_envs.storage.files import new_folder
+from ttt_envs.storage.rows import flat
+
+#: The opponents of the games that a model plays.
+OPPONENTS = ("random", "greedy")
+
+#: The agents that every table has.
+ROWS = ("random", "greedy", "trained")
+
+#: The file of transcripts in the folder of the results.
+TRANSCRIPTS = "transcripts.jsonl"
+
+# Decisions without a legal action that the report shows.
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """The results of one agent.
+
+    Attributes:
+        questions: its answers.
+        seconds: wall-clock time a question, on average.
+        used: what it has used for questions and games, see `Agent.counts`.
+        scores: opponent -> score and both ends of its 95 % interval; empty without games.
+        failures: games that it lost because it gave no legal action.
+    """
+
+    questions: MeasuredMistakes
+    seconds: float
+    used: Mapping[str, float]
+    scores: Mapping[str, tuple[float, float, float]]
+    failures: int
+
+
+@dataclass(kw_only=True)
+class ExamReport(PagedReport):
+    """The results of agents in questions and in games.
+
+    Attributes:
+        asked: the set of questions.
+        answers: by agent.
+        left_out: agent -> the reason why it was not asked.
+    """
+
+    asked: QuestionSet
+    answers: dict[str, Row]
+    left_out: dict[str, str]
+
+    verb, title, unit = "exam", "Exam", "agents"
+
+    @property
+    def command(self) -> str:
+        """The command line that makes this report again; the game's options are those of the set."""
+        return command_line(["ttt", self.verb, self.game.id], self.settings, self.settings.defaults)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an agent that was named has no results."""
+        return not self.left_out.keys() <= set(ROWS)
+
+    def tables(self) -> list[Table]:
+        """Answers and games, and what was used."""
+        against = next(iter(self.answers.values())).scores
+        names = list(dict.fromkeys(name for row in self.answers.values() for name, count in row.used.items() if count))
+        shown, used = [], []
+        for agent, row in self.answers.items():
+            m = row.questions
+            low, high = (percent(1 - end) for end in reversed(m.interval))
+            scores = [f"{score:.2f} ({low:.2f} to {high:.2f})" for score, low, high in row.scores.values()]
+            shown.append([agent, f"{percent(1 - m.share)} ({low} to {high})", f"{m.mean_loss:.3f}", *scores])
+            counts = (f"{row.used.get(name, 0):,.10g}" for name in names)
+            used.append([agent, f"{1000 * row.seconds:,.1f}", str(m.failures), str(row.failures), *counts])
+        number = next(iter(self.answers.values())).questions.positions
+        note = (
+            f"{number} questions of {self.asked.name}, version {self.asked.version}. Results kept: the share of "
+            f"answers that lose no more than {self.asked.least:g} against the best action, with its 95 % interval; "
+            "mean loss: of all answers, in units of reward."
+        )
+        if against:
+            note += " Then the score in games against these opponents, a draw being half a win."
+        header = ["agent", "results kept", "mean loss", *(f"against {name}" for name in against)]
+        took = (
+            "Wall-clock time a question; questions without a legal action, and games lost by one; what questions and "
+            "games have used."
+        )
+        return [
+            Table(self.asked.title, header, shown, note),
+            Table("What it took", ["agent", "ms", "no answer", "games", *names], used, took),
+        ]
+
+    def texts(self) -> list[tuple[str, str]]:
+        """The first decisions of language models without a legal action."""
+        found: list[tuple[str, str]] = []
+        with suppress(FileNotFoundError):
+            for each in read_transcripts((self.folder or Path()) / TRANSCRIPTS) if self.folder else ():
+                if each["action"] is None and len(found) < _SHOWN:
+                    answers = "".join(
+                        f"\n\nAnswer (it ended by {answer['finish_reason']!r}):\n{answer['text']}"
+                        for answer in each["answers"]
+                    )
+                    found.append((f"{each['model']}: {each['fault']}", each["prompt"] + answers))
+        return found
+
+    def remarks(self) -> list[str]:
+        """The agents that were left out, with the reasons."""
+        return [f"{agent} is left out: {why}" for agent, why in self.left_out.items()]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an agent: its answers as numbers, the score against each opponent, and what it used."""
+        return [
+            {
+                **flat(asdict(row.questions)),
+                "agent": agent,
+                "seconds_a_question": row.seconds,
+                **{
+                    f"score_{opponent}{end}": value
+                    for opponent, score in row.scores.items()
+                    for end, value in zip(("", "_low", "_high"), score, strict=True)
+                },
+                "failed_games": row.failures,
+                **{name.replace(" ", "_"): count for name, count in row.used.items()},
+            }
+            for agent, row in self.answers.items()
+        ]
+
+    def data(self) -> dict[str, Any]:
+        """The answers and games of each agent."""
+        return {
+            "set": self.asked.name,
+            "set_version": self.asked.version,
+            "rows": [{"agent": agent, **asdict(row)} for agent, row in self.answers.items()],
+            "left_out": self.left_out,
+        }
+
+
+def exam(
+    game: str,
+    agents: Any = (),
+    *,
+    questions: int = 0,
+    games: int = 20,
+    seed: int = 0,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> ExamReport:
+    """Ask agents fixed questions with exact answers, and let them play fixed games.
+
+    Args:
+        game: id of a game with questions, whose options are those of its set.
+        agents: what `agents.load` takes, or several of these; they are asked besides random, greedy and the agent that
+            is shipped for the game.
+        questions: how many, drawn by the seed; 0 for all.
+        games: games against each of `OPPONENTS`; rounded up, so that each seed is played from every seat. 0 for none.
+        seed: fixes the games, and the random choices of agents that draw by it.
+        out: folder for report.md, report.html, results.json and the transcripts of language models; nothing is written
+            without one.
+        quiet: no progress bar.
+
+    Raises:
+        ValueError, TypeError: wrong settings, a game without questions, or an agent that is unknown, cannot play the
+            game or has the name of another.
+        FileExistsError, InUse: `out` holds files, or is being written.
+        NotSaved: `out` cannot be written in the end; the error has the results.
+        OSError: a transcript cannot be written.
+        KeyboardInterrupt: interrupted before an agent was finished. Later, what was finished is given.
+    """
+    settings = Arguments(exam, locals())
+    within(0, 10**6, questions=questions, games=games)
+    within(0, 2**128 - 1, seed=seed)
+    asked = questions_of(game)
+    played, answers, left_out = asked.load(), dict[str, Row](), dict[str, str]()
+    lineup = line_up(played, agents, least=0)
+    settings["agents"] = list(lineup.texts)
+    with new_folder(out) as folder, ExitStack() as stack:
+        for agent in lineup.agents:
+            if isinstance(agent, LanguageModel) and agent.transcripts is None and folder is not None:
+                agent.transcripts = Transcripts(folder / TRANSCRIPTS)
+                stack.callback(setattr, agent, "transcripts", None)  # it may be the caller's own
+        lines: dict[str, Any] = dict(zip(ROWS, ("random", "greedy", f"trained:{asked.game}"), strict=True))
+        lines |= {agent.name: agent for agent in lineup.agents}
+        with Work(answers, "agents", len(lines), hidden=quiet) as work:
+            drawn = _some(asked, questions, seed)
+            for name, given in lines.items():
+                work.update(len(answers) + len(left_out), name)
+                try:
+                    (agent := load(given)).check(played)
+                except ValueError as error:
+                    left_out[name] = str(error)
+                    continue
+                row = _row(asked, played, agent, drawn, games, seed)
+                if isinstance(row, Row):
+                    answers[name] = row
+                else:
+                    left_out[name] = row
+        return ExamReport(
+            game=played,
+            settings=settings,
+            made=lineup.made,
+            complete=work.complete,
+            seconds=work.seconds,
+            asked=asked,
+            answers=answers,
+            left_out=left_out,
+        ).kept(folder)
+
+
+def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
+    """All positions of a set, or so many of them."""
+    drawn = asked.draw()
+    if not 0 < number < len(drawn):
+        return drawn
+    rows = np.sort(np.random.default_rng(seed).permutation(len(drawn))[:number])
+    kept: dict[str, Any] = {name: each[rows] for name, each in vars(drawn).items() if isinstance(each, np.ndarray)}
+    return replace(drawn, **kept)
+
+
+def _row(asked: QuestionSet, game: Game, agent: Agent, drawn: Positions, games: int, seed: int) -> Row | str:
+    """The results of an agent; or the reason why it has none, that its server has failed."""
+    before, started = dict(agent.counts()), perf_counter()
+    answers = measure(game, agent, drawn, least=asked.least, seed=seed, strict=False)
+    seconds = (perf_counter() - started) / len(drawn)
+    scores, failures = dict[str, tuple[float, float, float]](), 0
+    for opponent in OPPONENTS if games else ():
+        if agent.counts().get(FAILED, 0) > before.get(FAILED, 0):
+            break
+        report = tournament(game, [agent, {"the other": opponent}], games=games, seed=seed, quiet=True)
+        found = report.ratings
+        scores[opponent] = found.score[0, 1], found.score_low[0, 1], found.score_high[0, 1]
+        failures += len({each.game for each in report.failures if each.agent == agent.name})
+    used = {name: count - before.get(name, 0) for name, count in agent.counts().items()}
+    if used.get(FAILED):
+        return f"in {used[FAILED]:g} decisions it gave no answer, the last time as it {getattr(agent, 'failure', '')}"
+    return Row(answers, seconds, used, scores, failures)

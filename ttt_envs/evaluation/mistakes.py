@@ -1,0 +1,302 @@
+"""Mistakes: in what share of solved positions an agent throws away what it has, wherever it would get to by itself.
+
+    from ttt_envs import evaluation
+
+    report = evaluation.mistakes("some_game", ["random", "greedy"], positions=500)
+    print(report.measurements[0].share, report.measurements[0].interval)
+
+The same on the command line: `ttt mistakes some_game --agents random greedy --positions 500`.
+
+Regret is measured where an agent itself gets to, so that an agent which wins quickly is never asked the hard questions.
+Here all agents are asked the same ones. A mistake is an action that loses more than `least` against the best one, in
+units of reward: with rewards of 1, 0 and -1 every result thrown away is one, and where values are expectations the
+limit says what counts.
+
+Positions are drawn evenly by length. An oracle that has its game solved as a whole draws them itself (`Drawer` in
+`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that best
+play still takes, a draw without end counting as one length. With other oracles they are drawn from games of random
+play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
+loses more than `least`, do not count. Where players choose at once, an action's loss is that against an equilibrium
+strategy of the others: actions that the equilibrium plays lose nothing, and how often each is to be played is not
+asked. The interval of the share (95 %) is that of `ttt_envs.evaluation.reports.intervals`, Clopper and Pearson's where
+each position is drawn by itself. Of games of random play, the longest, of which there are few, give as many positions
+as the shortest; there the interval is one over games, and wider.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents import Agent, as_agent, load
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.information import acting_players
+from ttt_envs.core.options import MOST, within
+from ttt_envs.core.oracle import Drawer
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.arena.play import ask, game_seeds
+from ttt_envs.evaluation.arena.seating import line_up
+from ttt_envs.evaluation.judging import judge, oracle_of
+from ttt_envs.evaluation.reports.intervals import mean_interval, percent
+from ttt_envs.evaluation.reports.page import PagedReport
+from ttt_envs.evaluation.reports.progress import Work
+from ttt_envs.evaluation.reports.report import Arguments, Table
+from ttt_envs.registry import game_for
+from ttt_envs.storage.files import new_folder
+
+#: The least that a mistake loses, in units of reward.
+LEAST = 0.05
+
+# Positions are drawn at most so many times before there are enough that count.
+_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Solved positions in which a player can make a mistake.
+
+    Attributes:
+        states: structured (n,), none of them finished.
+        players: int64 (n,), who decides.
+        lengths: int64 (n,), plies that best play still takes, -1 where it takes no end; or plies played.
+        values: float64 (n, num_actions), expected reward of the player after each action; nan where illegal.
+        remaining: whether lengths are plies to the end.
+        policy: float64 (n, num_actions), how an equilibrium plays; None where it needs no mixing, or is not asked for.
+        games: uint64 (n,), the seed of the game that each is from; None where each is from another one.
+    """
+
+    states: np.ndarray
+    players: np.ndarray
+    lengths: np.ndarray
+    values: np.ndarray
+    remaining: bool
+    policy: np.ndarray | None = None
+    games: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    @property
+    def loss(self) -> np.ndarray:
+        """float64 (n, num_actions): what each action loses against the best one; nan where illegal."""
+        return np.asarray(np.nanmax(self.values, axis=1, keepdims=True) - self.values)
+
+
+@dataclass(frozen=True)
+class MeasuredMistakes:
+    """One agent's mistakes.
+
+    Attributes:
+        agent: its name.
+        share: of the positions in which it made a mistake.
+        interval: its 95 % interval, both ends.
+        mean_loss: mean over all positions of what its action loses, in units of reward.
+        positions: their number.
+        failures: positions in which it gave no legal action, which count as mistakes that lose the most.
+    """
+
+    agent: str
+    share: float
+    interval: tuple[float, float]
+    mean_loss: float
+    positions: int
+    failures: int
+
+
+def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
+    """Draw positions of the game for `measure`.
+
+    Raises ValueError for a game without an oracle or with hidden information, and where the oracle answers too few
+    positions.
+    """
+    within(1, 10**6, positions=number)
+    within(0.0, 2.0, least=least)
+    oracle = oracle_of(game)
+    drawer = oracle if isinstance(oracle, Drawer) else None
+    parts, left = [], number
+    for again in range(_ROUNDS):
+        own = (seed + again) % 2**128
+        starts = Batch(game, max(2 * left, 64), seed=own)
+        if drawer is None:
+            states, lengths, games = _from_games(starts)
+        else:
+            states, lengths = drawer.draw_positions(starts.states, own)
+            games = starts.episode_seeds
+        players = _deciding(game, states, own)
+        masks = game.masks(states, players, check=False)
+        covered, _, _, values = judge(game, oracle, states, players, masks.argmax(axis=1))
+        known = covered & ~(np.isnan(values) & masks).any(axis=1)
+        rows = np.flatnonzero(known)
+        spread = np.nanmax(values[rows], axis=1) - np.nanmin(values[rows], axis=1)
+        rows = rows[spread > least][:left]
+        parts.append((states[rows], players[rows], lengths[rows], values[rows], games[rows]))
+        left -= len(rows)
+        if not left:
+            states, players, lengths, values, games = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return Positions(states, players, lengths, values, drawer is not None, games=None if drawer else games)
+    raise ValueError(
+        f"mistakes cannot be measured in {game}: of the positions drawn its oracle answers too few in which an "
+        f"action loses more than {least:g}"
+    )
+
+
+def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions of games of random play, the plies played, evenly by these, and the games.
+
+    For each number of plies it is one game that lasts so long.
+    """
+    agent, kept = load("random"), []
+    rng = np.random.default_rng(int(batch.episode_seeds[0]))
+    while len(going := np.flatnonzero(~batch.states["done"])):
+        kept.append((batch.states[going], going))
+        joint = np.full((batch.n, batch.game.num_players), -1)
+        rows, players = acting_players(batch.game, batch.states, going)
+        view = View.unchecked(batch.game, batch.states[rows], players, batch.episode_seeds[rows])
+        joint[rows, players] = agent.act(view)
+        batch.step_rows(going, joint[going])
+    plies = rng.integers(0, len(kept), len(batch.states))
+    chosen = [rng.integers(len(kept[ply][1])) for ply in plies]
+    states, rows = (np.stack([kept[ply][k][row] for ply, row in zip(plies, chosen, strict=True)]) for k in (0, 1))
+    return states, plies, batch.episode_seeds[rows]
+
+
+def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
+    """int64 (n,): who is asked in each position; where several choose at once, one of them by the seed."""
+    rows, players = acting_players(game, states, np.arange(len(states)))
+    order = np.random.default_rng(seed).permutation(len(rows))
+    found = np.empty(len(states), np.int64)
+    found[rows[order]] = players[order]
+    return found
+
+
+def measure(
+    game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0, strict: bool = True
+) -> MeasuredMistakes:
+    """The mistakes of an agent in these positions; `seed` fixes the agent's random choices.
+
+    Without `strict` a position in which it raises an error, or answers no legal action, is counted as a failure. With
+    it, raises what the agent raises, and IllegalAction, naming it, for an action that is not legal.
+    """
+    agent = as_agent(agent)
+    agent.check(game)
+    seeds = game_seeds(seed, len(positions))
+    actions, faults = ask(agent, View(game, positions.states, positions.players, seeds), strict=strict)
+    loss = positions.loss
+    lost = loss[np.arange(len(positions)), actions]
+    failed = sorted(faults)
+    lost[failed] = np.nanmax(loss[failed], axis=1)
+    wrong = lost > least
+    _, unit = np.unique(np.arange(len(wrong)) if positions.games is None else positions.games, return_inverse=True)
+    counts = np.bincount(unit)
+    share, interval = mean_interval(np.bincount(unit, weights=wrong), counts, float(counts.mean()))
+    ends = interval[0], min(interval[1], 1.0)
+    return MeasuredMistakes(agent.name, share, ends, float(lost.mean()), len(wrong), len(failed))
+
+
+# --- the report ---
+
+
+@dataclass(kw_only=True)
+class MistakesReport(PagedReport):
+    """A report on the mistakes of agents in the same solved positions.
+
+    Attributes:
+        measurements: one for each agent that was finished, in the order given.
+        remaining: whether lengths are plies to the end; else they are plies played.
+    """
+
+    measurements: list[MeasuredMistakes]
+    remaining: bool
+
+    verb, title, unit = "mistakes", "Mistakes", "agents"
+
+    def facts(self) -> list[str]:
+        """The way the positions were drawn, as text."""
+        how = (
+            "positions that the player to move wins or draws, drawn evenly by the plies to the end under best play"
+            if self.remaining
+            else "positions from games of random play, drawn evenly by the plies played"
+        )
+        return [f"{self.settings['positions']} {how}, the same for each agent. Seed {self.settings['seed']}."]
+
+    def tables(self) -> list[Table]:
+        """The shares."""
+        least = self.settings["least"]
+        rows = []
+        for m in self.measurements:
+            ends = f"({percent(m.interval[0])} to {percent(m.interval[1])})"
+            rows.append([m.agent, f"{percent(m.share)} {ends}", f"{m.mean_loss:.4f}", str(m.positions)])
+        note = (
+            f"Share of the positions in which the agent's action loses more than {least:g} against the best one, with "
+            "its 95 % interval; mean loss: of all its actions. Positions in which no action loses so much are left out."
+        )
+        if not self.remaining:
+            note += (
+                " Those late in long games come from few games, and positions of one game count as one in the interval."
+            )
+        return [Table("Mistakes", ["agent", "mistakes", "mean loss", "positions"], rows, note)]
+
+    def remarks(self) -> list[str]:
+        """The agents that were not measured."""
+        return self.unmeasured(len(self.measurements))
+
+    def data(self) -> dict[str, Any]:
+        """The measurements."""
+        return {"measurements": [asdict(m) for m in self.measurements]}
+
+
+def mistakes(
+    game: str | Game,
+    agents: Any,
+    *,
+    positions: int = 1000,
+    least: float = LEAST,
+    seed: int = 0,
+    out: str | Path | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> MistakesReport:
+    """Measure in what share of solved positions agents make mistakes.
+
+    Args:
+        game: an id, or a Game; with an oracle, and without hidden information.
+        agents: one or more of what `agents.load` takes: texts, objects, functions.
+        positions: how many are drawn.
+        least: what an action must lose more than to be a mistake, in units of reward, from 0 to 2.
+        seed: fixes the positions, which are the same for each agent, and the agents' random choices.
+        out: folder for report.md, report.html and results.json; nothing is written without one.
+        quiet: no progress bar.
+        options: of the game, if `game` is an id.
+
+    Raises:
+        ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of
+            another or cannot play this game. An agent's illegal action, later.
+        FileExistsError: `out` holds files.
+        InUse: another process is writing `out`.
+        NotSaved: `out` cannot be written in the end; the error has the report.
+        FileNotFoundError: a file that an agent needs is not there.
+        KeyboardInterrupt: interrupted before an agent was finished. Later, an interrupt gives a partial report.
+    """
+    settings = Arguments(mistakes, locals())
+    within(1, MOST, positions=positions)
+    game = game_for(mistakes, game, options)
+    lineup = line_up(game, agents)
+    settings["agents"] = list(lineup.texts)
+    with new_folder(out) as folder:
+        drawn = draw_positions(game, positions, least=least, seed=seed)
+        measurements: list[MeasuredMistakes] = []
+        with Work(measurements, "agents", float(len(lineup.agents)), hidden=quiet or lineup.live) as work:
+            for done, agent in enumerate(lineup.agents):
+                work.part(done, agent.name)(0.0)
+                measurements.append(measure(game, agent, drawn, least=least, seed=seed))
+        return MistakesReport(
+            game=game,
+            settings=settings,
+            made=lineup.made,
+            complete=work.complete,
+            seconds=work.seconds,
+            measurements=measurements,
+            remaining=drawn.remaining,
+        ).kept(folder)

@@ -1,0 +1,311 @@
+"""Fixed sets of questions with exact answers: positions, the value of each action, and the question as text.
+
+    from ttt_envs.evaluation.questions import questions_of
+
+    for question in questions_of("some_game").questions():
+        print(question["prompt"], question["best"])
+
+A game's set is in the file questions.toml of its folder: the game's options, a number of positions and a seed, from
+which it is drawn wherever it is used. `ttt exam GAME --write FILE` writes it for other programs. The digest of its
+positions stands in the file too, so that a set of one version is the same one for ever, or refused.
+
+`ttt_envs.evaluation.mistakes` draws positions that an oracle knows. Two kinds without an oracle have exact
+values all the same: `draw_endings` searches positions near the end of a game of perfect information to the end, by
+alpha-beta; `draw_information_sets` solves a small two-player game whose players do not know the whole position by
+PCFR+, and takes what a player expects after each action against the others' equilibrium strategy.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.agents.random import RandomAgent
+from ttt_envs.agents.search.alphabeta import AlphaBeta
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.game import Game
+from ttt_envs.core.prompts import prompt
+from ttt_envs.core.view import View
+from ttt_envs.evaluation.mistakes import Positions, draw_positions
+from ttt_envs.registry import declared, full_id, load
+from ttt_envs.solvers import sequence
+from ttt_envs.solvers.cfr import Solver
+from ttt_envs.solvers.tree import reaches, walk
+from ttt_envs.storage.files import write_whole
+
+#: Version of the lines of a file of questions.
+FORMAT = "ttt-envs questions 1"
+
+# Digits after the point of a value in files and digests: oracles are exact up to rounding or a stated error.
+_DIGITS = 6
+
+# A score of alpha-beta search that is larger is that of a game which is surely won.
+_WON = 1.5
+
+# Information sets that the equilibrium gets to less often are not asked about.
+_REACHED = 1e-4
+
+# Values of PCFR+ are rounded to so many digits, so that a set does not hang on the order of a sum.
+_SOLVED_DIGITS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSet:
+    """A set of questions.
+
+    Attributes:
+        name: its name.
+        game: id of the game.
+        options: the game's options.
+        seed: fixes the positions.
+        version: raised when anything of it changes.
+        title: what it is, as a phrase.
+        positions: number of questions.
+        least: an answer that loses more than this against the best action is a mistake, in units of reward.
+        digest: of the positions and the values of the actions.
+        remaining: least and greatest number of plies that may still follow, where positions are searched to the end,
+            see `draw_endings`.
+        iterations: of PCFR+, where the game is solved as a whole, see `draw_information_sets`.
+    """
+
+    name: str
+    game: str
+    options: Mapping[str, Any]
+    seed: int
+    version: int
+    title: str
+    positions: int
+    least: float
+    digest: str
+    remaining: tuple[int, int] | None = None
+    iterations: int | None = None
+
+    def load(self) -> Game:
+        """The game with these options."""
+        return load(self.game, **self.options)
+
+    def draw(self) -> Positions:
+        """The positions; raises ValueError if they are not those of this version any more."""
+        game, least, seed = self.load(), self.least, self.seed
+        if self.remaining is not None:
+            drawn = draw_endings(game, self.positions, least=least, seed=seed, remaining=self.remaining)
+        elif self.iterations is not None:
+            drawn = draw_information_sets(game, self.positions, least=least, seed=seed, iterations=self.iterations)
+        else:
+            drawn = draw_positions(game, self.positions, least=least, seed=seed)
+        if (digest := digest_of(game, drawn)) != self.digest:
+            raise ValueError(
+                f"the questions {self.name!r} of version {self.version} cannot be drawn: their digest is {digest}, not "
+                f"{self.digest}, so that the game or its oracle has changed"
+            )
+        return drawn
+
+    def questions(self, drawn: Positions | None = None) -> Iterator[dict[str, Any]]:
+        """The questions, each as in a line of the file by `write`; `drawn`: their positions, if known already."""
+        game, drawn = self.load(), drawn or self.draw()
+        view = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64))
+        policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else drawn.policy
+        for k in range(len(drawn)):
+            values = {game.action_names[a]: _rounded(drawn.values[k, a]) for a in np.flatnonzero(view.masks[k])}
+            top = max(values.values())
+            question = {
+                "set": self.name,
+                "version": self.version,
+                "number": k,
+                "game": self.game,
+                "options": dict(self.options),
+                "player": int(drawn.players[k]),
+                "plies": int(drawn.lengths[k]),
+                "position": game.format_state(drawn.states[k], None),
+                "prompt": prompt(view, k),
+                "values": values,
+                "best": [name for name, value in values.items() if top - value <= 10**-_DIGITS],
+            }
+            if policy is not None:
+                played = np.flatnonzero(policy[k] > 0)
+                question["equilibrium"] = {game.action_names[a]: _rounded(policy[k, a]) for a in played}
+            yield question
+
+    def write(self, path: Path) -> None:
+        """Write the questions as JSON lines, the first of which says what they are, whole or not at all."""
+        drawn = self.draw()
+        head = {
+            "format": FORMAT,
+            "set": self.name,
+            "version": self.version,
+            "title": self.title,
+            "least": self.least,
+            "plies": "to the end under best play, -1 where it has no end" if drawn.remaining else "played",
+        }
+        lines = [json.dumps(each, ensure_ascii=False) for each in (head, *self.questions(drawn))]
+        write_whole(path, "\n".join([*lines, ""]))
+
+
+@cache
+def question_sets() -> dict[str, QuestionSet]:
+    """The sets, by the id of their game."""
+    return {game: QuestionSet(name=name, game=game, **facts) for game, name, facts in declared("questions.toml")}
+
+
+def questions_of(game_id: str) -> QuestionSet:
+    """The set of a game; ValueError if it has none."""
+    found = question_sets().get(full_id(game_id))
+    if found is None:
+        raise ValueError(f"{game_id} has no questions; games with some: {', '.join(question_sets())}")
+    return found
+
+
+def digest_of(game: Game, drawn: Positions) -> str:
+    """16 hexadecimal digits that tell the positions, who decides and the values of the actions."""
+    found = hashlib.sha256()
+    for state, player, values in zip(drawn.states, drawn.players.tolist(), drawn.values, strict=True):
+        told = [None if np.isnan(value) else f"{_rounded(value):.4f}" for value in values]
+        found.update(json.dumps([game.format_state(state, None), player, told]).encode())
+    return found.hexdigest()[:16]
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DIGITS) + 0.0  # no -0.0
+
+
+# --- positions that no oracle knows ---
+
+
+def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining: tuple[int, int]) -> Positions:
+    """Draw positions from games of random play, evenly by the plies that may still follow, and search them to the end.
+
+    Args:
+        game: of perfect information, without chance, in which a game has a greatest length.
+        number: positions.
+        least: a position counts if an action loses more than this.
+        seed: fixes the positions.
+        remaining: least and greatest number of plies that may still follow, at most 60.
+
+    Raises ValueError where too few positions count.
+    """
+    low, high = remaining
+    if game.hidden_information or game.stochastic or game.simultaneous:
+        raise ValueError(f"{game} cannot be searched to the end: it has chance, hidden information or choices at once")
+    search, rng = AlphaBeta(depth=high), np.random.default_rng(seed)
+    batch, random = Batch(game, max(20 * number, 2000), seed=seed), RandomAgent()
+    kept: dict[int, np.ndarray] = {}
+    while (going := np.flatnonzero(~batch.done)).size:
+        left = game.max_plies - int(batch.states["ply"][going[0]])
+        if low <= left <= high:
+            kept[left] = batch.states[going].copy()
+        actions = np.full(batch.n, -1)
+        actions[going] = random.act(batch.view(rows=going))
+        batch.step(actions)
+    found: list[tuple[np.ndarray, int, np.ndarray]] = []
+    waiting = {left: rng.permutation(len(states)).tolist() for left, states in kept.items()}
+    while len(found) < number and any(waiting.values()):
+        for left in sorted(waiting):
+            while len(found) < number and waiting[left]:
+                state = kept[left][[waiting[left].pop()]]
+                values = searched(game, state, search)
+                if np.nanmax(values) - np.nanmin(values) > least:
+                    found.append((state, left, values))
+                    break
+    if len(found) < number:
+        raise ValueError(f"only {len(found)} of {number} positions of {game} have an action that loses {least:g}")
+    states = np.concatenate([state for state, _, _ in found])
+    return Positions(
+        states,
+        states["to_move"].astype(np.int64),
+        np.array([game.max_plies - left for _, left, _ in found]),
+        np.stack([values for *_, values in found]),
+        False,
+    )
+
+
+def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
+    """The values of all actions for the player to move, by a search to the end: float64 (num_actions,), nan if illegal.
+
+    `state` is structured (1,); the search must be deep enough for what may follow.
+    """
+    player = int(state["to_move"][0])
+    actions, values = np.flatnonzero(game.masks(state, player, check=False)), np.full(game.num_actions, np.nan)
+    after = Batch(game, len(actions))
+    after.set_states(np.repeat(state, len(actions)))
+    after.step(actions)
+    # A search does not look at an action that is the only one, so these are played first.
+    while True:
+        masks: np.ndarray = np.logical_or.reduce([after.masks(each) for each in range(game.num_players)])
+        forced = np.flatnonzero(~after.done & (masks.sum(axis=1) == 1))
+        if not forced.size:
+            break
+        after.step_rows(forced, masks[forced].argmax(axis=1))
+    values[actions] = after.rewards[:, player]
+    rows = np.flatnonzero(~after.done)
+    if rows.size:
+        movers = after.states["to_move"][rows].astype(np.int64)
+        best = np.nanmax(search.scores(View(game, after.states[rows], movers, np.zeros(len(rows), np.uint64))), axis=1)
+        result = np.where(np.abs(best) > _WON, np.sign(best), 0.0)
+        values[actions[rows]] = np.where(movers == player, result, 0.0 - result)
+    return values
+
+
+def draw_information_sets(game: Game, number: int, *, least: float, seed: int, iterations: int) -> Positions:
+    """Draw what players may see in a small game of hidden information, evenly by plies, with equilibrium values.
+
+    Positions that look alike to the player count as one: values and policy are means over how often the equilibrium
+    gets to each.
+
+    Args:
+        game: two players, zero-sum, small enough for `ttt_envs.solvers.tree.walk`.
+        number: positions.
+        least: a position counts if an action loses more than this.
+        seed: fixes which are drawn.
+        iterations: of PCFR+.
+
+    Raises ValueError for a game of another kind, and where too few positions count.
+    """
+    tree = walk(game)
+    solver = Solver(tree)
+    solver.run(iterations)
+    policy = solver.average()
+    seen: dict[tuple[int, bytes], list[tuple[int, float]]] = {}
+    tables = [tree.table(player, policy[player]) for player in (0, 1)]
+    all_values = []
+    for player, reach in enumerate(reaches(tree, policy)):
+        mine = tree.players[player]
+        all_values.append(sequence.action_values(tree, player, policy, reach))
+        own = sequence.plan_of(mine, policy[player])[mine.sets["parent"]]
+        looks = np.concatenate([view.observations for view in tree.views(player)])
+        for k in np.flatnonzero(reach * own > 0):
+            seen.setdefault((player, looks[k].tobytes()), []).append((int(k), float(reach[k] * own[k])))
+    by_ply: dict[int, list[tuple[np.ndarray, int, np.ndarray, np.ndarray]]] = {}
+    for (player, _), sets in seen.items():
+        weights = np.array([weight for _, weight in sets])
+        rows = [k for k, _ in sets]
+        if weights.sum() < _REACHED:
+            continue
+        values = np.round(np.average(all_values[player][rows], axis=0, weights=weights), _SOLVED_DIGITS)
+        played = np.average(tables[player][rows], axis=0, weights=weights)
+        if (~np.isnan(values)).sum() > 1 and np.nanmax(values) - np.nanmin(values) > least:
+            mine = tree.players[player]
+            by_ply.setdefault(int(mine.plies[rows[0]]), []).append((mine.states[rows[:1]], player, values, played))
+    rng = np.random.default_rng(seed)
+    waiting = {ply: rng.permutation(len(some)).tolist() for ply, some in by_ply.items()}
+    found: list[tuple[np.ndarray, int, np.ndarray, np.ndarray]] = []
+    plies: list[int] = []
+    while len(found) < number and any(waiting.values()):
+        for ply in sorted(waiting):
+            if len(found) < number and waiting[ply]:
+                found.append(by_ply[ply][waiting[ply].pop()])
+                plies.append(ply)
+    if len(found) < number:
+        raise ValueError(f"only {len(found)} of {number} positions of {game} have an action that loses {least:g}")
+    return Positions(
+        np.concatenate([state for state, *_ in found]),
+        np.array([player for _, player, *_ in found]),
+        np.array(plies),
+        np.stack([each for _, _, each, _ in found]),
+        False,
+        np.stack([each for *_, each in found]),
+    )

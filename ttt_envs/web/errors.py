@@ -1,0 +1,68 @@
+"""Refusals: what a request may ask for, and the errors that say what was wrong with it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+
+from ttt_envs.core.options import unknown
+from ttt_envs.storage.untrusted import brief, read_json
+
+
+class Refused(Exception):
+    """A request that is not granted.
+
+    Attributes:
+        status: HTTP status code.
+        reason: for the person at the browser.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
+    """The JSON object of a request's body, which has exactly these keys; raises Refused for anything else."""
+    try:
+        found = read_json(await request.body())
+    except ValueError as error:
+        raise Refused(400, f"the body is no JSON: {brief(str(error))}") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "the body must be a JSON object")
+    for name in found:
+        if name not in names:
+            raise Refused(400, unknown("key", brief(name), names))
+    for name in names:
+        if name not in found:
+            raise Refused(400, f"the key {name!r} is missing")
+    return found
+
+
+def text(found: Any, name: str) -> str:
+    """`found` if it is a text; raises Refused, which calls it `name`."""
+    # Half of a pair of surrogates, which JSON allows, is no character.
+    if not isinstance(found, str) or any("\ud800" <= each <= "\udfff" for each in found):
+        raise Refused(400, f"{name} must be a text")
+    return found
+
+
+def texts(found: Any, name: str) -> dict[str, str]:
+    """`found` if it is a JSON object of texts; raises Refused, which calls it `name`."""
+    if not isinstance(found, dict):
+        raise Refused(400, f"{name} must be a JSON object of texts")
+    return {text(key, f"a name in {name}"): text(value, f"{name}: {brief(key)}") for key, value in found.items()}
+
+
+def whole(found: Any, name: str, high: int) -> int:
+    """`found` if it is a whole number from 0 to `high`; raises Refused, which calls it `name`."""
+    if type(found) is not int or not 0 <= found <= high:
+        raise Refused(400, f"{name} must be a whole number from 0 to {high}")
+    return found
+
+
+def digits(given: str, name: str, high: int) -> int:
+    """The whole number from 0 to `high` that a part of the address says; raises Refused, which calls it `name`."""
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+        raise Refused(400, f"{name} must be a whole number from 0 to {high}")
+    return whole(int(given), name, high)

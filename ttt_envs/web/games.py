@@ -1,0 +1,329 @@
+"""Hall: the games of a server, and the agents that play in them."""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ttt_envs.agents.human import Human
+from ttt_envs.core.checks import IllegalAction
+from ttt_envs.core.game import Game
+from ttt_envs.core.played_game import PlayedGame
+from ttt_envs.core.view import View
+from ttt_envs.drawing.film import film
+from ttt_envs.evaluation import records
+from ttt_envs.evaluation.analysis import Judgement, Thoughts, review, think
+from ttt_envs.evaluation.records import GameRecord
+from ttt_envs.web.agent_pool import Shelf
+from ttt_envs.web.catalog import Agents
+from ttt_envs.web.errors import Refused
+from ttt_envs.web.threads import in_thread, said
+
+_LOG = logging.getLogger("ttt_envs.web")
+
+# Seconds for which an answer waits for an agent that is quick, so that both moves are shown together.
+_MOMENT = 0.05
+
+# Decisions that are thought about for one review.
+_REVIEWED = 400
+
+
+@dataclass(eq=False)
+class ServedGame:
+    """A game that is played on the page.
+
+    Attributes:
+        id: the part of its address.
+        live: the game itself.
+        seats: the text of the agent in each seat; None for a person at this computer.
+        version: grows with all that changes.
+        trouble: why an agent cannot go on; "" if nothing is wrong.
+        touched: time of the last change, in seconds since 1970.
+        recorded: it was over when it was opened from a file of records.
+        driver: the task in which agents answer; None while it is not their turn.
+        busy: held while somebody thinks about the game, or the agents of a game without people play a ply.
+    """
+
+    id: str
+    live: PlayedGame
+    seats: Sequence[str | None]
+    version: int = 0
+    trouble: str = ""
+    touched: float = field(default_factory=time.time)
+    recorded: bool = False
+    driver: "asyncio.Task[None] | None" = None
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
+    review: list[Judgement] | None = None
+    _change: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def game(self) -> Game:
+        """The game's facts."""
+        return self.live.game
+
+    @property
+    def people(self) -> list[int]:
+        """The players who are people."""
+        return [player for player, agent in enumerate(self.seats) if agent is None]
+
+    @property
+    def shared(self) -> bool:
+        """True where several people sit at the screen, and one must not see what another one sees or chooses."""
+        return len(self.people) > 1 and (self.game.hidden_information or self.game.simultaneous)
+
+    @property
+    def may_take_back(self) -> bool:
+        """True if moves may be taken back: what follows is played again with the same dice and choices.
+
+        One person may learn from that, against agents. Several people may where nothing is secret, and no dice are
+        still to be rolled: one of them would know the other's.
+        """
+        return bool(self.people) and not self.shared and (len(self.people) == 1 or self.game.chance != "play")
+
+    @property
+    def viewer(self) -> int | None:
+        """The player with whose eyes the page sees: a person whose turn it is, if it is one's; None sees everything."""
+        if self.live.over or not self.people:
+            return None
+        asked = [player for player in self.live.asked() if player in self.people]
+        return [*asked, *self.people][0]
+
+    @property
+    def agents_asked(self) -> list[int]:
+        """The agents who have to choose now, in a game with people."""
+        if self.trouble or not self.people:
+            return []
+        return [player for player in self.live.asked() if self.seats[player] is not None]
+
+    def changed(self) -> None:
+        """Wake all who wait for a change."""
+        self.version, self.touched = self.version + 1, time.time()
+        self._change.set()
+        self._change = asyncio.Event()
+
+    async def wait(self, version: int, seconds: float) -> None:
+        """Wait until the version is another one, so many seconds at most."""
+        if self.version == version:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._change.wait(), seconds)
+
+
+class Hall:
+    """All games, in memory. It is for one event loop; what takes long is done in threads."""
+
+    def __init__(self, folder: Path, more_agents: Sequence[str] = ()) -> None:
+        """Begin without games.
+
+        Args:
+            folder: where the record of each game is written after each ply.
+            more_agents: agents that may be asked for beside the library's own.
+        """
+        self.folder = folder
+        self.agents = Agents(more_agents)
+        self.shelf = Shelf()
+        self.games: dict[str, ServedGame] = {}
+
+    # --- games ---
+
+    async def open(self, game: Game, seats: Sequence[str | None]) -> ServedGame:
+        """Begin a game; raises Refused for seats that do not fit."""
+        if len(seats) != game.num_players:
+            raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
+        for agent in seats:
+            if agent is not None:
+                await in_thread(self.agents.check, game, agent)
+        served = self.keep(await in_thread(_begin, game), seats)
+        self.drive(served)
+        return served
+
+    def keep(self, live: PlayedGame, seats: Sequence[str | None], ident: str = "") -> ServedGame:
+        """Take a game that may have begun already, by an id of its own or that one."""
+        served = ServedGame(ident or secrets.token_hex(8), live, seats)
+        self.games[served.id] = served
+        return served
+
+    def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
+        """The game number `k` of a file of records: the one that is here, if it was saved there, or one to look at.
+
+        A game that is not over goes on. Its agents are asked only if they are among those that are offered.
+        """
+        ident = hashlib.sha256(f"{name} {k} {record.digest}".encode()).hexdigest()[:16]
+        saved = f"{self.folder.name}/{record.game}-"
+        if k == 0 and name.startswith(saved):
+            ident = name.removeprefix(saved).removesuffix(".jsonl")
+        if ident not in self.games:
+            seats = [None if agent == Human.name else agent for agent in record.agents]
+            self.keep(live, seats, ident).recorded = live.over
+        return self.games[ident]
+
+    def find(self, ident: str) -> ServedGame:
+        """The game of that id; raises Refused if there is none."""
+        if ident not in self.games:
+            raise Refused(
+                404,
+                "there is no such game here: the server was started again since, or the address is wrong. Look for it "
+                "among the recorded games",
+            )
+        return self.games[ident]
+
+    # --- moves ---
+
+    def choose(self, served: ServedGame, player: int, action: int) -> None:
+        """Choose an action for a person; raises Refused for one that is not legal now."""
+        try:
+            served.live.choose(player, action)
+        except IllegalAction as error:
+            raise Refused(409, str(error)) from None
+        self._moved(served)
+
+    def take_back(self, served: ServedGame) -> None:
+        """Return to before the last decision of a person; raises Refused if there was none."""
+        ply = served.live.last_decision(served.people)
+        if ply is None:
+            raise Refused(409, "there is no move of yours to take back")
+        served.live.take_back(ply)
+        served.trouble = ""
+        self._moved(served)
+
+    async def step(self, served: ServedGame) -> None:
+        """Let the agents of a game without people play one ply."""
+        async with served.busy:
+            ply, served.trouble = served.live.ply, ""
+            while served.live.ply == ply and not served.live.over and not served.trouble:
+                await self._ask_agent(served, served.live.asked()[0])
+
+    def _moved(self, served: ServedGame) -> None:
+        served.review = None
+        for ply in [ply for ply in served.thoughts if ply >= served.live.ply]:
+            del served.thoughts[ply]
+        self._save(served)
+        served.changed()
+        self.drive(served)
+
+    def drive(self, served: ServedGame) -> None:
+        """Let the agents go on in the background, if it is their turn."""
+        if served.driver is None and served.agents_asked:
+            served.driver = asyncio.create_task(self._drive_on(served))
+
+    async def _drive_on(self, served: ServedGame) -> None:
+        try:
+            while asked := served.agents_asked:
+                await self._ask_agent(served, asked[0])
+        finally:
+            served.driver = None
+
+    async def _ask_agent(self, served: ServedGame, player: int) -> None:
+        """Ask the agent of a player, and let it choose, unless a move was taken back meanwhile."""
+        agent, state = served.seats[player], served.live.state
+        assert agent is not None
+        try:
+            await in_thread(self.agents.check, served.game, agent)  # a file of records names any
+            action = await in_thread(self.shelf.decide, agent, served.live.view(player))
+        except Refused as error:
+            served.trouble = error.reason
+            served.changed()
+            return
+        except Exception as error:
+            _LOG.exception("agent %s failed in game %s", agent, served.id)
+            if served.live.state is state:
+                name = served.game.player_names[player]
+                served.trouble = f"the agent {agent} failed as {name}, with {said(error)}"
+                served.changed()
+            return
+        if served.live.state is state and player in served.live.asked():
+            served.live.choose(player, action)
+            self._moved(served)
+
+    async def settle(self, served: ServedGame) -> None:
+        """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
+        if served.driver is not None:
+            await asyncio.wait({served.driver}, timeout=_MOMENT)
+
+    # --- thoughts ---
+
+    async def thoughts(self, served: ServedGame, players: Sequence[int], ply: int) -> list[Thoughts]:
+        """The thoughts on the decisions of these players in the position after `ply` plies."""
+        state = served.live.states[ply]
+        views = [(served.live.view(player, ply), served.seats[player]) for player in players]
+
+        def work() -> list[Thoughts]:
+            offered = [each.agent for each in self.agents.offers(served.game)]
+            return [think(view, agent if agent in offered else None, take=self.shelf.take) for view, agent in views]
+
+        async with served.busy:  # one search at a time, however many ask
+            kept = served.thoughts.get(ply, [])
+            if [each.player for each in kept] == list(players):
+                return kept
+            found = await in_thread(work)
+            if ply <= served.live.ply and served.live.states[ply] is state:  # no move was taken back meanwhile
+                served.thoughts[ply] = found
+            return found
+
+    async def review(self, served: ServedGame) -> list[Judgement]:
+        """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
+        async with served.busy:
+            if served.review is None:
+                players = served.people or range(served.game.num_players)
+                served.review = await self._review(served.live, players)
+            return served.review
+
+    async def _review(self, live: PlayedGame, players: Sequence[int]) -> list[Judgement]:
+        decisions: list[tuple[int, View, int]] = [
+            (ply, live.view(player, ply), joint[player])
+            for ply, joint in enumerate(live.actions)
+            for player in players
+            if joint[player] >= 0
+        ]
+        return await in_thread(partial(review, decisions[:_REVIEWED], take=self.shelf.take))
+
+    # --- to keep ---
+
+    def record(self, served: ServedGame) -> GameRecord:
+        """A game as a record, over or not, which `ttt replay` and `ttt play --load` read."""
+        return _record(served.live, served.seats)
+
+    def _save(self, served: ServedGame) -> None:
+        """Write the record of a game to its file, whole or not at all."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            records.write(self.folder / f"{served.game.id}-{served.id}.jsonl", [self.record(served)])
+        except OSError:
+            _LOG.exception("game %s could not be saved", served.id)
+
+    async def film(self, served: ServedGame) -> bytes:
+        """A game as an animated GIF; raises Refused without the extra `render`."""
+        states, actions = np.concatenate(served.live.states), np.array(served.live.actions, np.int64)
+        try:
+            return await in_thread(film, served.game, states, actions)
+        except ImportError as error:
+            raise Refused(501, str(error)) from None
+
+    def close(self) -> None:
+        """End what waits, and close the agents that are idle."""
+        for served in self.games.values():
+            served.changed()
+        self.shelf.close()
+
+
+def _record(live: PlayedGame, seats: Sequence[str | None]) -> GameRecord:
+    return records.of_live(live, [Human.name if agent is None else agent for agent in seats])
+
+
+def _begin(game: Game) -> PlayedGame:
+    """A new game, whose kernels are compiled before the server needs them."""
+    trial = PlayedGame.begin(game, 0)
+    while not trial.ply:
+        player = trial.asked()[0]
+        trial.view(player).sample_worlds()
+        trial.choose(player, trial.legal(player)[0])
+    _record(trial, [None] * game.num_players)
+    return PlayedGame.begin(game)

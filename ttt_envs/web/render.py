@@ -1,0 +1,213 @@
+"""Pictures, texts and actions of a game for a browser, as one pair of eyes may see them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.options import as_text
+from ttt_envs.drawing.frame import without_words
+from ttt_envs.drawing.theme import unlit
+from ttt_envs.evaluation.analysis import GRADES, Judgement, Thoughts, grade_of
+from ttt_envs.registry import options_of
+from ttt_envs.web.catalog import title_of
+from ttt_envs.web.games import ServedGame
+
+
+def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
+    """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
+
+    The words around the picture are left out, and what its head says is given beside it.
+    """
+    text = game.format_state(state, viewer)
+    tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
+    svg, head = without_words(game.draw(state, viewer))
+    return {"svg": svg, "head": head, "text": text, "caption": text.splitlines()[0], "tips": tips}
+
+
+def still(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
+    """`position` of one in which nothing can be chosen, so that nothing is yellow."""
+    seen = position(game, state, viewer)
+    return seen | {"svg": unlit(seen["svg"])}
+
+
+def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
+    """Actions by their names, each with the spots that are clicked for it, and where these are on `viewer`'s picture.
+
+    A game that does not say where it is clicked has neither clicks nor spots: the page lists the names.
+    """
+    if game.spots is None or game.clicks is None:
+        return {"actions": [{"name": game.action_names[action], "clicks": []} for action in actions], "spots": {}}
+    found = [{"name": game.action_names[action], "clicks": list(game.clicks(state, action))} for action in actions]
+    used = {name for each in found for name in each["clicks"]}
+    spots = game.spots(state, viewer)
+    return {"actions": found, "spots": {name: list(box) for name, box in spots.items() if name in used}}
+
+
+def result(game: Game, state: Any) -> dict[str, Any]:
+    """The end of a game: the winners, how they won, the same as a sentence, and the reward of each player."""
+    rewards = [float(reward) for reward in state["rewards"]]
+    winners, how = [player for player, reward in enumerate(rewards) if reward > 0], ending(game, state)
+    names = " and ".join(game.player_names[player] for player in winners)
+    return {
+        "winners": winners,
+        "rewards": rewards,
+        "how": how,
+        "whole": f"{names} {'wins' if len(winners) == 1 else 'win'}: {how}" if winners else f"Draw: {how}",
+    }
+
+
+def ending(game: Game, state: Any) -> str:
+    """How a game or a round has ended, in the game's words for people, or else in the first line of its text."""
+    if game.faces.ending is not None:
+        return game.faces.ending(state)
+    return game.format_state(state, None).splitlines()[0].removeprefix("over: ")
+
+
+def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
+    """The actions of each ply by name, with their players."""
+    return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
+
+
+def spoken_names(game: Game) -> dict[str, str]:
+    """Actions by their names -> as people say them, where that differs."""
+    return dict(zip(game.action_names, game.faces.spoken_action_names, strict=False))
+
+
+def options_text(game: Game) -> str:
+    """The options that are not as they are by default, such as "size=4 players=2"."""
+    defaults = {each.name: each.default for each in options_of(game.id)}
+    changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
+    # Some defaults are worked out by the game.
+    return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
+
+
+def game_of(served: ServedGame) -> dict[str, Any]:
+    """A game as those at the screen may see it."""
+    live, game, people, viewer = served.live, served.game, served.people, served.viewer
+    state = live.state[0]
+    asked, acting = live.asked(), live.acting()
+    you = viewer if people and viewer is not None else (people[0] if people else None)
+    legal = live.legal(you) if you is not None else []
+    seen = position(game, state, viewer)
+    if people and not legal:
+        seen["svg"] = unlit(seen["svg"])
+    return {
+        "id": served.id,
+        "version": served.version,
+        "game": {"id": game.id, "title": game.title},
+        "ply": live.ply,
+        "over": live.over,
+        **seen,
+        **clickable(game, state, viewer, legal),
+        "seats": [
+            {
+                "name": game.player_names[k],
+                "title": None if agent is None else title_of(agent),
+                "yours": agent is None,
+                "asked": k in asked,
+                "chosen": k in acting and k not in asked,
+            }
+            for k, agent in enumerate(served.seats)
+        ],
+        "you": you,
+        "chosen": game.action_names[live.waiting[you]] if you in live.waiting else None,
+        "moves": moves(game, live.actions),
+        "asides": [live.aside(ply) for ply in range(1, live.ply + 1)],
+        "rounds": live.rounds,
+        "result": result(game, state) if live.over else None,
+        "trouble": served.trouble,
+        "thinking": bool(served.agents_asked),
+        "watching": not people,
+        "shared": served.shared,
+        "may_take_back": served.may_take_back and live.last_decision(people) is not None,
+    }
+
+
+def about(served: ServedGame) -> dict[str, Any]:
+    """What stays the same while a game is played."""
+    faces = served.game.faces
+    return {
+        "rules": faces.rules_text,
+        "options": options_text(served.game),
+        "pitch": faces.pitch,
+        "names": spoken_names(served.game),
+    }
+
+
+def thinkers(served: ServedGame, ply: int) -> list[int]:
+    """The players whose thoughts on the position after `ply` plies may be shown.
+
+    In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
+    """
+    acting = served.live.acting(ply)
+    if served.live.over or not served.people:
+        return acting
+    if served.game.hidden_information or ply == served.live.ply:
+        return [each for each in acting if each == served.viewer]
+    return acting
+
+
+def past(served: ServedGame, ply: int) -> dict[str, Any]:
+    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
+    ended, viewer = served.live.ended_round(ply), served.viewer
+    return {
+        "ply": ply,
+        **still(served.game, served.live.states[ply][0], viewer),
+        "ended_round": None
+        if ended is None
+        else {**position(served.game, ended[0], viewer), "how": ending(served.game, ended[0])},
+    }
+
+
+def places(game: Game, state: Any, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
+    """`clickable` for actions by their names, of any player, so that thoughts can be shown on the picture."""
+    numbers = {name: k for k, name in enumerate(game.action_names)}
+    return clickable(game, state, viewer, [numbers[name] for name in dict.fromkeys(names)])
+
+
+def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
+    """Thoughts as a JSON object, with the actions by their names."""
+
+    def by_name(found: dict[int, float]) -> dict[str, float]:
+        return {game.action_names[action]: value for action, value in found.items()}
+
+    return {
+        "player": thoughts.player,
+        "source": thoughts.source,
+        "title": title_of(thoughts.source),
+        "values": by_name(thoughts.values),
+        "unproved": [game.action_names[action] for action in thoughts.unproved],
+        "losses": by_name(thoughts.losses),
+        "grades": {game.action_names[action]: grade_of(loss) for action, loss in thoughts.losses.items()},
+        "best": [game.action_names[action] for action in thoughts.best],
+        "best_probabilities": by_name(thoughts.best_probabilities),
+        "agent": thoughts.agent,
+        "probabilities": by_name(thoughts.probabilities),
+    }
+
+
+def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
+    """A review as a JSON object: each decision, and for each player what all of theirs lost."""
+    known = [each for each in found if each.regret is not None]
+    return {
+        "limits": GRADES,
+        "decisions": [
+            {
+                "ply": each.ply,
+                "player": each.player,
+                "played": game.action_names[each.played],
+                "best": None if each.best is None else game.action_names[each.best],
+                "regret": each.regret,
+                "value": each.value,
+                "grade": "" if each.regret is None else grade_of(each.regret),
+                "source": each.source,
+            }
+            for each in found
+        ],
+        "totals": {
+            player: round(float(np.sum([each.regret for each in known if each.player == player])), 4)
+            for player in sorted({each.player for each in known})
+        },
+    }

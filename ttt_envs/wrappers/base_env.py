@@ -1,0 +1,213 @@
+"""Board: the part that PettingZoo's two environments share: spaces, seeds, pictures and saved positions of one game."""
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from ttt_envs.core.game import Game
+from ttt_envs.core.information import Known
+from ttt_envs.core.rng import episode_seeds, new_key
+from ttt_envs.core.state import read_only
+from ttt_envs.core.view import View
+from ttt_envs.wrappers.common import (
+    RENDER_FPS,
+    RENDER_MODES,
+    Encoder,
+    EnvSettings,
+    Renderer,
+    everything,
+    manual,
+    pack_state,
+    state_space,
+    unpack_state,
+    warn_of_options,
+)
+from ttt_envs.wrappers.rewards import Pay
+
+#: The number of the only game, for what takes many.
+FIRST = np.zeros(1, np.int64)
+
+INT8 = np.dtype(np.int8)
+
+
+class Board:
+    """One game whose agents are `player_0`, `player_1`, ...; a subclass says how they take part.
+
+    It stands before PettingZoo's class among the bases.
+
+    Attributes:
+        np_random_seed: the last seed that `reset` was given; None if it was given none.
+    """
+
+    #: Actions of an agent beside the game's, such as waiting.
+    _MORE_ACTIONS: ClassVar[int] = 0
+    #: Entries that a subclass adds to `metadata`.
+    _FACTS: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, game: Game, **settings: Any) -> None:
+        """An environment for `game`; call `reset` first. `settings`: those of `EnvSettings`; `reward` is asked at each
+        ply, for all players."""
+        given = EnvSettings(**settings)
+        self.game = game
+        self.__doc__ = manual(game)  # what tells a language model the rules reads them here
+        self.illegal, self.render_mode, self.max_plies = given.illegal, given.render_mode, given.max_plies
+        self._renderer = Renderer(game, given.render_mode)
+        self._encode = Encoder(game, given)
+        self._pay = Pay(game, 1, given.reward)
+        self._known = Known(game, 1, digests=False, history=given.history)
+        self._history = given.history
+        self.state_space = state_space(game, self._encode.dtype)
+        self.metadata = {
+            "name": game.id,
+            "render_modes": list(RENDER_MODES),
+            "render_fps": RENDER_FPS,
+            **self._FACTS,
+        }
+        self.possible_agents = [f"player_{p}" for p in range(game.num_players)]
+        self._size = game.observation_size
+        self._number = {name: p for p, name in enumerate(self.possible_agents)}
+        actions = game.num_actions + self._MORE_ACTIONS
+        space = self._encode.shown_space(actions)
+        self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
+        self.action_spaces: dict[str, Any] = {name: gymnasium.spaces.Discrete(actions) for name in self.possible_agents}
+        self.agents: list[str] = []
+        self.np_random_seed: int | None = None
+        self._key = new_key(None)
+        self._episode = 0
+        self._episodes: np.ndarray | None = None  # the players' numbers of this episode, see `View.episodes`
+        self._states = game.prototype.copy()
+        self._committed = np.full(game.num_players, -1)
+        self._live = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game!r})"
+
+    def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
+        """The same object at each call."""
+        return self.action_spaces[agent]
+
+    def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Put the next episode's first position into `_states`: that of `seed`, or the one that follows."""
+        warn_of_options(options)
+        if seed is not None:
+            self._key, self._episode = new_key(seed), 0
+            self.np_random_seed = int(seed)
+        self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
+        self._episode += 1
+        self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
+        self._committed[:] = -1
+        if self._history:
+            self._known.begin(FIRST)
+        self._pay.begin(FIRST)
+        self._episodes = None
+
+    def _seen(self, player: int) -> np.ndarray:
+        """The flat observation of a player, with the history."""
+        out = np.empty(self._size, np.int8)
+        self.game.loops.observe_one(self._states, 0, player, out)
+        return self._with_past(player, out) if self._history else out
+
+    def _with_past(self, player: int, seen: np.ndarray) -> np.ndarray:
+        """A flat observation with the history that a player has."""
+        return self._known.encoded(FIRST, np.array([player]), seen[None])[0]
+
+    def _paid(self, before: np.ndarray | None) -> np.ndarray:
+        """The pay of each player for the latest step, float32 (players,); `before` is from `Pay.before`."""
+        if not self._pay.by_step:
+            return np.asarray(self._states["rewards"][0])
+        n = self.game.num_players
+        old = None if before is None else before.repeat(n)
+        return self._pay.rewards(np.zeros(n, np.int64), self._states.repeat(n), old, np.arange(n))
+
+    def _cut_off(self) -> bool:
+        """Whether the game is cut off before its end."""
+        if self.max_plies is None:
+            return False
+        state = self._states[0]
+        return bool(not state["done"] and state["ply"] >= self.max_plies)
+
+    def state(self) -> np.ndarray:
+        """All players' observations, one after the other, as in `state_space`; for centralised critics."""
+        self._check_live("state")
+        return everything(self.game, self._states).astype(self._encode.dtype, copy=False)
+
+    @property
+    def states(self) -> NDArray[Any]:
+        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
+        self._check_live("states")
+        return read_only(self._states)
+
+    def action_masks(self, agent: str) -> NDArray[np.bool_]:
+        """The actions that `agent` may choose now: bool, one entry an action of its space."""
+        self._check_live("action_masks")
+        return self._mask_of(self._player(agent))
+
+    def _mask_of(self, player: int) -> np.ndarray:
+        raise NotImplementedError
+
+    def view(self, agent: str) -> View:
+        """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
+        self._check_live("view")
+        player = self._player(agent)
+        if self._episodes is None:
+            # Of the system, which shows nothing of a game; and not before somebody asks, as it takes a while.
+            self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
+        by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
+        return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))
+
+    def get_state(self) -> bytes:
+        """The whole position, hidden things and choices already committed included, for `set_state` of any such
+        environment."""
+        self._check_live("get_state")
+        return pack_state(self.game, self._states[0], self._committed, self._episode_seed, self._known.past[0])
+
+    def _go_to(self, data: bytes, *, waiting: bool) -> None:
+        """Go to a position from `get_state`; ValueError says why not. `waiting`: choices may wait for others."""
+        saved = unpack_state(self.game, data, self._history)
+        if not waiting and (saved.committed >= 0).any():
+            raise ValueError("this position was saved by an AEC environment while some players had chosen already")
+        self._states, self._committed, self._episode_seed = saved.states, saved.committed, saved.seed
+        self._known.past[0] = saved.past
+        self._pay.begin(FIRST)
+        if not saved.states["done"][0]:
+            self._pay.keep(FIRST, saved.states)
+        self._episodes = None
+
+    def render(self, viewer: str | None = None) -> np.ndarray | str | None:
+        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+
+        Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
+        information. With a `viewer`, such as "player_0", it shows what that agent may see. In the mode "human" the
+        environment itself calls it after each step, without a viewer.
+        """
+        self._check_live("render")
+        return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
+
+    def text(self, agent: str) -> str:
+        """The position as text, as `agent` may see it, in any render mode."""
+        self._check_live("text")
+        return self.game.format_state(self._states[0], self._player(agent))
+
+    def _repr_svg_(self) -> str | None:
+        """The position with all that is hidden, for notebooks; None before the first reset."""
+        return self.game.draw(self._states[0], None) if self._live else None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._renderer.close()
+
+    def _player(self, agent: str) -> int:
+        player = self._number.get(agent) if isinstance(agent, str) else None
+        if player is None:
+            raise ValueError(f"unknown agent {agent!r}; known: {', '.join(self.possible_agents)}")
+        return player
+
+    def _check_live(self, what: str) -> None:
+        if not self._live:
+            raise RuntimeError(f"call reset() before {what}()")
