@@ -1,7 +1,5 @@
 """Masks are read and written many entries at once: with the same results as an entry after the other."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from ttt_envs.core import rng
 from ttt_envs.core.compile import jit
 from ttt_envs.core.compile.bits import (
     counted,
-    many,
     mark_counts,
     mark_equal,
     total,
@@ -55,19 +52,6 @@ def test_rows_and_generators_draw_the_same() -> None:
     out = np.empty(len(masks), np.int64)
     rng.choose_rows(masks, seeds[: len(masks)], out)
     assert out.tolist() == [plainly(m, int(rng.mix(s))) for m, s in zip(masks, seeds, strict=False)]
-
-
-@jit.kernel
-def in_many(mask):  # type: ignore[no-untyped-def]
-    """`many`, which only a kernel can ask."""
-    return many(mask)
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="plain Python reads entry by entry")
-def test_gaps_are_read_entry_by_entry() -> None:
-    mask = np.ones(40, np.bool_)
-    assert not in_many(mask[::2])
-    assert in_many(mask) == (sys.byteorder == "little")
 
 
 @jit.kernel

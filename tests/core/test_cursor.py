@@ -146,13 +146,6 @@ def test_what_is_no_position(given: Any, kind: type[Exception], message: str) ->
         State()
 
 
-def test_positions_are_checked_at_the_door() -> None:
-    record = SUPER.new_state(0)
-    record["target"] = 120
-    with pytest.raises(ValueError, match="`target` is 120"):
-        SUPER.start(state=record)
-
-
 # --- actions ---
 
 
@@ -268,28 +261,6 @@ def test_chance_outcomes_of_a_toss() -> None:
     assert (chance, state.key) == (1.0, joint.key)
     with pytest.raises(IllegalAction, match="player 0 in game 1 cannot play"):
         COIN.chance_outcomes(states, [toy_coin.TOSS_AGAIN, toy_coin.STAY])
-
-
-@pytest.mark.skipif(jit.DISABLED, reason="a million outcomes are tried before it is refused: a minute of plain Python")
-def test_chance_that_cannot_be_enumerated_is_refused_with_the_reason() -> None:
-    state, draw = DICE.start(seed=0), random.Random(0)
-
-    def play() -> None:
-        while not state.over:
-            assert sum(chance for chance, _ in state.chance_outcomes(state.legal_actions()[0])) == pytest.approx(1)
-            state.apply(choose(state, draw))
-
-    with pytest.raises(ValueError, match=r"tic_tac_dice.*draws again until something fits"):
-        play()
-    assert not state.over
-
-
-def test_a_finished_game_has_no_outcomes() -> None:
-    over = some(SUPER, 0)
-    while not over.over:
-        over.apply(over.legal_actions()[0])
-    with pytest.raises(ValueError, match="a finished game has no outcomes"):
-        SUPER.chance_outcomes(over.states, [-1])
 
 
 # --- without checks ---

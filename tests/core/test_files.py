@@ -131,14 +131,6 @@ def test_a_folder_is_written_by_one_process_and_a_killed_one_is_no_obstacle(
     assert {path.name for path in folder.iterdir()} == {"done", "sub"}
 
 
-def test_the_lock_of_a_process_that_has_ended_is_free_again(tmp_path: Path, holder: subprocess.Popen) -> None:
-    holder.communicate("")
-    assert holder.returncode == 0
-    assert not (tmp_path / "run" / ".lock").exists()
-    with locked_folder(tmp_path / "run"):
-        pass
-
-
 @pytest.mark.parametrize("who", ["process {} on this machine", "\udcff"])
 def test_a_lock_file_that_nobody_holds_is_no_obstacle(tmp_path: Path, who: str) -> None:
     """After a reboot the number of its process may be anybody's; on a shared disk it may be another machine's."""

@@ -89,33 +89,6 @@ def test_layouts_and_shapes_agree():
         Batch(LONG, 2).view().encoded("round")
 
 
-def test_the_makers_agree_and_agents_without_history_play_in_them():
-    """The same game in every form: the learner's observations are those of a Batch that is played alike."""
-    pytest.importorskip("stable_baselines3")
-    history, size = 2, LONG.encoded_size(2)
-    single = ttt_envs.make_single(LONG, opponent="greedy", player=0, history=history)
-    vector = ttt_envs.make_vec(LONG, 1, opponent="greedy", player=0, history=history)
-    sb3 = ttt_envs.make_sb3(LONG, 1, opponent="greedy", player=0, history=history)
-    sb3.seed(5)
-    seen = [single.reset(seed=5)[0]["observation"], vector.reset(seed=5)[0]["observation"][0], sb3.reset()[0]]
-    assert single.observation_space["observation"].shape == sb3.observation_space.shape == (size,)
-    filled = 0
-    for _ in range(8):
-        assert (seen[0] == seen[1]).all()
-        assert (seen[0] == seen[2]).all()
-        filled += seen[0][LONG.observation_size :].any()
-        action = int(single.action_masks().argmax())
-        now, _, done, _, _ = single.step(action)
-        then, _, _, _, infos = vector.step([action])
-        there, _, _, sb3_infos = sb3.step(np.array([action]))
-        if done:
-            assert (now["observation"] == infos["final_obs"][0]["observation"]).all()
-            assert (now["observation"] == sb3_infos[0]["terminal_observation"]).all()
-            break
-        seen = [now["observation"], then["observation"][0], there[0]]
-    assert filled > 2
-
-
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
 def test_pettingzoo_shows_and_saves_the_history(game):
     aec, parallel = ttt_envs.make_aec(game, history=3), ttt_envs.make_parallel(game, history=3, encoding="flat")

@@ -1,7 +1,6 @@
 """Ctrl-C while Numba compiles."""
 
 import signal
-import threading
 
 import numba
 import pytest
@@ -70,21 +69,6 @@ def test_a_handler_of_one_s_own_is_called_once_and_stays():
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN, "a handler that was set meanwhile stays"
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("usual")
-def test_another_thread_and_a_forked_process_leave_interrupts_alone():
-    held = HeldInterrupts()
-    thread = threading.Thread(target=lambda: held.on_start(None))
-    thread.start()
-    thread.join()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    held.on_end(None)
-    held.on_start(None)
-    assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    signal.raise_signal(signal.SIGINT)
-    held.forget()  # of the parent's
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")

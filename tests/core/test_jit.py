@@ -91,70 +91,6 @@ def test_machine_code_is_kept_and_never_stale(tmp_path):
     assert number != other, "what two processes compile has one name, and one that loads both may run either for both"
 
 
-#: Renames what a module or class of Numba has, as another version might, then compiles a kernel and a template.
-OTHER_NUMBA = """
-import sys, warnings
-import numpy as np
-from numba.core import bytecode, caching, codegen, cpu, options
-
-def rename(owner, old, new, *users):
-    setattr(owner, new, vars(owner)[old])
-    delattr(owner, old)
-    for each in users:
-        names = tuple(new if name == old else name for name in each.__code__.co_names)
-        each.__code__ = each.__code__.replace(co_names=names)
-
-exec(sys.argv[1])
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    from ttt_envs.core.compile import jit
-    import outside
-
-    assert outside.twice(3) == 8
-    out = np.zeros(2, np.int64)
-    jit.specialise(outside.template, twice=outside.twice)(out)
-    assert out.tolist() == [6, 6], out
-print(*(str(each.message) for each in caught if each.category is RuntimeWarning), sep="\\n")
-"""
-
-
-_NUMBERS = "bytecode.FunctionIdentity, '_unique_ids', '_ids', bytecode.FunctionIdentity.from_function.__func__"
-_LINKING = (
-    "codegen.CPUCodeLibrary, '_get_module_for_linking', '_for_linking', codegen.CPUCodeLibrary.finalize, "
-    "codegen.CPUCodeLibrary.serialize_using_object_code"
-)
-_OPTIONS = """
-for name in ("_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"):
-    for owner in (options.DefaultOptions, cpu.CPUTargetOptions.__mro__[1]):
-        delattr(owner, name)
-"""
-
-
-@pytest.mark.parametrize(
-    ("change", "missing", "kept"),
-    [
-        (f"rename({_NUMBERS})", ["_unique_ids"], False),
-        ("rename(caching, 'CompileResultCacheImpl', 'ResultCache')", ["CompileResultCacheImpl"], False),
-        (_OPTIONS, ["_nrt", "no_cfunc_wrapper", "no_cpython_wrapper"], True),
-        (f"rename({_LINKING})", ["_get_module_for_linking"], True),
-    ],
-    ids=["numbers", "cache", "options", "linking"],
-)
-def test_without_the_inner_names_of_numba(tmp_path, change, missing, kept):
-    """Kernels work all the same, but are compiled in each process, or are slower; one warning says so."""
-    (tmp_path / "outside.py").write_text(OUTSIDE)
-    (tmp_path / "helper.py").write_text(HELPER)
-    paths = os.pathsep.join([str(jit.PACKAGE.parent), str(tmp_path)])
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}
-    command = [sys.executable, "-c", OTHER_NUMBA, change]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path)
-    assert not done.returncode, done.stderr
-    (message,) = done.stdout.splitlines()
-    assert all(name in message for name in missing)
-    assert ("compiled anew" in message) != kept
-    assert any(tmp_path.rglob("*.nbc")) == kept
-
-
 # --- files ---
 
 
@@ -258,22 +194,6 @@ def test_a_folder_that_cannot_be_written_is_one_warning(folder):
         assert (one(1), one(1.5)) == (2, 2.5)
     assert [each.category for each in caught] == [RuntimeWarning]
     assert str(folder) in str(caught[0].message)
-    kernel_cache.warn_once.cache_clear()
-
-
-def test_no_folder_that_can_be_written_is_one_warning(monkeypatch):
-    kernel_cache.warn_once.cache_clear()
-
-    class Nowhere:
-        def __init__(self, function, *_):
-            raise RuntimeError(f"cannot cache function {function.__name__!r}: no locator available")
-
-    monkeypatch.setattr(jit, "MachineCode", Nowhere)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for function in (add_one, read_second):
-            in_next_process(function)
-    assert len(caught) == 1
     kernel_cache.warn_once.cache_clear()
 
 

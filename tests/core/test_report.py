@@ -197,16 +197,3 @@ def test_a_narrow_column_breaks_names_between_their_parts():
         *("mcts:simulations=400", "", "mcts:", "simulations=4000"),
         *("network:runs/dice,", "symmetric=true", "a" * 20, "a" * 10),
     ]
-
-
-def test_a_terminal_too_narrow_for_the_numbers_breaks_them_and_shows_the_names():
-    numbers = ["0.0045 (0.0040 to 0.0053)", "0.550 (.398–.693)", "0.0045 (0.0040 to 0.0053)"]
-    console = Console(width=40)
-    with console.capture() as shown:
-        console.print(Table("Regret", ["agent", "a game", "score", "a decision"], [["random", *numbers]]))
-    lines = [line.split() for line in shown.get().splitlines()[3:]]
-    assert lines[0] == ["random", "0.0045", "0.550", "0.0045"]
-    assert [word for line in lines[1:] for word in line if "." in word] == [
-        *("(0.0040", "(.398–", "(0.0040"),
-        *(".693)", "0.0053)", "0.0053)"),
-    ]

@@ -84,14 +84,6 @@ def marked_games() -> list[Any]:
     return found + [pytest.param(game, id=repr(game)) for game in toys()]
 
 
-def all_games() -> Iterator[Game]:
-    """The registry's games with each of their option sets, and the toys."""
-    for game_id, option_sets in OPTIONS.items():
-        for options in option_sets:
-            yield ttt_envs.load(game_id, **options)
-    yield from toys()
-
-
 def toys() -> Iterator[Game]:
     """Small games with choices at once and hidden cards."""
     for options in TOYS:
