@@ -107,22 +107,6 @@ def test_a_game_is_played_by_keys_alone(people):
     assert re.search("You (win|lose)|Draw", said)
 
 
-def test_two_people_share_the_screen_and_hands_stay_hidden(people):
-    me, rng = people(), random.Random(0)
-    me.begin("tic_tac_match", "me", "me", max_turns="6")
-    curtain = me.page.locator(".curtain")
-    while not me.over():
-        me.page.locator(".curtain:visible, button.spot:visible, h1[data-state=over]").first.wait_for()
-        if curtain.is_visible():
-            assert me.page.locator(".board").is_hidden()
-            curtain.get_by_role("button").click()
-        if me.over():
-            break
-        mine = me.page.evaluate("document.querySelector('pre').textContent.match(/hand \\d: (?!\\d hidden)/g).length")
-        assert mine == 1, "one hand is shown"
-        me.play_a_move(rng)
-
-
 def test_a_reload_and_a_new_server_lose_nothing_and_a_stopped_one_is_named(chromium, tmp_path):
     with Served(tmp_path) as server:
         me, rng = Person(chromium, server), random.Random(2)
