@@ -69,20 +69,6 @@ def test_make_refuses_an_old_python_alone(version, taken, monkeypatch):
             exec(variable("CHECK_VERSION"))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="is about the modules that Windows lacks")
-def test_the_environments_need_no_module_that_windows_lacks():
-    code = """if True:
-        import sys
-        sys.modules.update(dict.fromkeys("fcntl grp pwd resource termios tty".split()))
-        import ttt_envs, ttt_envs.agents, ttt_envs.cli, ttt_envs.evaluation
-        env = ttt_envs.make_single("tic_tac_dice", opponent="random")
-        env.reset(seed=0)
-    """
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 # --- pages ---
 
 
@@ -189,11 +175,6 @@ def test_what_is_no_version_gets_no_folder(folder, site, tmp_path):
     with pytest.raises(ValueError, match="no folder for a version"):
         versions.publish(site, tmp_path / "site", folder)
     assert not (tmp_path / "site" / ".nojekyll").exists()
-
-
-def test_a_site_that_is_not_built_is_not_published(tmp_path):
-    with pytest.raises(ValueError, match="run make docs first"):
-        versions.publish(tmp_path, tmp_path, "v1.0.0")
 
 
 def test_no_two_modules_of_tests_have_one_name():

@@ -85,25 +85,6 @@ def test_a_verb_explains_each_field_on_its_own_and_fits_the_terminal(verb, capsy
         assert helps[field.name][0].isupper()
 
 
-def test_the_shell_completes_verbs_and_options(tmp_path):
-    script = tmp_path / "ttt.bash"
-    done = subprocess.run([*TTT, "--tyro-print-completion", "bash"], cwd=ROOT, capture_output=True, text=True)
-    assert not done.returncode, done.stderr
-    script.write_text(done.stdout)
-
-    def completed(*words):
-        asked = (
-            f"source {shlex.quote(str(script))}; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; "
-            "$(complete -p ttt | sed 's/.*-F \\([^ ]*\\).*/\\1/') ttt; echo ${COMPREPLY[@]}"
-        )
-        found = subprocess.run(["bash", "-c", asked], capture_output=True, text=True)
-        return found.stdout.split()
-
-    assert "play" in completed("ttt", "pl")
-    assert "agents" not in completed("ttt", "pl")
-    assert {"--agents", "--option", "--seed"} <= set(completed("ttt", "play", SUPER, "--"))
-
-
 # --- exit statuses ---
 
 
@@ -177,14 +158,6 @@ def test_an_interrupt_ends_with_130(reason, said, monkeypatch, capsys):
     monkeypatch.setattr(Games, "run", interrupted)
     assert main(["games"]) == 130
     assert capsys.readouterr().err == said
-
-
-def test_a_reader_may_leave():
-    command = f"{shlex.join(TTT)} agents | head -1"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert done.stdout.count("\n") == 1
-    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("verb", ["agents", "play super --agents random random --seed 1"])

@@ -12,7 +12,6 @@ from ttt_envs import agents
 from ttt_envs.cli import main
 from ttt_envs.core.game import Game
 from ttt_envs.registry import options_of
-from ttt_envs.storage.tables import TableMissing, load_or_build, without_building
 
 SUPER = "super_tic_tac_toe"
 IDS = list(ttt_envs.GAMES)
@@ -148,19 +147,3 @@ def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
     assert "`ttt solve martian_tic_tac_toe --help`" in best
     assert not shown.err
     assert not (tmp_path / "empty").exists()
-
-
-def test_without_building_a_missing_table_is_an_error(tmp_path):
-    def read(path):
-        return path.read_text()
-
-    def write(path, table):
-        path.write_text(table)
-
-    path = tmp_path / "table"
-    with without_building(), pytest.raises(TableMissing, match="not built yet"):
-        load_or_build(path, read, lambda progress: "built", write)
-    assert not path.exists()
-    assert load_or_build(path, read, lambda progress: "built", write) == "built"
-    with without_building():
-        assert load_or_build(path, read, lambda progress: "again", write) == "built"

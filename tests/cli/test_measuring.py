@@ -95,19 +95,6 @@ def changed(verb, **options):
     return [*words, *(word for name, values in options.items() for word in (f"--{name}", *values))]
 
 
-@pytest.mark.parametrize(("verb", "calls"), [("tournament", 110), ("regret", 20), ("exploitability", 3)])
-def test_an_interrupt_leaves_a_partial_report(verb, calls, monkeypatch, capsys, tmp_path):
-    more = {"agents": ["random", "greedy"]}
-    if verb != "exploitability":
-        more |= {"games": ["40" if verb == "tournament" else "400"]}
-    words = changed(verb, **more)
-    interrupt_after(monkeypatch, calls)
-    assert cli.main(words) == 130
-    assert "Partial: interrupted" in capsys.readouterr().out
-    assert not json.loads((tmp_path / "runs" / verb / "results.json").read_text())["complete"]
-    assert "**Partial" in (tmp_path / "runs" / verb / "report.md").read_text()
-
-
 def test_a_full_disk_at_the_end_loses_no_results(tmp_path, monkeypatch, capsys):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -51,18 +51,6 @@ def test_playouts_by_a_cursor_are_for_games_in_which_one_player_acts_at_a_time(t
     assert found.note == "skipped: several players act at once"
 
 
-def test_what_was_measured_before_an_error_is_kept(tmp_path, monkeypatch, capsys):
-    def measured(config, progress):
-        yield benchmark.Timing(SUPER, "cursor", 5.0, "plies/s")
-        raise ValueError("no more")
-
-    monkeypatch.setattr(benchmark, "measure", measured)
-    assert benchmark.main(["--out", str(tmp_path)]) == 2
-    assert "error: no more" in capsys.readouterr().err
-    kept = json.loads((tmp_path / "benchmark.json").read_text())
-    assert (kept["complete"], [each["value"] for each in kept["measurements"]]) == (False, [5.0])
-
-
 def test_benchmark_of_training(monkeypatch):
     names = {learner.what: learner for learner in benchmark.LEARNERS}
     quick = [replace(names["masked DQN"], steps=2000), replace(names["n-tuple TD learning"], steps=2000)]

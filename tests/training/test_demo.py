@@ -114,8 +114,3 @@ def test_a_short_name_of_a_game_is_the_game(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(demo, "_demo", lambda config, *_: config)
     assert (found := demo.demo(demo.Config("dice", out=tmp_path))) == demo.demo(demo.Config(out=tmp_path))
     assert (found.game, found.option) == ("tic_tac_dice", ("rounds=single",))
-
-
-def test_regret_is_shown_where_best_play_is_known() -> None:
-    assert demo.given_away(ttt_envs.load("super_tic_tac_toe"), 0) == {}, "it knows too few of these positions"
-    assert demo.given_away(ttt_envs.load("tic_tac_match"), 0) == {}, "its hands are hidden"
