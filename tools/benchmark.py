@@ -42,7 +42,7 @@ from ttt_envs.evaluation.reports.report import Table, write_json
 from ttt_envs.learning import alphazero, dqn, ntuple, ppo, value_learning
 from ttt_envs.registry import parse_options
 
-#: The one of the batches below that is timed with `step_unchecked` too: games, option.
+#: The one of the batches below that is timed without the check of actions too: games, option.
 UNCHECKED = (1024, "")
 
 BATCHES = (1, 8, 64, 1024, 8192)
@@ -56,7 +56,7 @@ LEGEND = "\n".join(
         f"make_aec, {TICTACTOE} (PettingZoo's own; raw: without its wrappers), OpenSpiel's game: random play",
         f"make_single, make_vec, make_sb3, {CARTPOLE}: random play, the opponents' moves inside each step",
         "Batch: many games, each step with observation, mask and a random action",
-        "/ step_unchecked: how much of the speed the check of each action's legality leaves",
+        "/ unchecked: how much of the speed the check of each action's legality leaves",
         "cursor: random playouts in Python by Game.start, and by OpenSpiel, processor time",
         "tree search: from the opening",
         "learners: one process, own settings, without the time for saving and evaluation",
@@ -105,7 +105,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
         yield rate(game_id, what, runs[True], "steps/s", goals.get(f"batch {name}"))
         if both:
             ratios = [a / b for a, b in zip(runs[True], runs[False], strict=True)]
-            yield rate(game_id, f"{what} / step_unchecked", ratios, "x", goals.get(f"batch {name} / step_unchecked"))
+            yield rate(game_id, f"{what} / unchecked", ratios, "x", goals.get(f"batch {name} / unchecked"))
 
 
 # --- search ---

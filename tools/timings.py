@@ -5,6 +5,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -100,7 +101,7 @@ class Playing:
 
     def __init__(self, batch: Any, *, checked: bool = True) -> None:
         game, n = batch.game, batch.n
-        self._batch, self._step = batch, batch.step if checked else batch.step_unchecked
+        self._batch, self._step = batch, partial(batch.step, check=checked)
         self._players = list(range(game.num_players)) if game.simultaneous else [None]
         self._observations = np.empty((n, game.observation_size), np.int8)
         self._masks = np.empty((n, game.num_actions), np.bool_)

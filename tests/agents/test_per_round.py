@@ -44,7 +44,7 @@ def matches_at_once() -> ttt_envs.Batch:
     stops = np.arange(200) % 50
     for ply in range(50):
         rows = np.flatnonzero((stops > ply) & ~batch.states["done"])
-        batch.step_rows(rows, np.stack([random.act(batch.view(player, rows)) for player in (0, 1)], axis=1))
+        batch.step(np.stack([random.act(batch.view(player, rows)) for player in (0, 1)], axis=1), rows)
     return batch
 
 

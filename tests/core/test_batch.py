@@ -65,24 +65,24 @@ def test_rows_are_checked(rows: Any) -> None:
     kind = TypeError if rows == [0.0, 1.0] else ValueError
     unchanged(batch, kind, "rows", lambda: batch.view(rows=rows))
     unchanged(batch, kind, "rows", lambda: batch.reset_rows(rows))
-    unchanged(batch, kind, "rows", lambda: batch.step_rows(rows, np.full(np.size(rows), CENTRE)))
-    unchanged(batch, kind, "rows", lambda: batch.step_unchecked(np.full(np.size(rows), CENTRE), rows))
+    unchanged(batch, kind, "rows", lambda: batch.step(np.full(np.size(rows), CENTRE), rows))
+    unchanged(batch, kind, "rows", lambda: batch.step(np.full(np.size(rows), CENTRE), rows, check=False))
     assert len(batch.view(rows=[0, 2, 0])) == 3, "whoever asks twice is told twice"
 
 
 @pytest.mark.parametrize("rows", [[2, 0], np.array([2, 0], np.uint8), [True, False, True], slice(0, 3, 2)], ids=repr)
 def test_rows_in_any_form(rows: Any) -> None:
     batch, other = Batch(SUPER, 3, seed=0), Batch(SUPER, 3, seed=0)
-    batch.step_rows(rows, [CENTRE, CENTRE])
+    batch.step([CENTRE, CENTRE], rows)
     assert batch.states["ply"].tolist() == [1, 0, 1]
-    other.step_unchecked([CENTRE, CENTRE], rows)
+    other.step([CENTRE, CENTRE], rows, check=False)
     assert everything(batch) == everything(other)
     assert len(batch.view(rows=rows)) == 2
     batch.reset_rows(rows)
     assert batch.states["ply"].tolist() == [0, 0, 0]
     assert batch._episodes.tolist() == [2, 1, 2]
     batch.reset_rows([])
-    batch.step_rows([], np.empty(0, np.int64))
+    batch.step(np.empty(0, np.int64), [])
     assert batch._episodes.tolist() == [2, 1, 2]
 
 
@@ -107,7 +107,7 @@ def test_an_illegal_action_is_named_and_nothing_is_played() -> None:
         "player 0 in game 3 cannot play '0/7' (action 7) now; legal: 4/0, 4/1",
         lambda: batch.step([CENTRE, CORNER, CENTRE, 7, 8]),
     )
-    unchanged(batch, IllegalAction, "player 0 in game 1 ", lambda: batch.step_rows([4, 1], [CENTRE, 80]))
+    unchanged(batch, IllegalAction, "player 0 in game 1 ", lambda: batch.step([CENTRE, 80], [4, 1]))
     batch.step([CENTRE] * 5)
     unchanged(batch, IllegalAction, "player 1 in game 0 ", lambda: batch.step([CENTRE] * 5))
     assert issubclass(IllegalAction, ValueError)
@@ -161,9 +161,9 @@ def test_players_who_act_at_once() -> None:
 def test_an_unchecked_illegal_step_leaves_the_position() -> None:
     batch = Batch(SUPER, 3, seed=0)
     before = batch.states.copy()
-    unchanged(batch, TypeError, "not float64", lambda: batch.step_unchecked([0.5, 0.5, 0.5]))
-    unchanged(batch, ValueError, "shape (3,", lambda: batch.step_unchecked([CENTRE]))
-    batch.step_unchecked([0, 2**40, CENTRE])
+    unchanged(batch, TypeError, "not float64", lambda: batch.step([0.5, 0.5, 0.5], check=False))
+    unchanged(batch, ValueError, "shape (3,", lambda: batch.step([CENTRE], check=False))
+    batch.step([0, 2**40, CENTRE], check=False)
     assert batch.states[:2].tobytes() == before[:2].tobytes()
     assert cells_of(batch.states)[2, 4, 4] == 1
 
@@ -272,7 +272,7 @@ def test_rewards_at_each_step(at_once: bool) -> None:
     for ply in range(10):
         before, joint = batch.states.copy(), random_joint(batch)
         some = np.flatnonzero((np.arange(20) + ply) % 3 > 0)
-        batch.step_rows(some, joint[some])
+        batch.step(joint[some], some)
         acted = (joint[some] >= 0) & ~before["done"][some, None]
         jobs = np.where(acted, joint[some] + 1, 0)
         paid = 0.25 * jobs - 0.125 * (acted.sum(axis=1, keepdims=True) - acted)

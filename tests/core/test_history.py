@@ -56,10 +56,10 @@ def test_games_that_stay_as_they_are_add_no_decision():
     batch = Batch(LONG, 2, seed=0, history=2)
     mover = batch.to_move.astype(np.int64)
     before = batch.observations(mover)
-    batch.step_unchecked(batch.masks().argmin(axis=1))  # illegal, which a kernel refuses
+    batch.step(batch.masks().argmin(axis=1), check=False)  # illegal, which a kernel refuses
     assert (batch.states["ply"] == 0).all()
     assert (batch.observations(mover) == before).all()
-    batch.step_rows([0], batch.masks().argmax(axis=1)[:1])
+    batch.step(batch.masks().argmax(axis=1)[:1], [0])
     assert batch.observations(mover)[:, LONG.observation_size :].any(axis=1).tolist() == [True, False]
     batch.set_states(batch.states.copy())
     assert not batch.observations(mover)[:, LONG.observation_size :].any()

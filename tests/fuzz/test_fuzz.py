@@ -116,7 +116,7 @@ class BatchCalls(Calls):
 
     @rule(rows=arguments, actions=arguments)
     def step_rows(self, rows: Any, actions: Any) -> None:
-        refused(lambda: self.made.step_rows(rows, actions), *DOCUMENTED)
+        refused(lambda: self.made.step(actions, rows), *DOCUMENTED)
 
     def ask(self) -> None:
         """A Batch has none of these."""

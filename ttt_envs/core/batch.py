@@ -46,8 +46,8 @@ class Batch:
     Game i with seed s is the same game whatever `n`: its first episode is drawn from the i-th seed folded out of s, and
     later episodes from that seed and their number.
 
-    Every argument is checked before a kernel sees it; `step_unchecked` leaves out whether actions are legal. A Batch
-    serves one thread at a time: others wait. After Ctrl-C inside a call it needs `reset()`.
+    Every argument is checked before a kernel sees it. A Batch serves one thread at a time: others wait. After Ctrl-C
+    inside a call it needs `reset()`.
 
     Attributes:
         rewards: float32 (n, players), what the last step paid each player; 0 in games that were over before.
@@ -151,7 +151,7 @@ class Batch:
             self._begin(self._rows, key, numbers, reward=0)
 
     def reset_rows(self, rows: Any) -> None:
-        """Start the next episode of some games: `rows` as for `step_rows`."""
+        """Start the next episode of some games: `rows` as for `step`."""
         with self._in_use:
             self._begin(check_rows(rows, self._rows, once=True))
 
@@ -169,40 +169,29 @@ class Batch:
             self._placed = self._placed if goes_on.any() else 0
             self._begin(rows, keys, np.where(goes_on, self._episodes, np.uint64(0))[rows], reward=0)
 
-    def step(self, actions: Any) -> None:
-        """Play in all games.
+    def step(self, actions: Any, rows: Any = None, *, check: bool = True) -> None:
+        """Play in all games, or in some of them alone.
+
+        With `auto_reset`, a game among `rows` that ends starts anew when all games are next played, or by `reset_rows`.
 
         Args:
-            actions: int (n,), for the player to move; or int (n, players). Entries of players who do not act and of
-                finished games are ignored, and may be -1.
+            actions: int (k,), for the player to move in each game; or int (k, players). Entries of players who do not
+                act and of finished games are ignored, and may be -1.
+            rows: numbers of games, int (k,), each at most once; or bool (n,), or a slice. None: all.
+            check: False leaves out whether actions are legal, which saves time. Where one is not, the game stays as it
+                is, if its kernel `step` keeps what `core.loops.Kernels` promises.
 
         Raises:
-            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
+            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action or no game.
             IllegalAction: not legal now; a ValueError that names the first such game.
 
         After an error no game has changed.
         """
         with self._in_use:
-            joint = self._check_actions(self._rows, actions)
-            self._check_legal(self._rows, joint)
-            self._play(self._rows, joint)
-
-    def step_rows(self, rows: Any, actions: Any) -> None:
-        """Play in some games, and set their entries of `rewards` and `done`.
-
-        With `auto_reset`, a game that ends here starts anew in the next `step`, or by `reset_rows`.
-
-        Args:
-            rows: numbers of games, int (k,), each at most once; or bool (n,), or a slice.
-            actions: int (k,) or (k, players), as for `step`.
-
-        Raises:
-            TypeError, ValueError: as `step` does, and for numbers that are no games.
-        """
-        with self._in_use:
-            rows = check_rows(rows, self._rows, once=True)
+            rows = self._rows if rows is None else check_rows(rows, self._rows, once=check)
             joint = self._check_actions(rows, actions)
-            self._check_legal(rows, joint)
+            if check:
+                self._check_legal(rows, joint)
             self._play(rows, joint)
 
     def branch(self, source: "Batch", rows: Any, actions: Any) -> None:
@@ -225,19 +214,6 @@ class Batch:
             self.done[:] = self._states["done"]
             self._forget(self._rows)
             self.step(actions)
-
-    def step_unchecked(self, actions: Any, rows: Any = None) -> None:
-        """`step`, or with `rows` `step_rows`, of actions that are known to be legal.
-
-        It saves the time of the check. Where an action is not legal after all, the game stays as it is, if its kernel
-        `step` keeps what `core.loops.Kernels` promises.
-        """
-        with self._in_use:
-            if rows is None:
-                self._play(self._rows, self._check_actions(self._rows, actions))
-            else:
-                rows = check_rows(rows, self._rows)
-                self._play(rows, self._check_actions(rows, actions))
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
         """Put positions into the place of all games; `done` becomes theirs, `rewards` what those that are over paid.
@@ -331,7 +307,7 @@ class Batch:
         return Position(self.game, self.states[i].copy())
 
     def view(self, player: int | NDArray[np.integer] | None = None, rows: Any = None) -> View:
-        """The view that an agent is given, of all games or of `rows`, as for `step_rows`; `player` as in `masks`.
+        """The view that an agent is given, of all games or of `rows`, as for `step`; `player` as in `masks`.
 
         Who lets an agent play that way tells it of its episodes: `Agent.observe`, `Agent.episodes_over`.
         `evaluation.play_games` does, and plays whole games.

@@ -270,7 +270,7 @@ class View:
         return self.game.format_state(self._states[i], int(self._players[i]))
 
     def take(self, rows: Any) -> "View":
-        """The view of some of the positions: `rows` as for `Batch.step_rows`, and a number may come several times.
+        """The view of some of the positions: `rows` as for `Batch.step`, and a number may come several times.
 
         Raises TypeError or ValueError for anything else.
         """

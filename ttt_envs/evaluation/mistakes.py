@@ -155,7 +155,7 @@ def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows, players = acting_players(batch.game, batch.states, going)
         view = View.unchecked(batch.game, batch.states[rows], players, batch.episode_seeds[rows])
         joint[rows, players] = agent.act(view)
-        batch.step_rows(going, joint[going])
+        batch.step(joint[going], going)
     plies = rng.integers(0, len(kept), len(batch.states))
     chosen = [rng.integers(len(kept[ply][1])) for ply in plies]
     states, rows = (np.stack([kept[ply][k][row] for ply, row in zip(plies, chosen, strict=True)]) for k in (0, 1))

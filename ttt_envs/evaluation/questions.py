@@ -239,7 +239,7 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
         forced = np.flatnonzero(~after.done & (masks.sum(axis=1) == 1))
         if not forced.size:
             break
-        after.step_rows(forced, masks[forced].argmax(axis=1))
+        after.step(masks[forced].argmax(axis=1), forced)
     values[actions] = after.rewards[:, player]
     rows = np.flatnonzero(~after.done)
     if rows.size:

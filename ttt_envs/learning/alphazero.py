@@ -159,7 +159,7 @@ class SelfPlayGames:
         self.values[rows, at] = searched.values
         self.movers[rows, at] = batch.to_move
         self.lengths += 1
-        batch.step_unchecked(searched.actions)
+        batch.step(searched.actions, check=False)
         over = np.flatnonzero(batch.done)
         full = np.flatnonzero(~batch.done & (self.lengths == HORIZON))
         parts = [self._take(over, self.lengths[over], batch.rewards[over])]
@@ -195,7 +195,7 @@ class SelfPlayGames:
         for ply in range(plies.max(initial=0)):
             some = rows[(plies > ply) & ~batch.states["done"][rows]]
             seeds = generator.integers(0, 2**64, len(some), np.uint64)
-            batch.step_unchecked(uniform_actions(batch.view(rows=some).masks, seeds), some)
+            batch.step(uniform_actions(batch.view(rows=some).masks, seeds), some, check=False)
         over = rows[batch.states["done"][rows]]
         if len(over):  # nothing is left to be played: from the start
             batch.reset_rows(over)

@@ -104,7 +104,7 @@ class WholeGames:
             parts.append((observations, masks, actions, log_probs, values, games, players))
             joint = np.full((batch.n, game.num_players), -1)
             joint[games, players] = actions
-            batch.step_unchecked(joint[rows], rows)
+            batch.step(joint[rows], rows, check=False)
             numbers = first + np.arange(len(games))
             before = latest[games, players]
             following.append((before[before >= 0], numbers[before >= 0]))

@@ -173,7 +173,7 @@ class Escher:
                 kept = {"observations": observations[some], "masks": masks[some], "wanted": wanted, "weights": weights}
                 self.reservoirs[name].add(kept, self.generator)
             seen = _by_both(game, batch.states[rows])
-            batch.step_unchecked(joint[rows], rows)
+            batch.step(joint[rows], rows, check=False)
             # Where the other player has moved alone: what follows from their policy.
             alone = rows[np.isnan(targets[rows])]
             targets[alone] = self.worth(batch.states[alone])

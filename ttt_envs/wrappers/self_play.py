@@ -521,7 +521,7 @@ class PlayerGames:
             view = View.unchecked(self.game, states, by, seeds, **self._memory.of(at, by), copy=False)
             joint[at, by] = legal_actions(self._opponents[key], view, "the opponent")
         self._memory.note(rows, self.batch.states, joint[rows])
-        self.batch.step_unchecked(joint[rows], rows)
+        self.batch.step(joint[rows], rows, check=False)
 
 
 class LooksAtGames:

@@ -79,7 +79,7 @@ class Layout:
                 values = oracle.action_values(batch.states[going], batch.to_move[going])
                 actions = act(batch.view(rows=going))
                 lost[k] += (np.nanmax(values, axis=1) - values[np.arange(len(going)), actions]).sum()
-                batch.step_rows(going, actions)
+                batch.step(actions, going)
         return lost / games / game.num_players
 
     def _ranks(self, size: int) -> np.ndarray:
