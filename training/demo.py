@@ -141,11 +141,11 @@ def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mappin
         draw_line(axes, np.array([row.steps for row in rows]), means, widths, "the agent, with 95 % interval")
         for colour, (name, value) in zip(("tab:red", "tab:orange"), known.items(), strict=False):
             axes.axhline(value, color=colour, linestyle="--", label=f"{name}: {value:.3f}")
-        axes.axhline(0, color="tab:green", linewidth=2, label="best play: 0")
+        axes.axhline(0, color="tab:green", linewidth=2, label="optimal play: 0")
         axes.set_ylim(-0.01, 1.05 * max([*known.values(), *means]))
         axes.legend(loc="upper right")
 
-    write_picture(path, f"{game.title}: what the agent gives away", "positions", "regret a game (reward)", draw)
+    write_picture(path, f"{game.title}: distance to optimal play", "positions", "regret a game (reward)", draw)
 
 
 def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], folder: Path, resume: bool) -> Path:
@@ -163,7 +163,7 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     console.print(f"The learner is {method.name}.", highlight=False)
     if known:
         others = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
-        console.print(f"Regret is what it gives away a game: {others}, best play 0.", highlight=False)
+        console.print(f"Regret is the reward lost per game to optimal play: {others}, optimal play 0.", highlight=False)
     trained = method.train(training_config(config, options, known, training, resume=resume))
     if not trained.finished:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
@@ -211,7 +211,7 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     if known:
         own = measure_regret(game, agents.load(ours), games=REGRET_GAMES, seed=config.seed)
         others = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
-        lines += ["", f"It gives away {own.per_game:.3f} a game to best play; {others}, best play 0."]
+        lines += ["", f"It loses {own.per_game:.3f} per game to optimal play; {others}, optimal play 0."]
     else:
         lines += place(game, ours, config.seed)
     console.print("\n".join(lines), soft_wrap=True, highlight=False)

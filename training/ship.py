@@ -373,7 +373,7 @@ def results(shipped: list[Card]) -> str:
     lines = [
         "# Results",
         "",
-        "What the agents that come with the library reach, from their cards in `agents/trained`.",
+        "Results of the bundled agents, taken from their model cards in `agents/trained`.",
         "`python -m training.ship --render` writes this page; `python -m training.ship GAME/NAME` trains and measures",
         "an agent anew.",
         "",

@@ -221,7 +221,7 @@ def full_id(text: str) -> str:
     if len(fits) == 1:
         return fits[0]
     if fits:
-        raise ValueError(f"game {brief(repr(text))} fits {' and '.join(fits)}: write more of the id")
+        raise ValueError(f"{brief(repr(text))} is ambiguous: {', '.join(fits)}; type more of the name")
     raise ValueError(unknown("game", text, list(GAMES), short))
 
 

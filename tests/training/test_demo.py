@@ -26,7 +26,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert folder == config.out
     printed = capsys.readouterr().out
     assert re.search(
-        r"It gives away 0\.\d{3} a game to best play; random 0\.\d{3}, greedy 0\.\d{3}, best play 0\.", printed
+        r"It loses 0\.\d{3} per game to optimal play; random 0\.\d{3}, greedy 0\.\d{3}, optimal play 0\.", printed
     )
     for name in ("curve.png", "tournament/report.md", "game.gif"):
         assert (folder / name).is_file()

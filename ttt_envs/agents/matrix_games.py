@@ -207,7 +207,7 @@ def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
-    """Room for all that can follow from so many pairs of actions; `keep`: for the positions themselves, too."""
+    """Allocate children for so many pairs of actions; if `keep`, also the positions."""
     most, size = cells * worlds, game.observation_size
     words = np.empty((most, 2 * -(-size // 8)), np.uint64)
     seen = words.view(np.int8).reshape(most, 2, -1)

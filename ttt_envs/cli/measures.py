@@ -23,7 +23,7 @@ class Regret(MeasuringAgents):
 
 @dataclass(frozen=True, kw_only=True)
 class Mistakes(MeasuringAgents):
-    """Measure in what share of solved positions, drawn evenly by length, agents make mistakes.
+    """Measure how often agents err in solved positions, sampled evenly by game length.
 
     All agents are asked about the same positions, wherever they would get to by themselves. The game needs an oracle.
     """

@@ -30,8 +30,8 @@ class Tournament(MeasuringAgents):
     """Processes that play at the same time, 0 for one a processor; ray for a Ray cluster that is started on this
     machine, ray:ADDRESS for one to join. Changes no result."""
     resume: bool = False
-    """Go on with the tournament in --out. Settings that are not given are its own; --games may be more than before, and
-    --agents may have further agents behind the others. Programs, files and code among its agents are run only if
+    """Continue the tournament in --out. Unspecified settings are read from that tournament; --games may be larger, and
+    --agents may name further agents after the others. Programs, files and code among its agents are run only if
     --agents names all of its agents again."""
 
     function = "ttt_envs.evaluation.tournament:tournament"

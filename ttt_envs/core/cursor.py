@@ -350,7 +350,7 @@ class State:
 
 
 class RecallingState(State):
-    """A cursor that keeps account of what the players know; of what was before its first position nothing is known.
+    """A cursor that keeps account of what the players know. History before the first position is unknown.
 
     After `redrawn` it knows of the player who redraws; what others were shown is not drawn anew.
     """

@@ -123,7 +123,7 @@ def loaded(spec: str) -> AbstractContextManager[Agent]:
 
 
 def by_oracle(view: View) -> BestPlay:
-    """Best play in the one decision of a view by the oracle.
+    """The oracle's best play for a view with one position.
 
     Raises NoAnswer where there is none, where it says nothing, and where its table would have to be built.
     """

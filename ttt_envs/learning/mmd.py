@@ -2,7 +2,7 @@
 
     ttt train mmd GAME --steps 3000000 --out runs/x
 
-Where optimal play is mixed, plain self-play runs in circles around it. Here the policy pays for its divergence from a
+Where optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a
 magnet, KL(policy, magnet), which makes the circles a spiral inwards, and for that from the policy that has played the
 games, KL(policy, behaviour), which keeps each update small. The magnet is the uniform policy, whose weight decreases
 during the run (--magnet-final). All seats are played by the learner, and games are played to their end. It is for two

@@ -1,7 +1,7 @@
 """Comparing methods: tasks with exact measures, a grid of runs that goes on where it was, statistics and the page.
 
 `ttt study FILE.toml` does it all. `tasks` says what is measured, `grid` trains, `runs` reads what was measured on the
-way, `statistics` has what a comparison over few seeds may say, `page` writes it.
+way, `statistics` has profiles and probabilities of improvement over few seeds, and `page` writes the page.
 """
 
 from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, t_interval

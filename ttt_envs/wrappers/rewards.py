@@ -15,7 +15,7 @@ RewardFunction = Callable[[NDArray[Any], NDArray[Any], NDArray[np.int64]], Any]
 
 
 class Pay:
-    """Keeps what the players of n games have been paid, and says what is new.
+    """Tracks cumulative rewards of n games and returns the per-step difference.
 
     Attributes:
         function: what pays in the game's place, or None.

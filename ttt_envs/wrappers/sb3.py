@@ -149,9 +149,9 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
     ) -> list[Any]:
         """Call a method once, of all games; its result for each game asked for.
 
-        What answers game by game, as `get_images`, is shared out; any other result is the same for all. Without
-        `indices`, `action_masks` is the exception, as [bool (num_envs, num_actions)]: sb3-contrib stacks what it gets,
-        and stacking row by row takes longer than the games.
+        Per-game results (such as `get_images`) are returned per index; other results are repeated for each index.
+        Without `indices`, `action_masks` is an exception: it returns [bool (num_envs, num_actions)], because
+        sb3-contrib stacks the list, and stacking row by row takes longer than the games.
         """
         result = getattr(self, method_name)(*method_args, **method_kwargs)
         if method_name == "action_masks" and indices is None:

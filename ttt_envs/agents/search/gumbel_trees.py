@@ -255,8 +255,10 @@ def open_edges(node, edges):
 
 @jit.kernel
 def best_result(node, edges, scores, noise):
-    """The edge to play: one that is proved to win, or the best of those visited most. Where there is a choice, what is
-    proved to lose is none, and its score becomes minus infinity."""
+    """The edge to play: one that is proven to win, or the best of those visited most.
+
+    Edges proven to lose are excluded, with a score of minus infinity, unless all are.
+    """
     some, most = lost_edges(node, edges) < edges.shape[0], 0
     for k in range(edges.shape[0]):
         if edges[k]["proved"][node["mover"]] > 0:

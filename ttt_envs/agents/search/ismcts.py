@@ -150,7 +150,7 @@ class ISMCTS(mcts.MCTS):
                 gets depends on the machine and its load.
             exploration: the constant of UCB1, or with a network of PUCT, for values from 0 (loss) to 1 (win); half of
                 it below the root.
-            threads: threads that share the positions of a view. They change no result of a search of fixed size.
+            threads: Number of threads. Does not change the result of a fixed-size search.
             playout_plies: plies after which a playout ends as a draw; None plays on to the end.
             network: a run folder of a learner, or a network file (.safetensors), of kind q: its values guide the search
                 and take the place of playouts. Only in games of two sides.

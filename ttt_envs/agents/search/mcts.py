@@ -141,7 +141,7 @@ def prove(state, tree, node, grown):
     """Keep what the end of a simulation's way through the tree proves of the last action, and of the one before it.
 
     A way that ends in a game that goes on, and adds no node, ends where all actions are proved to lose: the simulation
-    is over there, and the last mover has won. What this means for actions further up is found when they are next taken.
+    is over there, and the last mover has won. Ancestors are updated on the next visit.
     """
     if node == 0:
         return  # all actions at the root lose
@@ -332,7 +332,7 @@ class MCTS(Agent):
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
-            threads: threads that share the positions of a view. They change no result of a search of fixed size.
+            threads: Number of threads. Does not change the result of a fixed-size search.
             playout_plies: plies after which a playout ends as a draw; None plays on to the end. Where random games are
                 long, a short playout takes less time, and counts what is near.
             proofs: keep wins and losses that are proved in the tree, play a proved win, and no proved loss where there

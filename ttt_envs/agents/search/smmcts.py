@@ -364,7 +364,7 @@ class SMMCTS(mcts.MCTS):
                 gets depends on the machine and its load.
             exploration: UCB1's constant where one player acts, as of MCTS.
             gamma: the share of choices drawn uniformly where several act at once, from 0 to 1.
-            threads: threads that share the positions of a view. They change no result of a search of fixed size.
+            threads: Number of threads. Does not change the result of a fixed-size search.
         """
         super().__init__(simulations, seconds, exploration, threads)
         within(0.0, 1.0, gamma=gamma)

@@ -1,4 +1,4 @@
-"""Truth values read and written many at a time, where the machine and the array allow it.
+"""Vectorised reads and writes of bool arrays.
 
 Compiled code has no such access by itself: these are intrinsics of Numba, each a few instructions. Where they do not
 apply, single entries are read and written: with the JIT off, on machines whose first byte is the highest, and for

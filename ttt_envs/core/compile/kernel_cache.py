@@ -1,4 +1,4 @@
-"""Machine code on disk: a file for each kernel and types of arguments, which the next process finds.
+"""On-disk cache of compiled kernels: one file per kernel and signature.
 
 It takes the place of Numba's own cache, which raises an error for a damaged file, and loses or mixes up entries when
 two processes write the index of one kernel. Here there is no index: a file's name is a digest of all that its contents

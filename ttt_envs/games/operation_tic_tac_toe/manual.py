@@ -27,7 +27,7 @@ SPECIALISTS = (
 LEGEND = "In a position as text x is a spy of X, o a spy of O, and X:mole the mole of X."
 
 #: A summary, for people who choose a game.
-PITCH = "One player places a piece in secret while the other predicts the room: a piece that is expected is lost."
+PITCH = "One player places a piece in secret while the other predicts the room: a piece whose room was guessed is lost."
 
 
 def rules_text(

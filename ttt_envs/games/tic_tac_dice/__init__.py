@@ -1,4 +1,4 @@
-"""Tic-Tac-Dice, Big Tic-Tac-Dice and Tic-Tac-Super-Dice: the dice say which cells you may take.
+"""Tic-Tac-Dice, Big Tic-Tac-Dice and Tic-Tac-Super-Dice: the dice determine which cells you may claim.
 
 - **What it adds**: chance. Perfect information, two players, dice, a layout of cards dealt anew every round.
 - **Action** `cell`, a letter, row by row (A to I on the 3x3 board): claim the card in that cell.

@@ -542,7 +542,7 @@ def put_back(state, player):
 
 @kernel
 def deal(state, player, cards):
-    """Draw so many cards from the pile, which is not made anew."""
+    """Draw `cards` cards; the pile is not reshuffled."""
     size = total(state["pile"])
     for k in range(cards):
         state["hand"][player, take(state, size - k)] += 1

@@ -60,7 +60,7 @@ export async function homePage(main) {
       } }), face(name), el("span", {}, name))));
   draw();
   main.replaceChildren(el("h1", {}, "Play a game"),
-    el("p", { class: "lead" }, "A click on a picture begins. At the end you see how much each of your moves has lost against best play, as far as it is known."), levels, status, cards, ...ownGames(found.own));
+    el("p", { class: "lead" }, "Click a game to start. Afterwards you see how much each of your moves lost against optimal play, where that is known."), levels, status, cards, ...ownGames(found.own));
   document.title = "ttt-envs";
 }
 

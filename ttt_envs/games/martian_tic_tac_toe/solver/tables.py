@@ -68,7 +68,7 @@ def bits_set(word):
 
 @kernel
 def count_before(present, before):
-    """Write the number of bits that are set in the words before each, and give that of all."""
+    """Write the prefix sums of set bits; return the total."""
     total = np.int64(0)
     for word in range(present.shape[0]):
         before[word] = total

@@ -55,7 +55,7 @@ def answer_rows(states, asked, known, answers):
         states: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY, and in the Book.
         asked: int64 (n, 2): the player, and how many idle turns there may yet be.
         known: Book, Solution with all that can follow, two Turns.
-        answers: Answers, filled with 0, 0 and nan.
+        answers: filled in; allocated with error 0, value 0 and action values nan.
     """
     pair = np.empty(2, states.dtype)
     for i in range(states.shape[0]):

@@ -327,7 +327,7 @@ def answer_choices(states, players, known, answers):
         states: structured (n,), in phase ROLE or PICK.
         players: int64 (n,).
         known: Match; Values; for each number of specialists left what may be offered of them, see `offers_from`.
-        answers: Answers, filled with 0, 0 and nan.
+        answers: filled in; allocated with error 0, value 0 and action values nan.
     """
     for i in range(states.shape[0]):
         answer = answers.value[i:], answers.policy[i], answers.worth[i]
