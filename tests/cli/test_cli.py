@@ -115,7 +115,7 @@ def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys
         (["train", "pp"], "ttt train: unknown command 'pp'; did you mean 'ppo'"),
         (["games", "--colour"], "ttt games: unknown option '--colour'; `ttt games --help` lists them"),
         (["tournament", SUPER, "--agent", "random"], "unknown option '--agent'; did you mean '--agents'?"),
-        (["describe", "tic_tac"], "fits tic_tac_dice and tic_tac_super_dice and tic_tac_match"),
+        (["describe", "tic_tac"], "is ambiguous: tic_tac_dice, tic_tac_super_dice, tic_tac_match"),
         (["describe", "supr"], "did you mean 'super_tic_tac_toe'?"),
         (
             ["describe", "martian", "--option", "players=4"],

@@ -403,7 +403,7 @@ class Wrong(Agent):
     [
         ({"agents": []}, "at least one agent"),
         ({"games": 0}, "games must be a whole number from 1 to 1,000,000,000, not 0"),
-        ({"game": "toy_coin"}, "regret cannot be measured in .*do not know the whole position"),
+        ({"game": "toy_coin"}, "regret is undefined for .* because of hidden information"),
         (
             {"game": "super_tic_tac_toe", "won_boards": "closed"},
             "regret cannot be measured in .*no oracle for won_boards='closed'",

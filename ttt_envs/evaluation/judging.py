@@ -14,8 +14,7 @@ def oracle_of(game: Game) -> Oracle:
     """The oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
     if game.hidden_information:
         raise ValueError(
-            f"regret cannot be measured in {game}: its players do not know the whole position, and what is best in "
-            "a position is not what is best for a player who does not know it"
+            f"regret is undefined for {game} because of hidden information: use `ttt exploitability` or `ttt exploit`"
         )
     try:
         return game.oracle()
