@@ -222,7 +222,7 @@ def test_a_game_has_the_beginnings_of_its_id(text, game_id):
 
 @pytest.mark.parametrize("text", ["m", "s", "tic_tac", ""])
 def test_a_beginning_of_several_ids_is_none(text):
-    with pytest.raises(ValueError, match="fits .* and " if text else "unknown game ''"):
+    with pytest.raises(ValueError, match="is ambiguous: .*, " if text else "unknown game ''"):
         full_id(text)
 
 
