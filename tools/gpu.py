@@ -143,7 +143,7 @@ def speed(game_id: str, games: int, seconds: float) -> float:
     """Plies a second: a launch draws random legal actions from the masks, and another one plays and looks."""
     cuda: Any = import_module("numba.cuda")
     batch: Any = ttt_envs.Batch(ttt_envs.load(game_id), games, seed=0, auto_reset=True, device="cuda")
-    masks = batch._told.masks
+    masks = batch._outputs.masks
     joint = on_gpu(np.zeros((games, masks.shape[1]) if batch.game.simultaneous else games, np.int64))
     actions = import_module("ttt_envs.cuda.arrays").columns(joint)
 

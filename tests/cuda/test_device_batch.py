@@ -140,7 +140,7 @@ def test_wrong_arguments_are_refused() -> None:
     for player, said in ((None, "several players act at once"), (2, "player must be from 0 to 1")):
         with pytest.raises(ValueError, match=said):
             at_once.observations(player)
-    with pytest.raises(ValueError, match="device='cpu' alone"):
+    with pytest.raises(ValueError, match="need device='cpu'"):
         Batch(DICE, 3, device="cuda", history=2)
     with pytest.raises(TypeError, match="Game"):
         Batch("tic_tac_dice", 3, device="cuda")

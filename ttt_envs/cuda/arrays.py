@@ -1,4 +1,4 @@
-"""Arrays on the GPU that torch, JAX and CuPy take without a copy. In Numba's simulator they are NumPy's."""
+"""Arrays on the GPU that torch, JAX and CuPy take without a copy. In Numba's simulator they are NumPy arrays."""
 
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,7 @@ _Base: Any = object if SIMULATED else import_module("numba.cuda.cudadrv.devicear
 
 
 class Array(_Base):
-    """An array of Numba's, with its `__cuda_array_interface__`, that also speaks DLPack."""
+    """A device array of Numba, which has `__cuda_array_interface__`, with DLPack added."""
 
     def _view(self) -> Any:
         return import_module("cuda.core.utils").StridedMemoryView.from_cuda_array_interface(self, stream_ptr=-1)
@@ -25,7 +25,7 @@ class Array(_Base):
 
 
 def room(shape: tuple[int, ...], dtype: Any) -> Any:
-    """A new array on the GPU, in which the first index runs fastest."""
+    """Allocate an array on the GPU whose first index varies fastest."""
     if SIMULATED:
         return np.zeros(shape, dtype, order="F")
     array = cuda.device_array(shape, dtype, order="F")
@@ -33,14 +33,14 @@ def room(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def on_device(values: np.ndarray) -> Any:
-    """A copy on the GPU."""
+    """Copy values to the GPU."""
     array = room(values.shape, values.dtype)
     put(array, values)
     return array
 
 
 def put(array: Any, values: np.ndarray) -> None:
-    """Copy values from the host into an array."""
+    """Copy values from the host into an existing array."""
     if SIMULATED:
         array[...] = values
     else:
@@ -48,17 +48,17 @@ def put(array: Any, values: np.ndarray) -> None:
 
 
 def from_others(array: Any) -> Any:
-    """An array of torch, JAX, CuPy or Numba on the GPU as one of Numba's, without a copy; TypeError for others."""
+    """View an array of torch, JAX, CuPy or Numba on the GPU as an array of Numba; TypeError for anything else."""
     if SIMULATED:
         return np.asarray(array)
     if not hasattr(array, "__cuda_array_interface__"):
         kind = f"{type(array).__module__}.{type(array).__name__}"
-        raise TypeError(f"this must be an array on the GPU, such as a tensor of torch on 'cuda', not {kind}")
+        raise TypeError(f"expected an array on the GPU, such as a torch tensor on 'cuda', not {kind}")
     return cuda.as_cuda_array(array, sync=False)
 
 
 def columns(array: Any) -> Any:
-    """The same array, with a column of its own if it has one dimension alone."""
+    """View an array of one dimension as a column; return any other array unchanged."""
     if array.ndim != 1:
         return array
     if SIMULATED:
@@ -67,7 +67,7 @@ def columns(array: Any) -> Any:
 
 
 def seat(array: Any, player: int) -> Any:
-    """`array[:, player]` of three dimensions. Numba's own slices of arrays whose first index runs fastest are wrong."""
+    """Return `array[:, player]` of three dimensions. Numba's own slice assumes that the last index varies fastest."""
     if SIMULATED:
         return array[:, player]
     (n, _, size), (first, second, third) = array.shape, array.strides

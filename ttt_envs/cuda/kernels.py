@@ -1,7 +1,8 @@
 """The kernel that plays games on a GPU: one thread per game, around the same functions that a `Batch` calls.
 
-A thread copies its game to its own memory, plays, looks, and copies it back. States lie in words of 8 bytes, and in all
-arrays the index of the games runs fastest, so that neighbouring threads read and write neighbouring addresses.
+A thread copies its game to local memory, plays, writes observations and masks, and copies the game back. States are
+stored as 8-byte words. In all arrays the index of the game varies fastest, so neighbouring threads access neighbouring
+addresses.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -18,9 +19,9 @@ from ttt_envs.core.rng import Purpose, derive, siphash
 from ttt_envs.storage.extras import require
 
 try:
-    # By name: numba-cuda takes its place, with other types.
+    # Imported by name: numba-cuda replaces this module by one with other types.
     cuda: Any = import_module("numba.cuda")
-except ModuleNotFoundError:  # of a Numba that has none of its own
+except ModuleNotFoundError:  # a Numba without CUDA
     require("cuda", "numba_cuda")
     raise
 
@@ -30,18 +31,18 @@ SIMULATED = bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 #: Threads in a block.
 BLOCK = 128
 
-#: What a launch does before it looks: nothing, play, or play in copies of other games.
+#: What a launch does before it writes observations: nothing, step, or copy other games and step.
 LOOK, PLAY, BRANCH = range(3)
 
 _GAME = int(Purpose.GAME)
 
 
-class Origin(NamedTuple):
-    """Where games come from.
+class Inputs(NamedTuple):
+    """The input of a step.
 
     Attributes:
         words: uint64 (games, words of a state), the states.
-        rows: int64 (n,), for BRANCH: the game in `words` that each game becomes.
+        rows: int64 (n,), for BRANCH: the index in `words` of the game to copy.
         actions: int32 or int64, (n, players), or (n, 1) for the player to move.
     """
 
@@ -51,11 +52,11 @@ class Origin(NamedTuple):
 
 
 class Restart(NamedTuple):
-    """What games start anew from, see `Batch`.
+    """The input of a reset, see `Batch`.
 
     Attributes:
         key: uint64 (2,), the key of the run.
-        prototype: uint64 (1, words of a state), the record that a new game begins as.
+        prototype: uint64 (1, words of a state), the record before `reset`.
         episodes: uint64 (n,), the number of each game's next episode.
         seeds: uint64 (n,), the seed of each game's episode.
     """
@@ -66,8 +67,8 @@ class Restart(NamedTuple):
     seeds: Any
 
 
-class Told(NamedTuple):
-    """What a step tells. `viewers` is 1, the player to move, or in simultaneous games the number of players.
+class Outputs(NamedTuple):
+    """The output of a step. `viewers` is the number of players in simultaneous games, otherwise 1: the player to move.
 
     Attributes:
         words: uint64 (n, words of a state), the states.
@@ -90,25 +91,25 @@ class Told(NamedTuple):
 
 @cache
 def kernel_for(kernels: Kernels, record: np.dtype, players: int) -> Any:
-    """The kernel of one game: (what to do, whether games that end start anew, Origin, Restart, Told).
+    """Return the kernel of one game: (LOOK, PLAY or BRANCH, auto_reset, Inputs, Restart, Outputs).
 
-    It is compiled when it is first launched, for seconds.
+    The first launch compiles it, which takes seconds.
     """
     bound = kernels_of(kernels)
     reset, step, look = bound["reset"], bound["step"], bound["look"]
     size = record.itemsize // 8
 
-    def play(what, again, origin, anew, told):
+    def play(what, again, inputs, restart, outputs):
         i = cuda.grid(1)
-        if i >= told.done.shape[0]:
+        if i >= outputs.done.shape[0]:
             return
         words = cuda.local.array(size, np.uint64)
         state = words.view(record)[0]
-        row = origin.rows[i] if what == BRANCH else i
-        if not 0 <= row < origin.words.shape[0]:
-            row, told.illegal[i] = 0, True
+        row = inputs.rows[i] if what == BRANCH else i
+        if not 0 <= row < inputs.words.shape[0]:
+            row, outputs.illegal[i] = 0, True
         for word in range(size):
-            words[word] = origin.words[row, word]
+            words[word] = inputs.words[row, word]
         if what != LOOK:
             before = cuda.local.array(players, np.float32)
             joint = cuda.local.array(players, np.int64)
@@ -116,26 +117,26 @@ def kernel_for(kernels: Kernels, record: np.dtype, players: int) -> Any:
                 before[player] = state["rewards"][player]
             if not state["done"]:
                 for player in range(players):  # entries of those who do not act are ignored
-                    joint[player] = origin.actions[i, min(player, origin.actions.shape[1] - 1)]
+                    joint[player] = inputs.actions[i, min(player, inputs.actions.shape[1] - 1)]
                 ply = state["ply"]
                 step(state, joint)
-                told.illegal[i] |= state["ply"] == ply
+                outputs.illegal[i] |= state["ply"] == ply
             for player in range(players):
-                told.rewards[i, player] = state["rewards"][player] - before[player]
-            told.done[i] = state["done"]
+                outputs.rewards[i, player] = state["rewards"][player] - before[player]
+            outputs.done[i] = state["done"]
             if again and state["done"]:
                 for word in range(size):
-                    words[word] = anew.prototype[0, word]
-                anew.seeds[i] = siphash(anew.key[0], anew.key[1], np.uint64(i), anew.episodes[i])
-                anew.episodes[i] += np.uint64(1)
-                reset(state, derive(anew.seeds[i], _GAME, 0))
-        told.to_move[i] = state["to_move"]
-        if told.masks.shape[1] == 1:
-            look(state, max(np.int64(state["to_move"]), 0), told.masks[i, 0], told.observations[i, 0])
+                    words[word] = restart.prototype[0, word]
+                restart.seeds[i] = siphash(restart.key[0], restart.key[1], np.uint64(i), restart.episodes[i])
+                restart.episodes[i] += np.uint64(1)
+                reset(state, derive(restart.seeds[i], _GAME, 0))
+        outputs.to_move[i] = state["to_move"]
+        if outputs.masks.shape[1] == 1:
+            look(state, max(np.int64(state["to_move"]), 0), outputs.masks[i, 0], outputs.observations[i, 0])
         else:
             for player in range(players):
-                look(state, player, told.masks[i, player], told.observations[i, player])
+                look(state, player, outputs.masks[i, player], outputs.observations[i, player])
         for word in range(size):
-            told.words[i, word] = words[word]
+            outputs.words[i, word] = words[word]
 
     return cuda.jit(play)

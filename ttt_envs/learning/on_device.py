@@ -1,6 +1,6 @@
 """Self-play whose games and tensors stay on one device, for methods with `--device cuda`.
 
-Games run on without end: those that end start anew. The same code runs with "cpu".
+Games that end restart. The same code runs with "cpu".
 """
 
 from typing import Any
@@ -45,7 +45,7 @@ class DeviceGames:
         self.side = torch.tensor([player in game.teams[1] for player in range(game.num_players)], device=device)
 
     def tensor(self, array: Any) -> torch.Tensor:
-        """An array of a batch: the same memory, which the next step fills anew."""
+        """View an array of a batch as a tensor: the next step overwrites it."""
         return torch.as_tensor(array, device=self.device)
 
     def look(self) -> tuple[torch.Tensor, torch.Tensor]:
