@@ -178,45 +178,6 @@ def test_nothing_beats_best_play():
     assert oracle.best_response(oracle.policy, 1) == pytest.approx(-1, abs=PRECISION)
 
 
-@pytest.mark.parametrize("player", [0, 1])
-def test_played_against_random_play_it_wins_as_often_as_it_should(player):
-    """Each move of the response is the one after which it is worth most, with the plies left then."""
-    start = states_after(8, 1, seed=player)
-    start["max_plies"] = 13
-    value = float(Response(start, uniform, player).values()[0])
-    assert 0.05 < value < 0.95
-    batch, generator = ttt_envs.Batch(GAME, 4000, seed=1), np.random.default_rng(5)
-    batch.states[:] = start
-    while not batch.done.all():
-        going = np.flatnonzero(~batch.done)
-        masks, actions = batch.masks(), np.zeros(batch.n, np.int64)
-        if batch.states["to_move"][going[0]] != player:
-            actions[going] = [generator.choice(np.flatnonzero(masks[i])) for i in going]
-        else:
-            boards, first, which = np.unique(
-                batch.states["piece"][going], axis=0, return_index=True, return_inverse=True
-            )
-            best = np.array([best_action(batch.states[going[i] : going[i] + 1], player) for i in first])
-            assert len(boards) == len(best)
-            actions[going] = best[which.ravel()]
-        batch.step(actions)
-    paid = batch.states["rewards"][:, player]
-    assert abs(paid.mean() - value) < 4 * paid.std() / np.sqrt(len(paid))
-
-
-def best_action(state, player):
-    """The response's move in a state, structured (1,)."""
-    legal = np.flatnonzero(uniform(state, np.array([player]))[0])
-    after = np.repeat(state, len(legal))
-    for i, action in enumerate(legal):
-        GAME.loops.step_one(after, i, np.full(2, action))
-    worth = after["rewards"][:, player].astype(float)
-    going = ~after["done"]
-    if going.any():
-        worth[going] = Response(after[going], uniform, player).values()
-    return legal[worth.argmax()]
-
-
 def test_random_play_loses_to_a_best_response():
     """Surely, up to the precision, in 300 plies: minutes."""
     oracle = GAME.oracle()

@@ -89,15 +89,6 @@ def test_nothing_beats_the_equilibrium(options):
         assert abs(value - (expected if player == 0 else -expected)) < 1e-9
 
 
-@pytest.mark.slow
-def test_nothing_beats_the_equilibrium_with_20_idle_turns():
-    game = ttt_envs.load(ID, mode="round", specialists=("pusher", "grappler"), first_placer=0)
-    oracle = game.oracle()
-    best = [oracle.best_response(oracle.policy, player) for player in (0, 1)]
-    assert abs(best[0] - oracle.round_value("pusher", "grappler")) < 1e-9
-    assert abs(sum(best)) < 1e-6
-
-
 def test_a_best_response_to_random_play():
     """It is better than best play against the same, which is better than its value."""
     game = ttt_envs.load(ID, mode="round", specialists=(None, None), max_idle_turns=3)

@@ -7,7 +7,6 @@ import pytest
 from option_sets import OPTIONS
 
 import ttt_envs
-from ttt_envs import agents
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
@@ -164,19 +163,3 @@ def test_what_is_only_shown_is_no_part_of_a_position(game: Game) -> None:
         one, two = (View(game, each, np.full(FEW, player), np.zeros(FEW, np.uint64)) for each in (states, others))
         assert np.array_equal(one.observations, two.observations)
         assert np.array_equal(one.masks, two.masks)
-
-
-def test_a_search_knows_a_position_again_whatever_was_played_last() -> None:
-    """Two orders of claims lead to one position of the search."""
-    from ttt_envs.agents.search.mcts import MCTS
-
-    game = ttt_envs.load("tic_tac_dice")
-    states = np.repeat(random_play(game, 1).states[3], 2)
-    assert (states["last_claim"] >= 0).all()
-    states["last_claim"][1] = -1
-    room = [MCTS()._memory(game, states[k : k + 1], 4)[2] for k in (0, 1)]
-    assert np.array_equal(*room)
-    assert len(room[0]) < game.state_dtype.itemsize // 8 - 1
-    view = View(game, states, states["to_move"], np.zeros(2, np.uint64))
-    visits, _ = agents.load("mcts:simulations=50").search(view)
-    assert np.array_equal(visits[0], visits[1])

@@ -1,7 +1,6 @@
 """Tables of Operation Tic-Tac-Toe: made once, checked, kept by a command."""
 
 import io
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
 from ttt_envs.storage.files import InUse, locked_file
-from ttt_envs.storage.tables import BadTable, write_table
+from ttt_envs.storage.tables import BadTable
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -128,18 +127,6 @@ def test_a_table_of_wrong_values_is_refused_even_with_the_right_checksum(tmp_pat
         tables.read_tables(path, 5, False)
 
 
-@pytest.mark.parametrize("facts", [{}, {"points": "3", "pair_points": 0}, {"points": 3, "pair_points": None}])
-def test_a_table_that_does_not_say_how_many_values_it_has_is_refused(tmp_path, facts):
-    path, known = tmp_path / "some.table", {"version": tables.VERSION, "max_idle_turns": 5, "allow_pass": False}
-    for body in (b"no zlib", zlib.compress(bytes(4 * 192))):
-        write_table(path, ID, {**known, **facts}, body)
-        with pytest.raises(BadTable, match="it says that it has values for"):
-            tables.read_tables(path, 5, False)
-    write_table(path, ID, {**known, "points": 3, "pair_points": 0}, b"no zlib")
-    with pytest.raises(BadTable, match=r"some\.table is damaged"):
-        tables.read_tables(path, 5, False)
-
-
 def test_a_damaged_table_of_the_package_is_an_error_that_says_what_to_do(tmp_path, monkeypatch):
     path = tmp_path / "shipped.table"
     path.write_bytes(tables.SHIPPED.read_bytes()[:-1])
@@ -148,14 +135,6 @@ def test_a_damaged_table_of_the_package_is_an_error_that_says_what_to_do(tmp_pat
         BadTable, match=r"shipped\.table is damaged: .*; it comes with the package: install ttt-envs again"
     ):
         MatchOracle(ttt_envs.load(ID)).start_value()  # the game keeps an oracle that other tests have asked
-
-
-def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(folder, capsys):
-    folder.write_text("a file where the folder should be")
-    single, pairs = tables.load_tables(1, False)
-    assert "cannot be kept" in capsys.readouterr().err
-    assert single.shape == (8, 8, 3)
-    assert pairs.shape == (0, 0, 1)
 
 
 @pytest.mark.slow

@@ -106,24 +106,6 @@ def test_weights_and_biases_that_are_missing(tmp_path, monkeypatch):
     assert not (tmp_path / "x").exists()
 
 
-def test_curves_say_what_a_step_is(tmp_path, monkeypatch):
-    from ttt_envs.learning import value_learning
-    from ttt_envs.learning.runs import measurements
-
-    seen, picture = set(), measurements.write_picture
-    monkeypatch.setattr(
-        measurements,
-        "write_picture",
-        lambda path, title, xlabel, *rest: (seen.add(xlabel), picture(path, title, xlabel, *rest)),
-    )
-    train(tiny(tmp_path / "x", steps=128))
-    assert seen == {"decisions trained on"}
-    config = {"game": "tic_tac_dice", "num_envs": 16, "steps": 64, "hidden": (8,), "eval_games": 2, "quiet": True}
-    value_learning.train(value_learning.Config(**config, out=tmp_path / "y"))
-    assert seen == {"decisions trained on", "positions trained on"}
-    assert json.loads((tmp_path / "y" / FILE).read_text().splitlines()[0])["steps"] == 0
-
-
 def test_a_function_is_told_all_that_is_logged(tmp_path):
     told = []
     train(tiny(tmp_path / "x", log=lambda steps, numbers: told.append((steps, numbers))))

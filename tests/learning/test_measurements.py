@@ -27,7 +27,6 @@ from ttt_envs.learning.runs.measurements import (
     Score,
     ScoreRow,
     draw_line,
-    due,
     read_rows,
     write_picture,
     write_rows,
@@ -218,15 +217,6 @@ def test_a_measurement_given_up_is_made_up_for(tmp_path: Path) -> None:
     found = Measurements([probe := Counted(game, 100)], tmp_path, resume=True)
     found.measure(agent, 130)
     assert probe.asked == [130]
-
-
-def test_due() -> None:
-    assert due(0, -1, 100)
-    assert due(50, -1, 100)
-    assert due(100, 0, 100)
-    assert due(250, 199, 100)
-    assert not due(199, 100, 100)
-    assert not due(50, 0, 100)
 
 
 def test_probes_that_cannot_measure_are_refused(tmp_path: Path) -> None:

@@ -1,13 +1,8 @@
 """Self-play with PPO: what it learns from, what it writes, its command line."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,12 +22,9 @@ from ttt_envs.evaluation.exploitability import measure as measure_exploitability
 from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.learning import ppo
 from ttt_envs.learning.ppo import Config, train
-from ttt_envs.learning.runs.logs import Bar
 from ttt_envs.learning.runs.measurements import RegretRow, Score, ScoreRow, read_rows
 from ttt_envs.learning.runs.settings import command_line
 from ttt_envs.storage.tensors import read_tensors
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def scalars(folder: Path, name: str) -> list[tuple[int, float]]:
@@ -165,34 +157,6 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
         assert scalars(folder, f"eval/exploitability{name}")[-1][1] == pytest.approx(found)
 
 
-def test_measuring_exploitability_is_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the policy nor the speed depends on it."""
-    config = tiny(tmp_path / "plain", steps=256, **{**EXPLOITED, "exploitability_every": 0})
-    plain = train(config)
-    assert not (plain.folder / "exploitability.csv").exists()
-    within, seen = [], []
-
-    @contextmanager
-    def training(bar):
-        within.append(True)
-        with timed(bar):
-            yield
-        within.clear()
-
-    def measured(*_):
-        seen.append(bool(within))
-        return 0.5, 0.25
-
-    timed = Bar.training
-    monkeypatch.setattr(Bar, "training", training)
-    monkeypatch.setattr("ttt_envs.learning.runs.measurements.Exploitability._of", measured)
-    watched = train(tiny(tmp_path / "watched", steps=256, **EXPLOITED))
-    assert [(each.policy, each.policy_half_width) for each in watched.rows["exploitability"]] == [(0.5, 0.25)] * 2
-    assert seen == [False] * 4, "what is measured within counts as training"
-    files = [folder / "network.safetensors" for folder in (plain.folder, watched.folder)]
-    assert files[0].read_bytes() == files[1].read_bytes()
-
-
 def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
     """The curve is of what is then played as network:...,symmetric=true; the training itself is the same."""
     one, other = (
@@ -240,21 +204,6 @@ def test_the_learning_rate_falls_to_zero(tmp_path: Path) -> None:
 # --- interrupts ---
 
 
-def test_an_interrupted_measurement_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self, agent, check):
-        signal.raise_signal(signal.SIGTERM)
-        check()
-        raise AssertionError("it was told, and went on")
-
-    monkeypatch.setattr("ttt_envs.learning.runs.measurements.Exploitability._of", interrupted)
-    config = tiny(tmp_path / "x", steps=256, **EXPLOITED)
-    result = train(config)
-    assert (result.finished, result.steps, result.rows["exploitability"]) == (False, 0, [])
-    monkeypatch.undo()
-    result = train(replace(config, resume=True))
-    assert [each.steps for each in result.rows["exploitability"]] == [0, 256]
-
-
 def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends at the next decision, and what was saved before is whole: nothing of the rollout counts."""
     calls, step = [], ppo.SB3PlayerEnv.step_wait
@@ -274,52 +223,6 @@ def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytes
     train(tiny(tmp_path / "whole", steps=128))
     files = [(tmp_path / name / "network.safetensors").read_bytes() for name in ("x", "whole")]
     assert files[0] == files[1]
-
-
-def _start(out: Path) -> subprocess.Popen:
-    words = [sys.executable, "-m", "ttt_envs", "train", "ppo", GAME, "--out", str(out), "--steps", "100000000"]
-    words += ["--num-envs", "64", "--rollout", "8", "--hidden", "16", "--eval-games", "2"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    deadline = time.monotonic() + 90
-    while _steps(out) < 2000:
-        assert time.monotonic() < deadline, "training does not get going"
-        assert process.poll() is None, process.stdout.read()
-        time.sleep(0.2)
-    return process
-
-
-def _steps(out: Path) -> int:
-    try:
-        return load_network(out).info.steps
-    except FileNotFoundError:
-        return -1
-
-
-@pytest.mark.slow
-def test_interrupted_it_says_how_to_continue_and_killed_it_loses_at_most_a_rollout(tmp_path: Path) -> None:
-    out = tmp_path / "x"
-    process = _start(out)
-    process.send_signal(signal.SIGINT)
-    printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, printed
-    assert f"ttt train ppo --resume --out {out}" in printed.replace("\n", " ")
-    assert "Traceback" not in printed
-
-    before = _steps(out)
-    words = [sys.executable, "-m", "ttt_envs", "train", "ppo", "--resume", "--out", str(out)]
-    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 90
-    while _steps(out) == before:
-        assert time.monotonic() < deadline, "training does not get going"
-        time.sleep(0.1)
-    seen = _steps(out)
-    process.kill()
-    process.wait()
-    saved = _steps(out)
-    assert saved >= seen
-    config = command_line(Config, "x", None, ["--resume", "--out", str(out), "--steps", str(saved + 512), "--quiet"])
-    assert train(config).steps == saved + 512
 
 
 # --- settings ---
