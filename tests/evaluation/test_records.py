@@ -1,10 +1,8 @@
 """Recorded games: what is written is read, and replayed to the identical positions; what does not fit is refused."""
 
-import dataclasses
 import gzip
 import json
 import time
-import zlib
 
 import numpy as np
 import pytest
@@ -65,7 +63,7 @@ def test_ten_thousand_games_of_every_kind_replay(game_id, tmp_path):
     """10,000 in all: a share of each game, with its first two option sets."""
     for options in OPTIONS[game_id][:2]:
         n = -(-10_000 // sum(min(len(sets), 2) for sets in OPTIONS.values()))
-        check_replays(ttt_envs.load(game_id, **options), n, tmp_path, 331)
+        check_replays(ttt_envs.load(game_id, **options), n, tmp_path)
 
 
 def test_a_failed_game_replays_to_its_forfeit(tmp_path):
@@ -286,12 +284,3 @@ def test_a_game_that_is_not_registered_can_be_given(lines, tmp_path, monkeypatch
         list(replay(records.read(tmp_path / "games.jsonl"), game=toy_coin.make(players=3)))
     with pytest.raises(ValueError, match="unknown game 'toy_coin'"):
         list(replay(records.read(tmp_path / "games.jsonl")))
-
-
-def test_changed_records_differ(lines, tmp_path):
-    (tmp_path / "games.jsonl").write_text(lines[0][0])
-    (record,) = records.read(tmp_path / "games.jsonl")
-    assert record.place == f"{tmp_path}/games.jsonl, line 1"
-    assert record == dataclasses.replace(record, place="")
-    assert record != dataclasses.replace(record, seconds=(0.0, 0.0))
-    assert zlib.crc32(record.json().encode()) == zlib.crc32(lines[0][0].encode())

@@ -1,6 +1,5 @@
 """Regret: against a game small enough to be solved by hand, and against the identities that it must obey."""
 
-import importlib
 import json
 import re
 
@@ -19,9 +18,6 @@ from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.evaluation.regret import Mistake, Tally, measure
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
-
-# `evaluation.regret` is the function.
-regret_module = importlib.import_module("ttt_envs.evaluation.regret")
 
 
 @pytest.fixture
@@ -193,18 +189,6 @@ def test_choices_at_once_count_for_all_who_choose():
 # --- intervals ---
 
 
-@pytest.mark.parametrize("opponent", [None, pytest.param(Takes(), marks=pytest.mark.slow)], ids=["itself", "another"])
-def test_intervals_cover(opponent):
-    """Of 200 runs of 100 games at least 93 %; and not so wide that they say nothing."""
-    truth = measure(pile(), RANDOM, games=8000, seed=99, opponent=opponent)
-    runs = [measure(pile(), RANDOM, games=100, seed=k, opponent=opponent, chunk=100) for k in range(200)]
-    for name in ("per_game", "per_decision"):
-        ends = np.array([getattr(r, f"{name}_interval") for r in runs])
-        true = getattr(truth, name)
-        assert np.mean((ends[:, 0] <= true) & (true <= ends[:, 1])) >= 0.93
-        assert np.diff(ends).mean() < true
-
-
 # --- what is not known ---
 
 
@@ -244,13 +228,6 @@ def test_actions_of_unknown_value():
     assert (found.worst.played, found.worst.best, found.worst.regret) == ("three", "", 1.375)
 
 
-def test_an_oracle_of_few_positions():
-    """Its silence about actions that leave what it knows is told too."""
-    found = measure(ttt_envs.load("super_tic_tac_toe"), RANDOM, games=40)
-    assert 0 < found.measured < found.covered < 0.1
-    assert found.per_game == found.mistakes == 0
-
-
 # --- the same for all ways to play ---
 
 
@@ -278,13 +255,6 @@ def test_the_worst_decision_can_be_checked():
     played, best = (DICE.parse_action(name) for name in (found.worst.played, found.worst.best))
     assert np.nanmax(values) == pytest.approx(values[best])
     assert values[best] - values[played] == pytest.approx(found.worst.regret)
-
-
-def test_progress_is_told():
-    seen = []
-    measure(pile(), RANDOM, games=21, opponent=ORACLE, chunk=5, progress=lambda k, n: seen.append((k, n)))
-    assert seen == sorted(seen)
-    assert seen[-1] == (22, 22)
 
 
 # --- the report ---
@@ -377,18 +347,6 @@ def test_an_interrupt_keeps_what_is_finished(registered, tmp_path, monkeypatch, 
     assert f"| i | {report.measurements[1].games} of 40 |" in text
     assert "Not measured, since it was interrupted: greedy." in text
     assert not json.loads((tmp_path / "r" / "results.json").read_text())["complete"]
-
-
-def test_a_person_plays_one_game_at_a_time(registered):
-    class Person(Takes):
-        interactive = True
-
-        def act(self, view):
-            assert len(view) == 1
-            return super().act(view)
-
-    report = small(agents=Person(), games=3, quiet=False)
-    assert report.measurements[0].games == 3
 
 
 class Wrong(Agent):

@@ -125,17 +125,6 @@ def test_a_tournament_goes_on_where_it_was(end, tmp_path):
     assert games_of(tmp_path / "x") == games_of(tmp_path / "whole")
 
 
-def test_agents_that_cannot_be_sent_are_named():
-    class Locked(Agent):
-        name = "locked"
-
-        def __reduce__(self):
-            raise TypeError("it stays here")
-
-    with pytest.raises(TypeError, match="it stays here"):
-        play(None, ["random", Locked()], workers=2)
-
-
 class Person(Agent):
     interactive = True
 
