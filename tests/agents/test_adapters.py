@@ -326,13 +326,6 @@ def test_what_is_no_model_of_discrete_actions_is_refused() -> None:
             agents.from_sb3(wrong)
 
 
-def test_a_model_as_opponent() -> None:
-    env = ttt_envs.make_vec(GAME, 4, opponent=[agents.from_sb3(model("dqn")), "random"])
-    observations, _ = env.reset(seed=0)
-    for _ in range(30):
-        observations, *_ = env.step(observations["action_mask"].argmax(axis=1))
-
-
 # --- torch ---
 
 

@@ -146,11 +146,6 @@ def test_a_policy_need_not_know_what_is_legal() -> None:
         batch.step(chosen)
 
 
-def on_the_first_game(specs: Sequence[str]) -> list[Any]:
-    """Agents as parameters of a test on the first game."""
-    return [pytest.param(spec, marks=pytest.mark.slow if spec.startswith(OF_OTHER_GAMES) else ()) for spec in specs]
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -399,14 +394,6 @@ def test_oracle_samples_mixed_policies() -> None:
     actions = agents.load("oracle").act(View(game, states, states["to_move"], np.arange(n, dtype=np.uint64)))
     assert set(actions.tolist()) == {9 * 4 + 3, 9 * 4 + 5}
     assert abs((actions == 9 * 4 + 3).mean() - 0.75) < 5 * math.sqrt(0.75 * 0.25 / n)
-
-
-def test_oracle_refuses_games_without_one() -> None:
-    game = ttt_envs.load("super_tic_tac_toe", won_boards="closed")
-    view = ttt_envs.Batch(game, 1, seed=0).view()
-    for ask in (agents.load("oracle").act, agents.load("oracle").policy):
-        with pytest.raises(ValueError, match=r"agent oracle cannot play.*won_boards='open'"):
-            ask(view)
 
 
 # --- mixed ---

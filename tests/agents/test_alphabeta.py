@@ -132,15 +132,6 @@ def test_with_less_of_the_late_actions_it_sees_as_much_in_fewer_positions():
     assert alike >= 8
 
 
-def test_deeper_is_better():
-    from ttt_envs.evaluation import tournament
-
-    shallow, deep = AlphaBeta(depth=1), AlphaBeta(depth=4)
-    shallow.name, deep.name = "shallow", "deep"
-    report = tournament(OPENED, [shallow, deep], games=60, seed=1, quiet=True)
-    assert report.ratings.score[1][0] > 0.6
-
-
 def test_a_decision_depends_on_its_seed_alone():
     view = view_of(OPENED, 20, 10)
     agent = AlphaBeta(ntuples(), depth=4)

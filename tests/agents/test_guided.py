@@ -10,7 +10,6 @@ import pytest
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import KINDS, BadNetworkFile, Network, NetworkInfo, save_network, values_of
-from ttt_envs.agents.one_ply import action_values
 from ttt_envs.agents.search import guided
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.core.game import Game
@@ -89,34 +88,6 @@ def test_parts_of_a_view_are_the_whole(monkeypatch):
     monkeypatch.setattr(guided, "_MEMORY", 1)
     assert agent._side_by_side(SUPER) == 1
     assert np.array_equal(agent.policy(view), policy)
-
-
-def test_it_wins_at_once_and_does_not_let_others_win():
-    """Whatever a network says that is sure of nothing."""
-    agent, view = Guided(network_for(SUPER, scale=0.05), simulations=300, considered=81), view_of(SUPER, 300, 60)
-
-    def draw(observations, masks, players):
-        return np.zeros((len(players), 2))
-
-    states, rows = view.sample_worlds(), np.arange(len(view))
-    rewards = action_values(SUPER, states, view.masks, view.seeds, draw)
-    chosen = agent.act(view)
-    wins = (rewards == 1).any(axis=1)
-    assert wins.sum() > 5
-    assert (rewards[rows[wins], chosen[wins]] == 1).all()
-    # The reply to each action: whether it wins at once.
-    parents, actions = np.nonzero(view.masks)
-    children = states[parents]
-    SUPER.loops.step_rows(children, np.arange(len(children)), actions[:, None])
-    going = ~children["done"]
-    masks, movers = np.empty((going.sum(), 81), np.bool_), children["to_move"][going].astype(np.int64)
-    SUPER.loops.mask_rows(children[going], movers, masks)
-    replies = action_values(SUPER, children[going], masks, np.zeros(going.sum(), np.uint64), draw)
-    loses = np.zeros(view.masks.shape, np.bool_)
-    loses[parents[going], actions[going]] = (replies == 1).any(axis=1)
-    in_danger = ~wins & loses.any(axis=1) & (view.masks & ~loses).any(axis=1)
-    assert in_danger.sum() > 5
-    assert not loses[rows[in_danger], chosen[in_danger]].any()
 
 
 def test_it_has_a_time_for_each_decision(folder):

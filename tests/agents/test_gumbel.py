@@ -201,22 +201,6 @@ def test_it_is_the_search_of_the_paper(game, plies):
     assert not states["done"].any()
 
 
-def test_results_are_of_legal_actions():
-    states = positions(SUPER, 30, 30)
-    before = states.tobytes()
-    found = GumbelSearch(SUPER, 40, 50).search(states, seeds_for(states), some_idea(SUPER), simulations=33)
-    assert states.tobytes() == before
-    for i in range(len(states)):
-        actions = legal(SUPER, states[i : i + 1])
-        others = np.setdiff1d(np.arange(81), actions)
-        assert found.visits[i].sum() == found.visits[i, actions].sum() == 33
-        assert found.policy[i, actions].sum() == pytest.approx(1, abs=1e-5)
-        assert not found.policy[i, others].any()
-        assert np.isnan(found.q[i, others]).all()
-        assert (np.abs(found.q[i, actions]) <= 1).all()
-        assert found.visits[i, found.actions[i]] == found.visits[i].max()
-
-
 @pytest.mark.parametrize(
     "game", [pytest.param(SUPER, id="two"), pytest.param(SHORT_OF_THREE, id="three", marks=pytest.mark.slow)]
 )
@@ -265,17 +249,6 @@ def test_a_search_depends_on_its_seed_alone(game, plies):
         for each, one, two in zip(whole, alone, again, strict=True):
             assert np.array_equal(each[i], one[0], equal_nan=each.dtype.kind == "f")
             assert np.array_equal(each[i], two[0], equal_nan=each.dtype.kind == "f")
-
-
-def test_noise_decides_which_actions_are_considered():
-    states = positions(SUPER, 5, 1, seed=4)
-    noise = np.zeros((5, 81), np.float32)
-    chosen = [legal(SUPER, states[i : i + 1])[[1, 3]] for i in range(5)]
-    for i in range(5):
-        noise[i, chosen[i]] = 50
-    found = GumbelSearch(SUPER, 5, 8, considered=2).search(states, seeds_for(states), some_idea(SUPER), noise)
-    assert [np.flatnonzero(row).tolist() for row in found.visits] == [each.tolist() for each in chosen]
-    assert (found.visits.max(axis=1) == 4).all()
 
 
 def test_a_deadline_ends_a_search():

@@ -1,8 +1,6 @@
 """Language models as agents, behind a server on this machine."""
 
 import contextlib
-import copy
-import pickle
 import re
 import time
 import tracemalloc
@@ -17,7 +15,6 @@ import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.base import AgentFailed
 from ttt_envs.agents.external.transcripts import read_transcripts
-from ttt_envs.cli import main
 from ttt_envs.core.game import Game
 
 pytest.importorskip("openai", reason="needs the extra llm")
@@ -370,15 +367,3 @@ def test_at_once_players_know_nothing_of_each_other(server: ChatServer) -> None:
     names = [game.action_names[action] for action in joint[0]]
     for body, other in zip(server.asked, reversed(names), strict=True):
         assert f"\n{other}\n" not in body["messages"][0]["content"]
-
-
-def test_copies(game: Game) -> None:
-    agent = agents.load("llm:model=first")
-    for each in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
-        assert each.act(view_of(game, 1)).shape == (1,)
-
-
-def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["play", DICE, "--option", "rounds=single", "--agents", "llm:first", "random", "--seed", "2"]
-    assert main(arguments) == 0
-    assert "X (llm:first): " in capsys.readouterr().out

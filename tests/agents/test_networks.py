@@ -330,19 +330,6 @@ def test_enumerated_rolls_are_the_mean_of_many_samples():
     assert np.nanstd(sampled) > 0.3
 
 
-def test_lookahead_wins_at_once_and_does_not_let_others_win():
-    """Whatever the network says, as long as no position is worth a win."""
-    small = Network(info_for(GAME), {name: tensor * 0.05 for name, tensor in random_tensors(info_for(GAME)).items()})
-    view = view_of(GAME, 300, 60)
-    chosen = Lookahead(small).act(view)
-    greedy = agents.load("greedy").policy(view)
-    rewards = action_values(GAME, view.sample_worlds(), view.masks, view.seeds, lambda o, m, p: np.zeros((len(o), 2)))
-    wins = (rewards == 1).any(axis=1)
-    assert wins.sum() > 5
-    assert (rewards[wins, chosen[wins]] == 1).all()
-    assert (greedy[wins, chosen[wins]] > 0).all()
-
-
 def test_what_lookahead_sees_does_not_depend_on_what_is_hidden():
     """The same view, with other dice to come: the same decision."""
     network, view = random_network(DICE), view_of(DICE, 30, 2)

@@ -8,7 +8,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -246,18 +245,6 @@ def test_a_trained_agent_is_equivariant_if_all_that_it_may_play_by_are():
 def test_unknown_agents_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match=f"unknown trained agent 'nothing'.*{CARDS[0].game}"):
         agents.load("trained:nothing")
-
-
-def test_the_figure_of_a_learned_opponent(tmp_path, monkeypatch):
-    found = SimpleNamespace(complete=True, reward=0.25, interval=(0.2, 0.3))
-    monkeypatch.setattr(ship, "exploit", lambda game, agent, **given: given["games"] == 8 and found)
-    wanted = {"measure": "exploit", "games": 8}
-    outcome = ship.measured("tic_tac_match/values", {"agent": "greedy"}, wanted, [tmp_path], 3)
-    assert (outcome.value, outcome.low, outcome.high) == (0.25, 0.2, 0.3)
-    assert outcome.command == "ttt exploit tic_tac_match --agent greedy --games 8 --seed 3"
-    found.complete = False
-    with pytest.raises(KeyboardInterrupt):
-        ship.figure(ttt_envs.load("tic_tac_match"), "greedy", wanted, 3)
 
 
 def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):

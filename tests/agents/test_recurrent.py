@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import toy_coin
 
 import ttt_envs
 from ttt_envs import agents, evaluation
@@ -93,16 +92,6 @@ def test_it_plays_wherever_games_are_played(model):
     assert 0 < len(carried) <= 5
     with pytest.raises(ValueError, match="agent recurrentppo carries a state"):
         agent.agent.act(ttt_envs.View(GAME, env._games.batch.states, env._games.players, np.arange(5)))
-
-
-def test_a_recurrent_model_with_a_history():
-    coin = toy_coin.make()
-    env = ttt_envs.make_sb3(coin, 2, history=2)
-    made = contrib.RecurrentPPO("MlpLstmPolicy", env, policy_kwargs={"lstm_hidden_size": 4, "net_arch": []}, **SMALL)
-    agent = agents.from_sb3(made)
-    agent.check(coin)
-    assert agent.history == 2
-    assert len(evaluation.play_games(coin, [agent, "random"], games=5)) == 5
 
 
 class Counting(torch.nn.Module):

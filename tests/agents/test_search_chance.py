@@ -16,13 +16,7 @@ from ttt_envs import agents
 from ttt_envs.agents.expectimax import Expectimax
 from ttt_envs.agents.search import mcts
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.core import rng
-from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Kernels
-from ttt_envs.core.observation_layout import Block
-from ttt_envs.core.presentation import Faces
-from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
@@ -141,93 +135,6 @@ def exact_values(states: np.ndarray) -> np.ndarray:
         for cell, value in after_claims(ranks, owners, player, roll).items():
             out[i, cell] = value if player == 0 else -value
     return out
-
-
-# --- a coin that is seen before it is named ---
-
-PEEK = state_dtype(players=2, fields=[("phase", np.int8), ("coin", np.int8)])
-
-
-@kernel
-def peek_reset(state, seed):
-    """Nothing is tossed yet."""
-    rng.start(state, seed)
-
-
-@kernel
-def peek_mask(state, player, out):
-    """Both, of the first player alone."""
-    out[:] = player == 0
-
-
-@kernel
-def peek_step(state, actions):
-    """Take a half, or have a coin tossed; then name its side for a whole."""
-    if state["phase"] == 0 and actions[0] == 1:
-        state["phase"] = 1
-        state["coin"] = rng.below(state, 2)
-        return
-    state["done"] = True
-    pay = 0.5
-    if state["phase"] == 1:
-        pay = 1 if actions[0] == state["coin"] else -1
-    state["rewards"][0] = pay
-    state["rewards"][1] = -pay
-
-
-@kernel
-def peek_observe(state, player, out):
-    """What is known of the coin."""
-    out[0] = state["phase"]
-    out[1] = state["coin"]
-
-
-@kernel
-def peek_resample(state, player, seed):
-    """The toss to come."""
-    rng.start(state, seed)
-
-
-def make_peek() -> Game:
-    prototype = np.zeros(1, PEEK)
-    return Game(
-        id="peek",
-        title="Peek",
-        options={},
-        factory=make_peek,
-        prototype=prototype,
-        action_names=("zero", "one"),
-        observation_layout=(Block("coin", (2,), "tossed, its side"),),
-        simultaneous=False,
-        chance="play",
-        hidden_information=False,
-        max_plies=2,
-        teams=((0,), (1,)),
-        kernels=Kernels(peek_reset, peek_mask, peek_step, peek_observe, peek_resample),
-        faces=Faces(
-            format_state=lambda state, viewer: "",
-            read_state=lambda text: prototype.copy(),
-            draw=lambda state, viewer: "<svg/>",
-            action_format="zero or one",
-        ),
-    )
-
-
-@pytest.mark.slow
-def test_what_comes_out_decides_what_to_do() -> None:
-    """Either name of the coin is worth nothing on average: only who tells the outcomes apart has it tossed."""
-    game = make_peek()
-    view = view_of(game, np.repeat(game.new_state(0), 5))
-    visits, values = MCTS(simulations=2000).search(view)
-    assert (visits[:, 1] > 1800).all()
-    assert (values[:, 1] / visits[:, 1] > 0.95).all()
-    expected = Expectimax().action_values(view)
-    assert (expected == [0.5, 1]).all()
-    # It is the next action that must be looked at.
-    assert np.abs(Expectimax(depth=1, samples=4000).action_values(view) - [0.5, 0]).max() < 0.1
-
-
-# --- both agents ---
 
 
 @pytest.mark.parametrize("spec", SPECS)

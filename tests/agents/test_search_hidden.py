@@ -523,11 +523,6 @@ def test_a_row_is_completed_at_once(facts: dict[str, str], guided: bool) -> None
 SEATS = ({}, {"players": 4})
 
 
-@pytest.mark.parametrize("options", [SEATS[0], pytest.param(SEATS[1], marks=pytest.mark.slow)], ids=["two", "teams"])
-def test_greedy_beats_random(options: dict[str, int]) -> None:
-    assert lower_end(points(ttt_envs.load(MATCH, **options), "greedy", "random", 50)) > 0.85
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", SEATS, ids=["two", "teams"])
 def test_beats_greedy_in_many_games(options: dict[str, int]) -> None:

@@ -1,6 +1,5 @@
 """Simultaneous-move Monte Carlo tree search: it mixes as an equilibrium does, and sees no choice before it is shown."""
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -385,58 +384,6 @@ def test_others_name_it_where_they_refuse() -> None:
 
 
 # --- Operation Tic-Tac-Toe, against best play and other agents ---
-
-
-def matrix_of(game: Game, state: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Each player's legal actions in states (1,), and what each pair of them is worth to player 0 under best play."""
-    legal = [np.flatnonzero(View(game, state, np.array([p]), np.zeros(1, np.uint64)).masks[0]) for p in (0, 1)]
-    joint = np.array(list(itertools.product(*legal)))
-    after = np.repeat(state, len(joint))
-    game.loops.step_rows(after, np.arange(len(after)), joint)
-    return legal, game.oracle().value(after, 0).reshape(len(legal[0]), len(legal[1]))
-
-
-def turns(game: Game, n: int) -> np.ndarray:
-    """The start, and positions of random games in which both choose: states (n,)."""
-    batch, generator = ttt_envs.Batch(game, n, seed=0), np.random.default_rng(0)
-    stop, kept = np.arange(n) % 6, batch.states.copy()
-    for ply in range(1, 6):
-        joint = np.full((n, 2), -1)
-        for p in (0, 1):
-            masks = batch.masks(p)
-            joint[:, p] = np.where(masks.any(axis=1), (generator.random(masks.shape) * masks).argmax(axis=1), -1)
-        batch.step(joint)
-        rows = (ply <= stop) & ~batch.done & (batch.states["to_move"] == SIMULTANEOUS)
-        kept[rows] = batch.states[rows]
-    return kept
-
-
-@pytest.mark.slow
-def test_turns_are_played_close_to_best_play() -> None:
-    """What a best response in that turn wins is less than half of what it wins against a uniform policy."""
-    game = ttt_envs.load(OPERATION, mode="round", specialists=(None, None), first_placer=0)
-    lost: dict[str, list[float]] = {"uniform": [], "short": [], "long": []}
-    states = turns(game, 18)
-    assert len(np.unique(states["board"], axis=0)) > 8
-    for i in range(len(states)):
-        state = states[i : i + 1]
-        legal, worth = matrix_of(game, state)
-        value = game.oracle().value(state, 0)[0]
-        for player in (0, 1):
-            view = View(game, state, np.array([player]), np.array([i], np.uint64))
-            size = len(legal[player])
-            policies = {
-                "uniform": np.full(size, 1 / size),
-                "short": SMMCTS(500).policy(view)[0, legal[player]],
-                "long": SMMCTS(10_000).policy(view)[0, legal[player]],
-            }
-            for name, policy in policies.items():
-                worst = value - (policy @ worth).min() if player == 0 else (worth @ policy).max() - value
-                assert worst > -1e-9
-                lost[name].append(worst)
-    means = {name: float(np.mean(found)) for name, found in lost.items()}
-    assert means["long"] < 0.5 * means["uniform"]
-    assert means["long"] < 0.75 * means["short"]
 
 
 def points(one: str, other: str, pairs: int) -> np.ndarray:

@@ -11,7 +11,6 @@ from safetensors.numpy import load_file
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.solved import Solved
-from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
@@ -68,42 +67,6 @@ def test_it_plays_whole_games_in_both_seats(solved, game):
     play_games(game, [agents.load("random"), watched], seats=[0, 1], games=50, seed=1)
     assert len(asked) > 100
     assert all((a == b).all() for a, b in asked)
-
-
-def test_it_is_an_opponent_everywhere(solved):
-    agent = load(solved["toy_coin"])
-    for other in (agent, agents.load(f"mixed:solved:{agent.path},random=0.5")):
-        env = ttt_envs.make_single(COIN, opponent=other)
-        for seed in range(10):
-            observation, _ = env.reset(seed=seed)
-            over = False
-            while not over:
-                observation, _, over, _, _ = env.step(int(np.flatnonzero(observation["action_mask"])[0]))
-        several = ttt_envs.make_vec(COIN, 8, opponent=[other, agents.load("random")])
-        observation, _ = several.reset(seed=0)
-        for _ in range(20):
-            observation, *_ = several.step(observation["action_mask"].argmax(axis=1))
-        text = ttt_envs.make_text(COIN, opponent=other)
-        for seed in range(4):
-            text.reset(seed=seed)
-            while not text.done:
-                text.step(text.legal[0])
-
-
-def test_a_live_game_tells_it_what_was_seen(solved):
-    agent = load(solved["toy_coin"])
-    live = PlayedGame.begin(COIN, seed=3)
-    while not live.over:
-        for player in live.asked():
-            live.choose(player, int(agent.act(live.view(player))[0]))
-    first = [live.view(player, 0).info_state_keys for player in range(2)]
-    again = PlayedGame(COIN, live.episode_seed, live.actions)
-    assert (again.view(0, 1).info_state_keys == live.view(0, 1).info_state_keys).all()
-    live.take_back(0)
-    assert all((live.view(player).info_state_keys == before).all() for player, before in enumerate(first))
-    live.choose(0, live.legal(0)[1])
-    live.choose(1, live.legal(1)[1])
-    assert live.over or agent.act(live.view(live.asked()[0])) is not None
 
 
 def test_it_refuses_other_games_and_views_without_a_memory(solved):
