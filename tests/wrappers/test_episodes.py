@@ -56,11 +56,6 @@ def test_a_reset_is_the_next_episode_and_a_seed_the_first(name):
     assert len({*found}) == 4
 
 
-def test_the_games_of_a_batch_are_different_ones():
-    batch = Batch(GAME, 50, seed=0)
-    assert len(np.unique(batch.episode_seeds)) == 50
-
-
 def test_a_game_that_ends_is_followed_by_its_next_episode():
     batch = Batch(GAME, 20, seed=3, auto_reset=True)
     ended = 0
@@ -92,12 +87,3 @@ def test_a_reset_forgets_what_was_committed():
     env.reset(seed=3)
     assert env.get_state() == fresh.get_state()
     assert env.agent_selection == fresh.agent_selection
-
-
-def test_the_first_seat_is_drawn_by_the_seed():
-    games = PlayerGames(GAME, 1, opponent=RandomAgent())
-    seats = []
-    for seed in range(30):
-        games.reset(seed)
-        seats.append(int(games.players[0]))
-    assert set(seats) == set(range(GAME.num_players))

@@ -43,19 +43,6 @@ def test_supersuit_wraps_aec_environments(name, encoding):
         assert observation.size > np.prod(space.shape)
 
 
-def test_supersuit_wraps_parallel_environments():
-    supersuit = pytest.importorskip("supersuit")
-    # Games do not end behind this wrapper of version 3.11: it waits for an agent both terminated and truncated.
-    env = supersuit.black_death_v3(ttt_envs.make_parallel("tic_tac_dice", mask="info", rounds="single"))
-    generator = np.random.default_rng(0)
-    observations, infos = env.reset(seed=0)
-    for _ in range(3):
-        for name in env.agents:
-            assert env.observation_space(name).contains(observations[name])
-        actions = {name: int(generator.choice(np.flatnonzero(infos[name]["action_mask"]))) for name in env.agents}
-        observations, *_, infos = env.step(actions)
-
-
 # --- Gymnasium ---
 
 
@@ -84,45 +71,6 @@ def test_gymnasiums_wrappers(name, arguments, shape):
     assert truncated == (name == "TimeLimit")
 
 
-@pytest.mark.parametrize("name", ["DtypeObservation", "RescaleObservation", "RecordEpisodeStatistics"])
-def test_gymnasiums_vector_wrappers(name):
-    arguments = {
-        "DtypeObservation": {"dtype": np.float32},
-        "RescaleObservation": {"min_obs": np.int8(0), "max_obs": np.int8(1)},
-    }
-    wrapped = getattr(gymnasium.wrappers.vector, name)(
-        ttt_envs.make_vec(SUPER, 3, mask="info", autoreset_mode="next_step"), **arguments.get(name, {})
-    )
-    observations, infos = wrapped.reset(seed=0)
-    observations, *_ = wrapped.step(infos["action_mask"].argmax(axis=1))
-    assert observations.shape == (3, 191)
-
-
-@pytest.mark.parametrize("forms", ["one", "many"])
-def test_gymnasium_films_games(forms, tmp_path):
-    pytest.importorskip("moviepy", reason="moviepy is not installed: docs/first_game.md says why no extra brings it")
-    pytest.importorskip("resvg_py")
-    arguments = {"opponent": "random", "player": 0, "render_mode": "rgb_array"}
-    if forms == "one":
-        wrapped = gymnasium.wrappers.RecordVideo(ttt_envs.make_single(SUPER, **arguments), str(tmp_path))
-    else:
-        envs = ttt_envs.make_vec(SUPER, 2, autoreset_mode="next_step", **arguments)
-        wrapped = gymnasium.wrappers.vector.RecordVideo(envs, str(tmp_path), video_aspect_ratio=(1, 1))
-    observations, _ = wrapped.reset(seed=0)
-    ended = np.zeros(1, bool)
-    while not ended.any():
-        legal = observations["action_mask"].argmax(axis=-1)
-        observations, _, ended, *_ = wrapped.step(legal if forms == "many" else int(legal))
-        ended = np.atleast_1d(ended)
-    wrapped.close()
-    (film,) = tmp_path.glob("*.mp4")
-    from moviepy import VideoFileClip
-
-    with VideoFileClip(str(film)) as clip:
-        assert clip.n_frames > 5
-        assert clip.get_frame(0).std() > 0, "a picture of the board"
-
-
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
 def test_gymnasium_makes_many_by_name(mode):
     envs = gymnasium.make_vec("ttt_envs/SuperTicTacToe-v0", 3, vectorization_mode=mode, opponent="random", player=0)
@@ -134,15 +82,6 @@ def test_gymnasium_makes_many_by_name(mode):
         observations, rewards, ended, *_ = envs.step(observations["action_mask"].argmax(axis=1))
         assert envs.observation_space.contains(observations)
     assert rewards[ended].any(), "a game that is over so soon is no draw"
-
-
-@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
-def test_gymnasium_collects_pictures(mode):
-    env = gymnasium.make("ttt_envs/SuperTicTacToe-v0", render_mode=f"{mode}_list", player=0)
-    env.reset(seed=0)
-    env.step(40)
-    first, second = env.render()
-    assert np.any(first != second)
 
 
 @pytest.mark.parametrize("game_id", ["SuperTicTacToe", "OperationTicTacToe"])
@@ -180,18 +119,6 @@ def test_gymnasiums_vector_wrappers_of_observations_need_next_step():
 # --- Stable-Baselines3 ---
 
 
-def test_sb3_s_predictions_are_actions():
-    sb3 = pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_single(SUPER, opponent="random", mask="info")
-    model = sb3.DQN("MlpPolicy", env, buffer_size=10, device="cpu")
-    seen, _ = env.reset(seed=0)
-    for observation, shape in ((seen, ()), (seen[None], (1,))):
-        env.reset(seed=0)
-        action, _ = model.predict(observation)
-        assert action.shape == shape
-        assert env.observation_space.contains(env.step(action)[0])
-
-
 def test_sb3_makes_many_by_name():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.env_util import make_vec_env
@@ -224,14 +151,6 @@ def test_torchrl_takes_the_parallel_form(game_id):
     masks, actions = found["player", "action_mask"], found["player", "action"]
     assert masks.any(dim=-1).all(), "nobody is without an action"
     assert masks.gather(-1, actions[..., None]).all()
-
-
-def test_torchrl_makes_gymnasium_environments_by_name():
-    pytest.importorskip("torchrl")
-    from torchrl.envs import GymEnv
-
-    env = GymEnv("ttt_envs/SuperTicTacToe-v0", opponent="random")
-    assert env.rollout(5)["action_mask"].shape[-1] == 81
 
 
 # --- BenchMARL ---
@@ -271,51 +190,7 @@ def test_benchmarl_s_task_groups_the_sides(game_id, options):
 # --- Tianshou ---
 
 
-def test_tianshou_takes_the_aec_form():
-    pytest.importorskip("tianshou")
-    from tianshou.env import PettingZooEnv
-
-    env = PettingZooEnv(ttt_envs.make_aec(SUPER))
-    observation, _ = env.reset()
-    assert observation["agent_id"] == "player_0"
-    observation, rewards, *_ = env.step(int(np.argmax(observation["mask"])))
-    assert observation["agent_id"] == "player_1"
-    assert sum(observation["mask"]) > 0
-    assert list(rewards) == [0, 0]
-
-
 # --- AgileRL ---
-
-
-def test_agilerl_s_dqn_keeps_to_the_mask():
-    pytest.importorskip("agilerl")
-    from agilerl.algorithms import DQN
-
-    env = ttt_envs.make_vec(SUPER, 8, mask="info")
-    learner = DQN(env.single_observation_space, env.single_action_space)
-    observations, infos = env.reset(seed=0)
-    for epsilon in (0.0, 1.0):
-        actions = learner.get_action(observations, epsilon=epsilon, action_mask=infos["action_mask"])
-        assert infos["action_mask"][np.arange(8), actions].all()
-
-
-def test_agilerl_s_vector_environment_takes_the_parallel_form():
-    pytest.importorskip("agilerl")
-    from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv
-
-    def make():
-        return ttt_envs.make_parallel("tic_tac_dice", rounds="single", mask="info")
-
-    envs = AsyncPettingZooVecEnv([make] * 2)
-    try:
-        observations, infos = envs.reset(seed=0)
-        for _ in range(5):
-            assert {name: each.shape for name, each in observations.items()} == dict.fromkeys(envs.agents, (2, 113))
-            masks = {name: infos[name]["action_mask"] for name in envs.agents}
-            assert all(mask.any(axis=1).all() for mask in masks.values()), "nobody is without an action"
-            observations, *_, infos = envs.step({name: mask.argmax(axis=1) for name, mask in masks.items()})
-    finally:
-        envs.close()
 
 
 # --- RLlib ---
@@ -342,24 +217,6 @@ def test_rllib_s_environment_shows_each_position_to_those_who_act(game_id):
     assert sum(rewards.values()) == pytest.approx(0)
 
 
-def test_rllib_s_environment_says_that_it_has_no_options():
-    with pytest.warns(UserWarning, match="reset\\(\\) has no options here: player changes nothing"):
-        rllib_game(game=SUPER).reset(seed=0, options={"player": 1})
-
-
-def test_rllib_s_environment_needs_a_game():
-    with pytest.raises(ValueError, match="env_config needs a 'game'"):
-        rllib_game(encoding="flat")
-
-
-def test_rllib_s_environment_takes_the_arguments_of_make_parallel():
-    assert rllib_game(game=SUPER, max_plies=7, won_boards="open").env.max_plies == 7
-    with pytest.raises(ValueError, match="has a rule max_plies, too"):
-        rllib_game(game="martian_tic_tac_toe", max_plies=7)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'mask'"):
-        rllib_game(game=SUPER, mask="info")
-
-
 def test_rllib_s_random_module_keeps_to_the_mask():
     rllib = pytest.importorskip("rllib_self_play")
     env = rllib.RLlibGame({"game": SUPER})
@@ -370,27 +227,3 @@ def test_rllib_s_random_module_keeps_to_the_mask():
     masks[:, [3, 5, 80]] = 1
     found = module.forward_inference({"obs": {"observations": np.zeros((200, 191)), "action_mask": masks}})["actions"]
     assert set(np.asarray(found).tolist()) == {3, 5, 80}
-
-
-def test_rllib_s_masking_module_takes_what_the_environment_shows():
-    env = rllib_game(game=SUPER)
-    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-    from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
-
-    torch = pytest.importorskip("torch")
-    spaces = env.observation_spaces["player_0"], env.action_spaces["player_0"]
-    network = {"fcnet_hiddens": [16]}
-    module = RLModuleSpec(ActionMaskingTorchRLModule, *spaces, model_config=network).build()
-    seen = env.reset(seed=0)[0]["player_0"]
-    for after_the_end in (False, True):
-        if after_the_end:
-            terminated = {"__all__": False}
-            observations = {"player_0": seen}
-            while not terminated["__all__"]:
-                actions = {name: int(each["action_mask"].argmax()) for name, each in observations.items()}
-                observations, _, terminated, *_ = env.step(actions)
-            seen = observations["player_0"]
-        batch = {"obs": {name: torch.from_numpy(each[None]) for name, each in seen.items()}}
-        logits = module.forward_exploration(batch)["action_dist_inputs"][0]
-        assert torch.isfinite(logits).all()
-        assert ((logits > -1e9).numpy() == seen["action_mask"].astype(bool)).all()

@@ -96,14 +96,6 @@ def test_an_opponent_as_an_object_or_a_function(make):
     assert opponent(make(opponent=last)).name == "last"
 
 
-@seats
-def test_an_opponent_from_a_file(make, tmp_path):
-    (tmp_path / "mine.py").write_text("def f(observation, mask):\n    return int(mask.argmax())\n")
-    env = make(opponent=f"{tmp_path}/mine.py:f", player=1)
-    assert opponent(env).name == f"{tmp_path}/mine.py:f"
-    assert env._games.batch.states["marks"][0, :, 4].tolist() == [1, 0]
-
-
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
@@ -205,10 +197,3 @@ def test_the_name_of_the_module_before_an_id_is_import_enough():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "PlayerEnv" in done.stdout, done.stderr
-
-
-def test_gymnasium_passes_options_of_the_game():
-    env = gymnasium.make(gymnasium_id(GAME), won_boards="closed", opponent="greedy", player=1)
-    assert env.unwrapped.game.options["won_boards"] == "closed"
-    env = gymnasium.make_vec(gymnasium_id(GAME), num_envs=3, won_boards="closed", opponent="greedy")
-    assert (env.num_envs, env.unwrapped.game.options["won_boards"]) == (3, "closed")

@@ -1,7 +1,6 @@
 """A move in one call of compiled code is the same move: replies of random opponents, and AEC's looks."""
 
 import copy
-import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,18 +119,6 @@ def test_who_does_not_draw_uniformly_is_asked() -> None:
     late = ttt_envs.make_single("tic_tac_dice", max_plies=4)
     late.reset(seed=0)
     assert not late._games.at_random
-
-
-def test_copies_go_on_alike() -> None:
-    env = ttt_envs.make_single("super_tic_tac_toe")
-    observation, _ = env.reset(seed=2)
-    for _ in range(5):
-        action = int(observation["action_mask"].argmax())
-        others = (copy.deepcopy(env), pickle.loads(pickle.dumps(env)))
-        observation, *_ = env.step(action)
-        for other in others:
-            again, *_ = other.step(action)
-            assert again["observation"].tobytes() == observation["observation"].tobytes()
 
 
 @pytest.mark.parametrize("mask", ["both", "info"])

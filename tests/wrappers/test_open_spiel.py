@@ -186,18 +186,6 @@ def test_the_value_of_a_policy_of_its_cfr_is_ours():
     assert ours.nash_conv == pytest.approx(exploitability.nash_conv(game, policy), abs=1e-6)
 
 
-@pytest.mark.slow
-def test_its_cfr_solves_a_small_game():
-    from open_spiel.python.algorithms import cfr, exploitability
-
-    game = pyspiel.load_game(f"ttt_envs_tic_tac_match({SMALL})")
-    solver = cfr.CFRPlusSolver(game)
-    first = exploitability.exploitability(game, solver.average_policy())
-    for _ in range(8):
-        solver.evaluate_and_update_policy()
-    assert exploitability.exploitability(game, solver.average_policy()) < min(first / 2, 0.05)
-
-
 def test_what_cannot_be_enumerated_is_sampled():
     sampled = {
         "super_tic_tac_toe": False,

@@ -33,28 +33,6 @@ def finish(env):
     return info
 
 
-def test_who_was_drawn_stands_in_the_infos():
-    pool = [Named("a"), Named("b")]
-    single = ttt_envs.make_single(SUPER, opponent=pool)
-    for seed in range(10):
-        _, info = single.reset(seed=seed)
-        assert single.opponent_names[info["opponent"]] == single._games.opponent_of(0).name
-        assert finish(single)["opponent"] == info["opponent"]
-    vector = ttt_envs.make_vec(SUPER, 30, opponent=pool)
-    observations, infos = vector.reset(seed=0)
-    ended = 0
-    for _ in range(60):
-        named = [vector.opponent_names[key] for key in infos["opponent"].tolist()]
-        assert named == [vector._games.opponent_of(i).name for i in range(30)]
-        before = infos["opponent"]
-        observations, _, done, _, infos = vector.step(observations["action_mask"].argmax(axis=1))
-        for i in np.flatnonzero(done):
-            assert infos["final_info"]["opponent"][i] == before[i]
-            ended += before[i] != infos["opponent"][i]
-        assert (infos["opponent"] == before)[~done].all()
-    assert ended, "nobody was drawn anew"
-
-
 def test_weights_are_a_mapping_of_agents_as_text_or_objects():
     other = Named("other")
     vector = ttt_envs.make_vec(SUPER, 4000, opponent={"random": 1, other: 3})

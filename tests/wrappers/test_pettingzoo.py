@@ -245,18 +245,6 @@ def test_agents_of_the_library_play_in_a_parallel_environment():
         env.step(dict.fromkeys(env.agents, -2))
 
 
-def test_a_position_brings_the_agents_seeds_with_it():
-    """The same position, set into another environment, gets the same answer of a random agent."""
-    for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
-        env = make("super_tic_tac_toe")
-        env.reset(seed=9)
-        answer = RandomAgent().act(env.view("player_0"))
-        for _ in range(3):
-            other = make("super_tic_tac_toe")
-            other.set_state(env.get_state())
-            assert RandomAgent().act(other.view("player_0")) == answer
-
-
 def test_a_forfeit_is_the_sides():
     game = toy_coin.make(players=3, tosses=1)
     teams = changed(game, teams=((0, 2), (1,)))

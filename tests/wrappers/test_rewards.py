@@ -181,11 +181,6 @@ def test_a_forfeit_is_paid_on_top() -> None:
     assert infos[f"player_{mover}"]["illegal_action"] == wrong
 
 
-@pytest.mark.parametrize("check", ["rewards", "batch_is_single", "states", "copies", "plies", "facts"])
-def test_conformance(check: str) -> None:
-    testing.CHECKS[check](GAMES["three at once"])
-
-
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
@@ -211,43 +206,6 @@ def test_who_relies_on_rewards_at_the_end_says_so() -> None:
 
 
 # --- a function pays ---
-
-
-def shaped(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndarray:
-    """What the game pays, doubled, and 10 more a ply."""
-    rows = np.arange(len(player))
-    for states in (before, after):
-        assert not states.flags.writeable
-    new = after["rewards"][rows, player] - before["rewards"][rows, player]
-    return 2 * new + 10 * (after["ply"] - before["ply"])
-
-
-@games
-def test_a_function_pays(game: Game) -> None:
-    """The plies before a learner's first decision are no step of theirs."""
-    lengths = [len(chosen) for chosen, _ in plain(game, 2)]
-    parallel, aec = (make(game, reward=shaped) for make in (ttt_envs.make_parallel, ttt_envs.make_aec))
-    text, single = (
-        ttt_envs.make_text(game, reward=shaped),
-        ttt_envs.make_single(game, opponent=Planned(), player=1, reward=shaped),
-    )
-    for env in (parallel, aec, text, single):
-        env.reset(seed=2)
-    for chosen, paid in plain(game, 2):
-        expected = (2 * paid + 10).tolist()
-        _, rewards, *_ = parallel.step({name: chosen.get(p, -1) for p, name in enumerate(parallel.possible_agents)})
-        assert list(rewards.values()) == expected
-        for action in chosen.values():
-            aec.step(action)
-            text.step(game.action_names[action])
-        assert list(aec.rewards.values()) == expected
-    assert sum(text.rewards.values()) == sum(2 * paid.sum() + 10 * game.num_players for _, paid in plain(game, 2))
-    total, plies, over = 0.0, int(single.states["ply"][0]), False
-    opening = single.states["rewards"][0, 1]
-    while not over:
-        _, reward, over, _, _ = single.step(planned(single))
-        total += reward
-    assert total == 2 * (single.states["rewards"][0, 1] - opening) + 10 * (len(lengths) - plies)
 
 
 @pytest.mark.parametrize("mode", ["same_step", "next_step", "sb3"])

@@ -4,7 +4,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from pettingzoo.test import api_test
 from toy_coin import make as make_coin
 
 import ttt_envs
@@ -17,21 +16,6 @@ MATCH_OF_TWO = {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle
 
 def sample(mask, generator):
     return int(generator.choice(np.flatnonzero(mask)))
-
-
-# --- the mask in the infos alone ---
-
-
-@pytest.mark.parametrize("encoding", ["flat", "planes"])
-def test_with_the_mask_in_the_infos_an_observation_is_the_box_itself(encoding):
-    env = ttt_envs.make_aec(SUPER, mask="info", encoding=encoding)
-    api_test(env, num_cycles=200)
-    env.reset(seed=1)
-    both = ttt_envs.make_aec(SUPER, encoding=encoding)
-    both.reset(seed=1)
-    assert isinstance(env.observation_space("player_0"), gymnasium.spaces.Box)
-    assert np.array_equal(env.observe("player_0"), both.observe("player_0")["observation"])
-    assert np.array_equal(env.infos["player_0"]["action_mask"], both.observe("player_0")["action_mask"])
 
 
 # --- actions ---
@@ -68,15 +52,6 @@ def after_the_centre() -> bytes:
     return env.get_state()
 
 
-def test_truth_values_and_several_numbers_are_no_action():
-    torch = pytest.importorskip("torch")
-    env = ttt_envs.make_aec(SUPER)
-    env.reset(seed=0)
-    for wrong in (True, np.True_, np.array([True]), torch.tensor(True), Scalar(1, "bool"), np.array([40, 40]), 40.0):
-        with pytest.raises(TypeError, match="must be a whole number"):
-            env.step(wrong)
-
-
 # --- states, truncation ---
 
 
@@ -92,26 +67,6 @@ def test_a_state_is_all_players_observations(make):
         env.game.loops.observe_one(env._states, 0, player, out)
         assert np.array_equal(state[player * size : (player + 1) * size], out)
     assert not np.array_equal(state[:size], state[size:])
-
-
-def test_a_game_of_so_many_cycles_is_truncated():
-    env = ttt_envs.make_aec(SUPER, max_plies=5)
-    api_test(env, num_cycles=100)
-    env.reset(seed=0)
-    plies = 0
-    for name in env.agent_iter():
-        observation, reward, terminated, truncated, _ = env.last()
-        assert not terminated
-        assert reward == 0
-        if truncated:
-            assert not observation["action_mask"].any()
-            env.step(None)
-            continue
-        env.step(int(observation["action_mask"].argmax()))
-        plies += 1
-        assert name in env.possible_agents
-    assert plies == 5
-    assert env.agents == []
 
 
 def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
@@ -145,24 +100,6 @@ def test_a_rule_of_the_same_name_is_asked_back_about():
     assert ttt_envs.make_aec(ttt_envs.load(name, max_plies=200)).max_plies is None
     cut = ttt_envs.make_aec(ttt_envs.load(name), max_plies=5)
     assert (cut.max_plies, cut.game.options["max_plies"]) == (5, ttt_envs.load(name).options["max_plies"])
-
-
-@pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled"])
-def test_many_games_of_so_many_plies_are_truncated(mode):
-    vector = ttt_envs.make_vec(SUPER, 6, player=0, max_plies=5, autoreset_mode=mode)
-    seen, _ = vector.reset(seed=0)
-    for step in range(1, 25):
-        resting = mode == "next_step" and step % 4 == 0
-        seen, rewards, terminated, truncated, infos = vector.step(seen["action_mask"].argmax(axis=1))
-        assert not terminated.any()
-        assert not rewards.any()
-        ends = step % (4 if mode == "next_step" else 3) == (3 if mode == "next_step" else 0)
-        assert truncated.all() if ends else not truncated.any()
-        assert seen["action_mask"].any() == (not ends or mode == "same_step")
-        assert ("final_obs" in infos) == (ends and mode == "same_step")
-        assert not (resting and ends)
-        if ends and mode == "disabled":
-            seen, _ = vector.reset(options={"reset_mask": truncated})
 
 
 # --- reset options ---
@@ -229,39 +166,6 @@ def test_pettingzoos_environments_say_that_they_have_no_options():
 
 
 # --- autoreset ---
-
-
-def test_the_next_step_starts_the_next_game():
-    same, following = (
-        ttt_envs.make_vec(SUPER, 16, opponent="random", autoreset_mode=mode)
-        for mode in ("same_step", AutoresetMode.NEXT_STEP)
-    )
-    assert same.autoreset_mode is same.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    assert following.autoreset_mode is following.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-    first, _ = same.reset(seed=0)
-    second, _ = following.reset(seed=0)
-    histories = [[[] for _ in range(16)] for _ in range(2)]
-    for vector, observations, history in ((same, first, histories[0]), (following, second, histories[1])):
-        resting = np.zeros(16, bool)
-        for _ in range(120):
-            actions = observations["action_mask"].argmax(axis=1)
-            observations, rewards, terminated, truncated, infos = vector.step(actions)
-            assert not truncated.any()
-            for i in range(16):
-                if resting[i]:
-                    assert rewards[i] == 0
-                    assert not terminated[i]
-                else:
-                    history[i].append((int(actions[i]), float(rewards[i]), bool(terminated[i])))
-            if vector is following:
-                resting = terminated
-                assert "final_obs" not in infos
-                # The last position of a game, in which there is nothing to choose.
-                assert not observations["action_mask"][terminated].any()
-    for i in range(16):
-        shorter = min(len(histories[0][i]), len(histories[1][i]))
-        assert histories[0][i][:shorter] == histories[1][i][:shorter], "the same games, whenever they start"
-        assert any(ended for _, _, ended in histories[1][i])
 
 
 def test_without_autoreset_a_finished_game_must_be_reset():
