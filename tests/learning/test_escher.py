@@ -134,20 +134,6 @@ def test_the_average_weighs_by_the_players_own_reach():
             assert rows[seen.tobytes()] == pytest.approx(wanted, abs=0.03)
 
 
-@pytest.mark.slow  # trains for seconds
-def test_values_learn_what_the_policy_brings():
-    method = escher_of(num_envs=200, buffer=2000, batch=256, learning_rate=1e-2)
-    method.policy = lambda observations, masks: np.full(masks.shape, 0.5)
-    for _ in range(100):
-        method.one_round(0.0)
-    exact, errors = Exact(lambda state: [0.5, 0.5]), []
-    for one, other in ((0, 1), (0, 2), (1, 2), (2, 0)):
-        state = KUHN.prototype.copy()
-        state["card"], state["said"] = [one, other], toy_kuhn.NONE
-        errors.append(abs(float(method.worth(state)[0]) - exact.of(state)))
-    assert np.mean(errors) < 0.1
-
-
 def test_choices_at_once():
     """Each action is tried against what the other player has chosen; the signs are the players'."""
     game = toy_coin.make(players=2, tosses=1)

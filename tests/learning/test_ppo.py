@@ -14,7 +14,6 @@ from small_training import DICE, EXPLOITED, FILES, GAME, SMALL_DECK, TINY, tiny
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import ttt_envs
-from training import demo
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import FORMAT, load_network
 from ttt_envs.cli import main
@@ -320,16 +319,6 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 # --- how good it gets ---
-
-
-@pytest.mark.slow
-def test_demo_agent_beats_random(tmp_path: Path) -> None:
-    """What `make demo` trains wins at least 90 % against random, both seats together."""
-    result = train(replace(demo.training_config(demo.Config(), {}, tmp_path / "x", resume=False), quiet=True))
-    (found,) = Score(ttt_envs.load(GAME), every=1, agents=["random"], games=2000, seed=7).measure(
-        agents.load(f"network:{result.folder}"), 0
-    )
-    assert found.win >= 0.9
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from ttt_envs.cli import main
 from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, student, t_interval
 from ttt_envs.learning import ppo
 from ttt_envs.learning.runs.loop import SUMMARY, folders_of, train_seeds
-from ttt_envs.learning.runs.measurements import ScoreRow, read_metrics, title_of, write_rows
+from ttt_envs.learning.runs.measurements import ScoreRow, read_metrics, write_rows
 from ttt_envs.learning.runs.settings import Result
 
 
@@ -137,14 +137,6 @@ def test_a_measure_that_is_the_same_for_all_seeds_has_no_interval(tmp_path, monk
 # --- intervals ---
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 20, 31, 32, 100])
-def test_student_s_interval(n):
-    values = np.random.default_rng(n).normal(0.5, 0.2, n)
-    mean, half_width = t_interval(values)
-    low, high = stats.t.interval(0.95, n - 1, values.mean(), stats.sem(values))
-    assert (mean - half_width, mean + half_width) == pytest.approx((low, high), abs=2e-4)
-
-
 def test_too_few_seeds_have_no_interval():
     assert t_interval([0.3])[0] == 0.3
     assert np.isnan(t_interval([0.3])[1])
@@ -183,8 +175,3 @@ def test_tasks_are_put_together():
     assert narrower / half_width == pytest.approx(student(4) / student(2) / np.sqrt(2))
     agreeing = [np.full(5, 0.1), np.full(3, 0.9)]
     assert interquartile_interval(agreeing) == (0.5, 0), "tasks are not drawn"
-
-
-def test_metrics_have_names_for_people():
-    assert title_of("eval/random") == "score against random"
-    assert title_of("eval/regret") == "regret a game"

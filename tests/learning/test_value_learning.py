@@ -12,7 +12,6 @@ from ttt_envs import agents
 from ttt_envs.agents.networks import load_network
 from ttt_envs.learning.runs.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.runs.loop import Buffer
-from ttt_envs.learning.runs.measurements import Exploitability
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.learning.value_learning import ActionValues, Config, MatrixGames, train
 from ttt_envs.storage.tensors import read_tensors
@@ -133,14 +132,6 @@ def test_an_extended_search_gives_the_targets():
         rows, _ = backup.label(TorchNetwork(backup.info), batch, np.random.default_rng(0))
         found.append(rows["values"])
     assert not np.allclose(*found)
-
-
-def test_each_metric_is_measured_as_often_as_it_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(Exploitability, "_of", lambda self, agent, check: (0.5, 0.0))
-    settings = {**AT_ONCE, "exploitability_every": 128, "eval_every": 10**9}
-    rows = train(Config(**settings, out=tmp_path / "x")).rows
-    assert [row.steps for row in rows["exploitability"]] == [0, 128, 256, 384, 512]
-    assert {row.steps for row in rows["score"]} == {0, 512}
 
 
 def test_both_players_learn_from_their_own_views():
