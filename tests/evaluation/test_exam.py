@@ -13,7 +13,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.external.transcripts import read_transcripts
 from ttt_envs.cli import main
 from ttt_envs.core.view import View
-from ttt_envs.evaluation import exam
+from ttt_envs.evaluation.exam import _some
 from ttt_envs.evaluation.mistakes import measure
 from ttt_envs.evaluation.questions import draw_endings, question_sets, questions_of
 from ttt_envs.storage.rows import as_plain
@@ -102,7 +102,7 @@ def children(game, state):
 def test_some_questions_are_drawn_by_the_seed():
     """The first ones would be of one kind."""
     asked = questions_of(DICE)
-    whole, (some, again, others) = asked.draw(), (exam._some(asked, 60, seed) for seed in (0, 0, 1))
+    whole, (some, again, others) = asked.draw(), (_some(asked, 60, seed) for seed in (0, 0, 1))
     assert len(some) == 60
     assert (some.states == again.states).all()
     for each in (whole.states[:60], others.states):
@@ -214,22 +214,3 @@ def test_a_server_that_fails_gives_no_score(tmp_path, monkeypatch, capsys, model
     assert "in 3 decisions it gave no answer" in said["left_out"][agent]
     for text in (said["left_out"][agent], (out / "report.md").read_text(), (out / "transcripts.jsonl").read_text()):
         assert reason in text
-
-
-def test_a_function_that_is_greedy_has_greedys_figures():
-    greedy = agents.load("greedy")
-
-    class Scripted(Agent):
-        name = "scripted"
-
-        def act(self, view):
-            return greedy.act(view)
-
-    report = evaluation.exam(DICE, Scripted(), questions=60, games=2, quiet=True)
-    by_name = report.answers
-    assert dataclasses.replace(by_name["scripted"].questions, agent="greedy") == by_name["greedy"].questions
-    assert by_name["scripted"].scores == by_name["greedy"].scores
-    with pytest.raises(ValueError, match="two agents are called"):
-        evaluation.exam(DICE, [Scripted(), Scripted()], quiet=True)
-    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
-        evaluation.exam(DICE, questions=1, seed=-1, quiet=True)

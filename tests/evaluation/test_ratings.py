@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ttt_envs.evaluation.reports.ratings import ELO, connected, rate, rate_pairs, strengths
+from ttt_envs.evaluation.reports.ratings import connected, rate, rate_pairs, strengths
 
 
 def simulated(theta, units, rng):
@@ -39,22 +39,6 @@ def test_strengths_are_those_of_hunters_mm():
         p /= p.sum()
     theta = np.log(p) - np.log(p).mean()
     np.testing.assert_allclose(strengths(wins[None])[0], theta, atol=1e-8)
-
-
-@pytest.mark.parametrize("theta", [[0, 0.5, 1, 2], [0, 1, 5, 5.5]])
-def test_intervals_cover_the_truth(theta):
-    theta, rng = np.array(theta, float), np.random.default_rng(2)
-    elo_in, score_in = [], []
-    for trial in range(200):
-        wins, chance = simulated(theta, 50, rng)
-        r = rate(wins, resamples=200, seed=trial)
-        truth = ELO * (theta - theta @ r.weights)
-        elo_in.append((r.elo_low <= truth) & (truth <= r.elo_high))
-        inside = (r.score_low <= chance) & (chance <= r.score_high)
-        score_in.append(inside[np.triu_indices(len(theta), 1)])
-    assert (np.mean(elo_in, axis=0) >= 0.88).all()
-    assert (np.mean(score_in, axis=0) >= 0.88).all()
-    assert np.mean(score_in) <= 0.99  # nor so wide that they say nothing
 
 
 def test_pairs_are_the_units():
@@ -107,13 +91,6 @@ def test_agents_without_games():
     assert np.isnan(ratings.elo).tolist() == [False, False, True]
     assert np.isnan(ratings.score[0]).tolist() == [True, False, True]
     assert ratings.elo[0] == pytest.approx(0, abs=1e-9)
-
-
-def test_same_seed_same_intervals():
-    wins, _ = simulated(np.array([0, 1]), 40, np.random.default_rng(4))
-    first, again, other = rate(wins, seed=1), rate(wins, seed=1), rate(wins, seed=2)
-    np.testing.assert_array_equal(first.elo_low, again.elo_low)
-    assert (first.elo_low != other.elo_low).all()
 
 
 @pytest.mark.parametrize(
