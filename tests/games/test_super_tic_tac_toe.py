@@ -8,7 +8,7 @@ import pytest
 import ttt_envs
 from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
-from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of
+from ttt_envs.games.super_tic_tac_toe.text import cells_of
 
 # --- counts ---
 
@@ -123,12 +123,6 @@ TWO_LINES = board(
 )
 
 
-def test_an_owned_board_stays_with_its_owner():
-    state = play(ttt_envs.load("super_tic_tac_toe"), TWO_LINES, "0/5")
-    assert cells_of(state)[0, [3, 4, 5]].tolist() == [2, 2, 2]
-    assert owners_of(state)[0] == 1
-
-
 FULL_CENTRE = board(
     "X to move in board 0",
     """
@@ -146,16 +140,6 @@ FULL_CENTRE = board(
 )
 
 
-@pytest.mark.parametrize("options", [OPEN, CLOSED])
-def test_sent_to_a_full_board_means_anywhere(options):
-    game = ttt_envs.load("super_tic_tac_toe", **options)
-    state = play(game, FULL_CENTRE, "0/4")
-    assert state["target"] == -1
-    empty = {f"{b}/{c}" for b in range(9) for c in range(9) if cells_of(state)[b, c] == 0}
-    assert legal(game, state) == empty
-    assert not any(name.startswith("4/") for name in empty)
-
-
 OWNED = board(
     "X to move in board 4",
     """
@@ -171,21 +155,6 @@ OWNED = board(
     """,
     "X.. ... ...",
 )
-
-
-@pytest.mark.parametrize(("options", "target"), [(OPEN, 0), (CLOSED, -1)])
-def test_sent_to_an_owned_board(options, target):
-    """Open: it must be played in all the same. Closed: anywhere but there."""
-    game = ttt_envs.load("super_tic_tac_toe", **options)
-    state = play(game, OWNED, "4/0")
-    assert state["target"] == target
-    names = legal(game, state)
-    in_board_0 = {name for name in names if name.startswith("0/")}
-    if target == 0:
-        assert names == {"0/3", "0/5", "0/6", "0/7", "0/8"}
-    else:
-        assert len(names) == 81 - 9 - 1 - 2
-        assert not in_board_0
 
 
 NEARLY_WON = board(

@@ -155,15 +155,6 @@ def test_the_command_writes_a_table(folder):
     assert abs(game.oracle().round_value(*hands) - pairs[0, 1, 1]) < 1e-6
 
 
-@pytest.mark.slow
-def test_the_command_writes_where_the_oracle_looks(folder, capsys):
-    game = ttt_envs.load(ID, max_idle_turns=1)
-    RoundValues().run(game.options, lambda what, share: None)
-    assert [path.name for path in folder.iterdir()] == ["operation_tic_tac_toe-1.table"]
-    game.oracle().start_value()
-    assert not capsys.readouterr().err, "a table at hand is not made again"
-
-
 @pytest.mark.parametrize(("out", "words"), [(".", "is a folder, not a file"), ("/dev/null/table", "/dev/null")])
 def test_the_command_refuses_a_place_before_the_work(out, words):
     with pytest.raises(OSError, match=words):
