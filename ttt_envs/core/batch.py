@@ -22,7 +22,7 @@ _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
 
 
 class Position:
-    """A position to be looked at: `print` shows its text, a notebook its picture. All that is hidden is shown.
+    """A position for display: `print` shows its text, a notebook its picture. Hidden information is shown.
 
     Attributes:
         game: the game.
@@ -79,9 +79,10 @@ class Batch:
             game: from `ttt_envs.load`.
             n: number of games, at least 1.
             seed: whole number, or None for one from the system.
-            auto_reset: a game that ends starts anew within the same step.
-            history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
-            recall: keep account of what the players know, for `info_state_keys`. All players then look at each
+            auto_reset: a game that ends restarts within the same step.
+            history: 0 to 100, the number of a player's last decisions to include in their observations, see
+                `Game.layout`.
+            recall: track the players' information states, for `info_state_keys`. All players then observe each
                 position, which takes longer than a step.
             device: "cpu", or "cuda" for a `DeviceBatch`: all arrays stay on a GPU of NVIDIA.
         """
@@ -123,7 +124,7 @@ class Batch:
 
     @property
     def states(self) -> NDArray[Any]:
-        """Structured (n,), the games; yours to read and, with care, to write in place, see `set_states`."""
+        """Structured (n,), the games; they may be read and, with care, written in place, see `set_states`."""
         return self._states
 
     @property
@@ -143,7 +144,7 @@ class Batch:
         return found
 
     def reset(self, seed: int | None = None) -> None:
-        """Start all games anew, from `seed`; None continues with each game's next episode."""
+        """Restart all games from `seed`; None continues with each game's next episode."""
         key = self._key if seed is None else new_key(seed)
         with self._in_use:
             numbers = self._episodes if seed is None else np.zeros(self.n, np.uint64)
@@ -172,14 +173,14 @@ class Batch:
     def step(self, actions: Any, rows: Any = None, *, check: bool = True) -> None:
         """Play in all games, or in some of them alone.
 
-        With `auto_reset`, a game among `rows` that ends starts anew when all games are next played, or by `reset_rows`.
+        With `auto_reset`, a game among `rows` that ends restarts at the next step of all games, or by `reset_rows`.
 
         Args:
             actions: int (k,), for the player to move in each game; or int (k, players). Entries of players who do not
                 act and of finished games are ignored, and may be -1.
             rows: numbers of games, int (k,), each at most once; or bool (n,), or a slice. None: all.
-            check: False leaves out whether actions are legal, which saves time. Where one is not, the game stays as it
-                is, if its kernel `step` keeps what `core.loops.Kernels` promises.
+            check: False skips the check that actions are legal, which saves time. An illegal action then leaves the
+                game unchanged, provided that its kernel `step` keeps the contract of `core.loops.Kernels`.
 
         Raises:
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action or no game.
@@ -216,10 +217,11 @@ class Batch:
             self.step(actions)
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
-        """Put positions into the place of all games; `done` becomes theirs, `rewards` what those that are over paid.
+        """Replace all positions; `done` and `rewards` are set to those of the positions, with rewards only of finished
+        games.
 
-        A position from text has no generator: its chance is drawn from the seed of the game's episode, and differently
-        each time that positions are put here.
+        A position from text has no generator: it gets one from the seed of the game's episode, a different one at each
+        call.
 
         Args:
             states: structured (n,).
@@ -261,7 +263,7 @@ class Batch:
     ) -> NDArray[np.bool_]:
         """bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move.
 
-        `out` is filled and returned in the place of a new array; it must be contiguous.
+        If given, `out` is filled and returned; it must be contiguous.
         """
         with self._in_use:
             out = self._room(out, self.game.num_actions, np.bool_)
@@ -273,7 +275,7 @@ class Batch:
     ) -> NDArray[np.int8]:
         """int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`.
 
-        With `history` the player's last decisions stand behind it, int8 (n, game.encoded_size(history)).
+        With `history`, the player's last decisions follow: int8 (n, game.encoded_size(history)).
         """
         with self._in_use:
             players, known = self._players(player), self._known
@@ -290,8 +292,8 @@ class Batch:
     def info_state_keys(self, player: int | NDArray[np.integer] | None = None) -> NDArray[np.uint64]:
         """uint64 (n, 2): the information states of `player`, as in `masks`, with perfect recall.
 
-        Two games in which a player has been shown the same and has done the same, ply by ply, have the same key, and
-        others have different ones. In a finished game it is what the player knew before the end.
+        Two games have the same key if and only if the player has observed and done the same at every ply. In a finished
+        game it is the key before the last ply.
 
         Raises ValueError if the Batch was made without `recall=True`.
         """
@@ -301,16 +303,17 @@ class Batch:
             return self._known.digests[self._rows, self._players(player)]
 
     def position(self, i: int) -> "Position":
-        """Game `i` as it stands now, for the eye: text, and a picture in notebooks. Raises IndexError without one."""
+        """Return game `i` for display: as text, and as a picture in notebooks. Raises IndexError if there is no such
+        game."""
         if not -self.n <= i < self.n:
             raise IndexError(f"game {i} does not exist: there are {self.n}, numbered from 0")
         return Position(self.game, self.states[i].copy())
 
     def view(self, player: int | NDArray[np.integer] | None = None, rows: Any = None) -> View:
-        """The view that an agent is given, of all games or of `rows`, as for `step`; `player` as in `masks`.
+        """Return an agent's view of all games, or of `rows` as for `step`; `player` as in `masks`.
 
-        Who lets an agent play that way tells it of its episodes: `Agent.observe`, `Agent.episodes_over`.
-        `evaluation.play_games` does, and plays whole games.
+        A caller who plays an agent this way must also call `Agent.observe` and `Agent.episodes_over`;
+        `evaluation.play_games` does so, for whole games.
         """
         with self._in_use:
             if self._numbers is None:

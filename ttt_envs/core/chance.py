@@ -46,11 +46,11 @@ _SEEDS = (_ONE, np.uint64(2**64 - 2))
 
 
 class NotEnumerable(Exception):
-    """A script does not tell what a kernel does; the argument says why."""
+    """A script does not determine what a kernel does; the argument says why."""
 
 
 def begin(state, seed):
-    """Start a new game, in the place of a step; `seed` uint64 (1,), which must not matter."""
+    """Start a new game instead of a step; `seed` uint64 (1,) must not matter."""
     reset(state, seed[0])
 
 
@@ -73,7 +73,7 @@ class OutcomeBuffers(NamedTuple):
 
 
 def buffers_for(dtype: np.dtype, size: int) -> OutcomeBuffers:
-    """Memory for so many outcomes."""
+    """Allocate memory for this number of outcomes."""
     outcomes = np.empty(size, dtype)
     words, slots = outcomes.view(np.uint64).reshape(size, -1), np.zeros(2 << size.bit_length(), np.int64)
     return OutcomeBuffers(outcomes, words, np.empty(size), np.empty(size, np.int64), slots)

@@ -1,7 +1,7 @@
 """Checks of states, players and actions from outside, all in this one place.
 
-Compiled kernels index arrays by counts and cells of a state. What comes from a user, a file or bytes is checked here
-before: its dtype, and the range of each field. Kernels stay within their arrays, and terminate, for all that passes.
+Compiled kernels index arrays by counts and cells of a state. Input from a user, a file or bytes is checked here first:
+its dtype, and the range of each field. Kernels stay within their arrays, and terminate, for all that passes.
 """
 
 from collections.abc import Mapping

@@ -4,8 +4,8 @@
     while not state.over:
         state.apply(state.legal_actions()[0])
 
-One call of compiled code plays an action and lists what is legal after it. What is given from outside is looked at on
-the way in: a position once, when the cursor is made, and each action.
+One call of compiled code plays an action and lists what is legal after it. Input is checked: a position once, when the
+cursor is made, and each action.
 """
 
 # ruff: noqa: F821
@@ -153,7 +153,7 @@ class State:
         raise TypeError("make a State with game.start(seed=0), from a position with game.start(state=...)")
 
     def clone(self) -> "State":
-        """A copy of the cursor, which moves on by itself."""
+        """Return an independent copy of the cursor."""
         new = _new(State)
         new._kind = kind = self._kind
         new._apply, new._code, new.over = self._apply, self._code, self.over
@@ -164,7 +164,8 @@ class State:
         return new
 
     def redrawn(self, player: int, seed: int | None = None) -> "State":
-        """A clone in which all that `player` cannot know is drawn anew: what is hidden from them, and the future."""
+        """Return a clone in which everything that `player` cannot know is redrawn: hidden information and the
+        future."""
         new = self.clone()
         players = np.array([self._player(player)])
         self._kind.game.loops.resample_rows(new._states, players, np.array([first_episode_seed(seed)], np.uint64))

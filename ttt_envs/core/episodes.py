@@ -35,7 +35,7 @@ class Memory:
             self.known.keep(digests=remembers, history=history)
 
     def begin(self, rows: np.ndarray) -> None:
-        """These games, int64 (k,), begin anew."""
+        """Restart these games, int64 (k,)."""
         # Of the system: numbers show nothing of a game.
         drawn = np.frombuffer(os.urandom(8 * len(rows) * self.episodes.shape[1]), np.uint64)
         self.episodes[rows] = (drawn >> np.uint64(11)).reshape(len(rows), -1)

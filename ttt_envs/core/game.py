@@ -104,7 +104,7 @@ class Game:
             by that; a `Batch` and environments tell what each step pays.
         zero_sum: the players' rewards add up to 0.
         rotate_players: states (n,) -> the same states with each player's part given to the next (with two players:
-            exchanged), for games in which all have the same part. What player p + 1 then sees is what p saw.
+            exchanged), for games in which all have the same part. Player p + 1 then observes what p did.
         players_differ: in the place of `rotate_players`, the reason why the players' parts are not the same.
         kernels: the rules, as compiled functions of one record.
         faces: text, pictures, clicks.
@@ -146,7 +146,7 @@ class Game:
         # A dtype declares the ranges of its fields until it is made plain.
         ranges = self.ranges or ranges_of(self.prototype.dtype)
         object.__setattr__(self, "ranges", MappingProxyType(dict(ranges)))
-        # One game serves all environments of a process: nobody may write to what it gives.
+        # One game serves all environments of a process, so its arrays are read-only.
         object.__setattr__(self, "prototype", read_only(self.prototype.view(plain(self.prototype.dtype))))
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
@@ -335,14 +335,15 @@ class Game:
 
     @property
     def plane_index(self) -> np.ndarray:
-        """int64 (channels, rows, columns): which flat feature stands there; observation_size means a constant 0."""
+        """int64 (channels, rows, columns): the index of the flat feature at each place; observation_size means a
+        constant 0."""
         return self._planes(0)
 
     def layout(self, history: int = 0) -> tuple[Block, ...]:
         """The blocks of an observation with the player's last `history` decisions behind it, the newest first.
 
-        Of each decision there is the observation, and the action that the player chose; all is 0 where there were fewer
-        decisions. Environments, `Batch` and `View.encoded` give such observations with the same argument.
+        Each decision consists of the observation and the chosen action; entries are 0 if there were fewer decisions.
+        Environments, `Batch` and `View.encoded` give such observations with the same argument.
 
         Raises ValueError for a history that is no whole number from 0 to 100.
         """
@@ -350,7 +351,7 @@ class Game:
         return with_history(self.observation_layout, self.num_actions, history)
 
     def encoded_size(self, history: int = 0) -> int:
-        """The number of features of a flat observation with so many decisions of the past."""
+        """The number of features of a flat observation with this many past decisions."""
         return self.observation_size + history * (self.observation_size + self.num_actions)
 
     def encoded_shape(self, encoding: str = "flat", history: int = 0) -> tuple[int, ...]:
@@ -442,7 +443,7 @@ class Game:
 
         A record counts as an array of one. Each field lies in its range, options are the prototype's, padding is 0,
         rewards are finite, and 0 before the end unless the game pays at steps, and in a game that is not over somebody
-        can act. That the fields fit each other, or that a position can be reached from a start, is not checked.
+        can act. Whether the fields are consistent with each other, or the position is reachable, is not checked.
 
         Raises:
             ValueError: naming the first state that is wrong, its field and what that must be; or another dtype.
@@ -537,7 +538,7 @@ class Game:
             state: a position to begin with: a record, structured (1,) or one of an array, which keeps its generator if
                 there is no seed; or text, see `parse_state`.
             recall: keep account of what the players know, for `State.info_state_key`. It takes several times as long.
-            history: 0 to 100: keep so many decisions of each player, for `State.observation`.
+            history: 0 to 100, the number of decisions of each player to keep, for `State.observation`.
 
         Raises TypeError or ValueError for what is no position of this game, no seed, or a wrong history.
         """

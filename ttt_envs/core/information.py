@@ -98,7 +98,7 @@ class Known:
             self.past = np.pad(self.past, [(0, 0), (0, 0), (0, history - self.history), (0, 0)])
 
     def begin(self, rows: np.ndarray) -> None:
-        """These games, int64 (k,), begin anew."""
+        """Restart these games, int64 (k,)."""
         self.past[rows] = 0
         if self.digests is not None:
             self.digests[rows] = begin(len(rows), self._game.num_players)

@@ -1,9 +1,9 @@
 """Compiled loops around a game's kernels, the same for every game.
 
-What all games share is decided here once: a reset starts from the prototype record, a finished game has no legal
-action and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules.
-In them `reset`, `legal_mask`, `step`, `observe` and `resample` stand for the game's kernels. They are called from
-Python with (states, i), never with a record: that costs 0.3 us, a record 1.2 us.
+Rules common to all games are defined here once: a reset starts from the prototype record; a finished game has no legal
+action and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules. In
+them `reset`, `legal_mask`, `step`, `observe` and `resample` stand for the game's kernels. They are called from Python
+with (states, i), never with a record: that costs 0.3 us, a record 1.2 us.
 """
 
 # ruff: noqa: F821
@@ -27,8 +27,8 @@ class Kernels(NamedTuple):
     """A game's kernels over one state record.
 
     With the numbers of a player and an action they are total, whatever whole numbers these are: they write to their own
-    record and `out` alone, and come to an end. An action that is not legal leaves the position as it is. Of the record
-    they rely on the ranges of its fields alone, see `Game.check_states`.
+    record and `out` alone, and come to an end. An action that is not legal leaves the position as it is. Kernels rely
+    only on the ranges of the record's fields, see `Game.check_states`.
 
     They draw by `rng.below(state, n)` and `rng.pick(state, mask)` only, after `rng.start`: what else depends on chance
     `core.chance` cannot enumerate.
@@ -101,7 +101,7 @@ def observe_one(states, i, player, out):
 @jit.inlined
 @jit.allocates_nothing
 def advance(state, actions):
-    """Play, and count the ply. Loops and searches have this in the place of a game's `step`."""
+    """Play, and count the ply. Loops and searches call this instead of a game's `step`."""
     step(state, actions)
     state["ply"] += 1
 
@@ -133,8 +133,8 @@ def look(state, player, legal, seen):
 def move_one(states, actions, play, legal, told, seen):
     """Play in states[0] if `play`, and look at what follows: a step of an environment in one call.
 
-    With a row a player, all of them look; without rows, for games in which one player acts at a time, it is whoever is
-    to move, and nobody after the end. Gives the set of those who look and have a choice to make, as bits.
+    With shape (players, ...) all players observe; otherwise only the player to move, and no one after the game is over.
+    Return the set of observing players who must choose, as bits.
 
     actions int64 (players,), all -1 after they were played; legal bool (num_actions,), which stands in the first
     entries of told int8 (num_actions or more,), too, and seen int8 (observation size,), all with or without rows.

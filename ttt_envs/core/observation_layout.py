@@ -13,7 +13,7 @@ from ttt_envs.core.state import read_only
 Encoding = Literal["flat", "planes"]
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 
-#: So many decisions of the past can stand in an observation, see `Game.layout`.
+#: The most past decisions in an observation, see `Game.layout`.
 MOST_HISTORY = 100
 
 
@@ -83,7 +83,8 @@ def with_history(blocks: tuple[Block, ...], num_actions: int, history: int) -> t
 
 
 def planes_of(blocks: Sequence[Block]) -> np.ndarray:
-    """int64 (channels, rows, columns): which flat feature stands there; their number means a constant 0.
+    """int64 (channels, rows, columns): the index of the flat feature at each place; the number of features means a
+    constant 0.
 
     One of the blocks, or more, has a grid.
     """

@@ -1,4 +1,4 @@
-"""One game that is being played, move by move, with choices that wait for those of other players."""
+"""One game in progress, move by move; a choice made at the same time as others waits until all are made."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -139,7 +139,7 @@ class PlayedGame:
         return next((ply for ply in plies if any(self.actions[ply][player] >= 0 for player in players)), None)
 
     def view(self, player: int, ply: int | None = None) -> View:
-        """The view that an agent is given in the place of `player`, in the position after `ply` plies; see `acting`.
+        """Return the view of an agent who plays as `player`, in the position after `ply` plies; see `acting`.
 
         An agent that remembers its games by `View.episodes` knows the present one; a position before it is of a game
         of its own, so that looking back changes no memory of the present.

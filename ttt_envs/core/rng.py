@@ -36,7 +36,7 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 #: A script with an empty tape, before the first draw.
 SCRIPT = np.uint64(1) << _S32
 
-#: A script tells of no outcome with a smaller chance than one in so many.
+#: The smallest probability of an outcome that a script enumerates is one in this many.
 MOST_OUTCOMES = 1 << 24
 
 _TAPE, _LARGEST = np.uint64(2**32 - 1), np.uint64(MOST_OUTCOMES - 1)
@@ -372,8 +372,8 @@ def new_key(seed: int | None) -> np.ndarray:
     """The key of a run, uint64 (2,).
 
     Args:
-        seed: a whole number from 0 to 2**128-1, or None for 128 bits of the system's entropy. A small seed can be found
-            by trying all of them, from the cards or dice that a player sees; 128 bits cannot.
+        seed: a whole number from 0 to 2**128-1, or None for 128 bits of the system's entropy. A player who sees cards
+            or dice can find a small seed by trial; 128 bits they cannot.
 
     Raises:
         TypeError, ValueError: for anything else.

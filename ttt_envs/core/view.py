@@ -52,8 +52,8 @@ class View:
     Attributes:
         game: the game.
         info_state_keys: uint64 (n, 2), the information states of the players, with perfect recall: digests of all that
-            they were shown and have done, see `ttt_envs.core.information`; None where nobody kept account of it. It is
-            kept for agents that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
+            they have observed and done, see `ttt_envs.core.information`; None unless tracked, which happens for agents
+            that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
         past: int8 (n, k, observation size + num_actions), what the players saw and chose at their last k decisions,
             the newest first, see `Game.layout`; zeros where there were fewer. None where nobody kept account of it. It
             is kept for agents that ask for it, see `Agent.history`, and in a `Batch` with `history=k`.
@@ -105,7 +105,7 @@ class View:
     ) -> "View":
         """A view of states and players that are known to be good: others may crash the process.
 
-        `copy=False` is for states that nobody else will change.
+        Pass `copy=False` for states that will not change.
         """
         view: View = object.__new__(cls)
         own = copied(states) if copy else np.ascontiguousarray(states)
@@ -247,7 +247,7 @@ class View:
         return read_only(self._states["ply"].astype(np.int64))
 
     def sample_worlds(self, seed: int = 0) -> NDArray[Any]:
-        """States (n,) that fit all that the players know: hidden things and the future are drawn anew.
+        """States (n,) consistent with what the players know: hidden information and the future are redrawn.
 
         `seed` is a number from 0 to 2**32-1, for as many samples.
         """

@@ -1,1 +1,1 @@
-"""Compiling kernels: all that sets, caches, links or extends Numba, which is documented by nobody."""
+"""Compile kernels: everything that configures, caches, links or extends Numba, and uses its internals."""

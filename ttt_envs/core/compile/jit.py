@@ -265,7 +265,7 @@ def keeps_gil(function: Function) -> Function:
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: compile `function` on its first call, without the GIL, and keep the machine code on disk.
 
-    What is typed into a notebook or is a closure is compiled anew in each process.
+    A function from a notebook, or a closure, is compiled in each process.
     """
     assert isinstance(function, types.FunctionType)
     return _compile(function, _digest_for(function))
@@ -287,9 +287,9 @@ def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a copy of the plain function `template` in which the global names `kernels` mean the given kernels.
 
-    A function that takes kernels as arguments, or closes over them, is compiled anew in every process; a copy with
-    its own globals and its own qualified name is found on disk like any other kernel. Kernels that the template does
-    not name are left out: they neither decide how it is compiled nor tell it apart from other copies.
+    A function that takes kernels as arguments, or closes over them, is compiled in every process; a copy with its own
+    globals and its own qualified name is cached on disk like any other kernel. Kernels that the template does not name
+    are left out: they neither decide how it is compiled nor tell it apart from other copies.
     """
     assert isinstance(template, types.FunctionType)
     kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}

@@ -2,7 +2,7 @@
 
 It takes the place of Numba's own cache, which raises an error for a damaged file, and loses or mixes up entries when
 two processes write the index of one kernel. Here there is no index: a file's name is a digest of all that its contents
-depend on. Its first bytes are a digest of the others; if they do not fit, the kernel is compiled anew and the file
+depend on. Its first bytes are a digest of the rest; if they do not match, the kernel is recompiled and the file
 replaced.
 
 A file holds a pickle, which runs code when it is loaded. See docs/security.md for who may write the folder.
