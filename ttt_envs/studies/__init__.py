@@ -6,9 +6,9 @@ way, `statistics` has profiles and probabilities of improvement over few seeds, 
 
 from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, t_interval
 from ttt_envs.studies.statistics import improvement, profile
-from ttt_envs.studies.tasks import task_of
+from ttt_envs.studies.tasks import measure, task_of
 
-__all__ = ["improvement", "interquartile_interval", "of_seeds", "profile", "t_interval", "task_of"]
+__all__ = ["improvement", "interquartile_interval", "measure", "of_seeds", "profile", "t_interval", "task_of"]
 
 
 def __dir__() -> list[str]:

@@ -1,24 +1,7 @@
 """A grid of training runs: tasks x methods x seeds, side by side in processes, killed and gone on with without loss.
 
-A plan is a file in TOML::
-
-    tasks = ["match-tiny", "match-small"]
-    seeds = 5
-    steps = 400_000
-    measurements = 10
-
-    [methods.mmd]
-
-    [methods.ppo-entropy]
-    method = "ppo"
-    entropy = 0.1
-
-Each table under `methods` names a method of `ttt train`, or has its name as `method`, and gives settings in the place
-of their defaults; `steps` too. Each run is an ordinary run folder, OUT/runs/TASK/METHOD/seed-K.
-
-`seconds = 60` in the place of `steps` gives each run so much processor time: short pilot runs, which are thrown away,
-measure how many steps each method makes of it in each task, and OUT/steps.json keeps these numbers. A table
-`[methods.mmd.match-small]` holds settings of that task alone; a method that is not for every task names its `tasks`.
+docs/study.md says what a plan, a file in TOML, holds. Each run is an ordinary run folder, OUT/runs/TASK/METHOD/seed-K.
+If the plan gives processor time, OUT/steps.json has the steps that pilot runs made of it.
 """
 
 import json

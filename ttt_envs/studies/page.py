@@ -19,7 +19,7 @@ from ttt_envs.learning.runs.measurements import read_metrics
 from ttt_envs.storage.files import existing, write_whole
 from ttt_envs.studies import statistics
 from ttt_envs.studies.grid import Plan
-from ttt_envs.studies.tasks import Task, task_of
+from ttt_envs.studies.tasks import MIXING, Task, task_of
 
 #: Files that a page consists of.
 PICTURES = tuple(f"curves.{end}" for end in ("png", "svg", "pdf"))
@@ -144,6 +144,11 @@ def _cell(task: Task, runs: Sequence[Curve]) -> str:
     return of_seeds(t_interval((1 - _ends(runs)) * task.random), len(runs), 4) if runs else "–"
 
 
+def _shares(task: Task) -> str:
+    """What pure policies lose."""
+    return ", ".join(f"{name} {share:.2f}" for name, share in task.pure.items()) or "–"
+
+
 def _latex(tasks: Sequence[Task], curves: Curves) -> str:
     """The measures at the end as a table."""
 
@@ -194,7 +199,9 @@ def _pictures(tasks: Sequence[Task], curves: Curves) -> dict[str, bytes]:
 
 def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     """The page in Markdown."""
-    facts = [[t.name, str(t.version), t.measure, f"{t.random:.4f}", f"{t.seconds:g} s", t.title] for t in tasks]
+    facts = [
+        [t.name, str(t.version), t.measure, f"{t.random:.4f}", _shares(t), f"{t.seconds:g} s", t.title] for t in tasks
+    ]
     measures, scores, compared = list[list[str]](), list[list[str]](), list[list[str]]()
     for label, mine in curves.items():
         seconds = np.mean([curve[1][-1] for each in mine.values() for curve in each])
@@ -221,7 +228,11 @@ def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
     if min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS:
         of_scores += " With fewer than four seeds of a task no quarter is left out, and no run may fail."
     tables = [
-        Table("Tasks", ["task", "version", "measure", "of random play", "takes", "what it is"], facts),
+        Table(
+            "Tasks", ["task", "version", "measure", "of random play", "of pure play", "takes", "what it is"], facts,
+            "Of pure play: the share of that of random play which a best response to random play loses, and the "
+            f"likeliest actions of an equilibrium. A task about mixing has more than {MIXING:.0%} of both.",
+        ),
         Table(
             "The measure at the end", ["method", "seeds", *(t.name for t in tasks), "processor time"], measures,
             "Mean over training seeds; 0 is best play. Its interval by Student's t covers 95 % if results are normally "

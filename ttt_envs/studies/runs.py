@@ -1,11 +1,7 @@
 """Compare training runs: the curves of several learners, games and seeds on one page, with intervals over seeds.
 
-    ttt study ppo=runs/ppo dqn=runs/dqn --out runs/compare
-
-A RUN is a run folder, or a folder of several seeds (`--seeds`); LABEL= before it names what is compared. Runs of one
-label in several games count together, each game as a task. For each metric that the runs have, there is a line for each
-label: the interquartile mean over seeds, averaged over games, with its 95 % interval. The table has the values at the
-end. OUT gets compare.png, compare.md and compare.json.
+`ttt study ppo=runs/ppo dqn=runs/dqn --out runs/compare` writes compare.png, compare.md and compare.json. Runs of one
+label in several games count together, each game as a task.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021. Their
 library, rliable, would bring arch, pandas, seaborn, SciPy and absl; the method is a few lines, in

@@ -5,15 +5,21 @@ policy: 1 for best play, 0 for random play. Results of one version of a task are
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from ttt_envs import agents
 from ttt_envs.core.options import unknown
-from ttt_envs.learning.runs.measurements import LEAST, MEASURES
-from ttt_envs.registry import declared
+from ttt_envs.learning.runs.measurements import LEAST, MEASURES, Measurement
+from ttt_envs.registry import declared, load
+
+#: A task of hidden hands or simultaneous choices tests mixing if pure policies lose more than this share of what random
+#: play loses: twice the widest 95 % interval of a method on match-medium, see docs/study.md.
+MIXING = 0.05
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Task:
         version: raised when anything of it changes.
         title: what it is.
         against: the agent that proved wins are played against; "" for other measures.
+        pure: the shares of `random` that two pure policies lose: "response", a best response to random play, and
+            "equilibrium", the likeliest actions of an equilibrium. Empty where nothing is hidden.
     """
 
     name: str
@@ -43,6 +51,12 @@ class Task:
     version: int
     title: str
     against: str = ""
+    pure: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> type[Measurement]:
+        """What measures it."""
+        return MEASURES["score" if self.against else self.measure]
 
     @property
     def metric(self) -> str:
@@ -59,14 +73,13 @@ class Task:
 
     def settings(self, every: int) -> dict[str, Any]:
         """The settings of a learner that measures it at every so many steps."""
-        kind = MEASURES["score" if self.against else self.measure]
         return {
             "game": self.game,
             "options": dict(self.options),
             "eval_every": every,
             "eval_agents": (self.against or "random",),
             **LEAST,
-            kind.setting: kind.in_studies or every,
+            self.kind.setting: self.kind.in_studies or every,
         }
 
 
@@ -81,3 +94,16 @@ def task_of(name: str) -> Task:
     if name not in tasks():
         raise ValueError(unknown("task", name, list(tasks())))
     return tasks()[name]
+
+
+def measure(task: str, agent: Any, seed: int = 0) -> float:
+    """The measure of an agent in a task, just as a training run of this seed is measured.
+
+    `agent`: what `agents.load` takes. Raises ValueError for an unknown task, or an agent that cannot be measured.
+    """
+    found = task_of(task)
+    settings = SimpleNamespace(**found.settings(1), measure_every=1, seed=seed, quiet=True)
+    measurement = found.kind.asked(settings, load(found.game, **found.options), None)
+    assert measurement is not None
+    (row,) = measurement.measure(agents.load(agent), 0, lambda: None)
+    return float(found.measures(np.array(measurement.values(row)[found.metric][0])))
