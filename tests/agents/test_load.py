@@ -39,13 +39,6 @@ class Mine(Agent):
         return uniform(view.masks & (order == np.minimum(self.n, order[:, -1:])))
 
 
-class Bare:
-    """No subclass, and no __init__."""
-
-    def act(self, view):
-        return view.masks.argmax(axis=1)
-
-
 class Needs(Agent):
     def __init__(self, path: str, **more):
         self.path = path
@@ -171,20 +164,6 @@ def test_a_function_in_a_file(folder: Path) -> None:
     agent = agents.load("mine.py:last")
     assert agent.name == "mine.py:last"
     assert (agent.act(some_view()) == first_actions()[-1]).all()
-
-
-def test_a_class_that_is_no_subclass(folder: Path) -> None:
-    agent = agents.load("mine.py:Bare")
-    assert agent.name == "mine.py:Bare"
-    assert (agent.act(some_view()) == first_actions()[0]).all()
-
-
-def test_a_path_with_folders(folder: Path) -> None:
-    deep = folder / "my.py agents" / "a-b"
-    deep.mkdir(parents=True)
-    (deep / "it.py").write_text("def f(observation, mask):\n    return int(mask.argmax())\n")
-    for place in (deep / "it.py", deep.relative_to(folder) / "it.py"):
-        assert (agents.load(f"{place}:f").act(some_view()) == first_actions()[0]).all()
 
 
 def test_files_of_one_name_are_different_modules(folder: Path) -> None:

@@ -278,12 +278,6 @@ def test_worlds_that_are_none_are_refused(change: Callable[[np.ndarray], Any], n
         Told(toy_kuhn.JACK, change=change).act(kuhn("queen", "bet", n=3))
 
 
-def test_kuhn_the_jack_does_not_bet_into_players_who_know_it() -> None:
-    """Others in the tree see the player's hand: a bluff earns nothing there."""
-    for said in ("", "pass"):
-        assert agents.load("ismcts").act(kuhn("jack", said)).tolist() == [toy_kuhn.PASS] * 20
-
-
 # --- what a decision depends on ---
 
 

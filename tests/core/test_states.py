@@ -68,9 +68,6 @@ def test_choices_that_are_not_legal() -> None:
         refused(ValueError, lambda packed=packed: env.set_state(packed), f"the choices {committed}", message)
 
 
-# --- no false alarm ---
-
-
 # --- declaring ranges ---
 
 TOY = state_dtype(

@@ -101,24 +101,6 @@ def test_random_is_what_a_loop_by_hand_finds():
     assert found.per_game + half <= high <= found.per_game + 1.3 * half
 
 
-def test_random_is_what_probability_says():
-    """By recursion over piles: the decisions to come, and what they lose, of a player who takes at random."""
-    lost, number = {0: 0.0}, {0: 0.0}
-    for left, values in BY_HAND.items():
-        lost[left], number[left] = max(values) - np.mean(values), 1.0
-        for action in range(len(values)):
-            after = left - action - 1
-            for table in (lost, number):
-                table[left] += (table[after] + table[max(after - 1, 0)]) / 2 / len(values)
-    starts = range(5, 9)
-    a_game = np.mean([lost[k] for k in starts]) / 2  # of two sides
-    a_decision = sum(lost[k] for k in starts) / sum(number[k] for k in starts)
-    found = measure(pile(), RANDOM, games=4000, seed=1)
-    assert found.per_game == pytest.approx(a_game, abs=2 * found.per_game_half_width)
-    assert found.per_decision == pytest.approx(a_decision, abs=2 * found.per_decision_half_width)
-    assert found.per_game_half_width < a_game / 15
-
-
 @pytest.mark.parametrize(("at", "wrong", "loss"), [(5, 2, 0.75), (6, 2, 0.625), (8, 2, 0.4375)])
 def test_wrong_in_one_position(at, wrong, loss):
     agent = Takes(at, wrong)
@@ -184,9 +166,6 @@ def test_choices_at_once_count_for_all_who_choose():
                 if mask.any():
                     total += (np.flatnonzero(mask[0]).max() - joint[player]) / (10 if player == 0 else 1)
     assert found.per_game == pytest.approx(total / 600)
-
-
-# --- intervals ---
 
 
 # --- what is not known ---

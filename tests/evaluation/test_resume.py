@@ -67,14 +67,6 @@ def test_jobs_follow_from_the_number_of_games_alone():
     assert schedule.total(finished) == 2 * 64
 
 
-def test_a_job_does_not_depend_on_others():
-    schedule = Schedule(toy_coin.make(players=3), ["random", "greedy"], [(0, 1)], 54, 5)
-    whole, part = schedule((0, 1, range(0, 9))), schedule((0, 1, range(4, 7)))
-    assert part.seeds == range(4, 7)
-    np.testing.assert_array_equal(whole.rewards[4 * 6 : 7 * 6], part.rewards)
-    np.testing.assert_array_equal(whole.moves[4 * 6 : 7 * 6], part.moves)
-
-
 @several_processes
 def test_games_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
     report, same = play(tmp_path / "one"), play(tmp_path / "two", workers=2)

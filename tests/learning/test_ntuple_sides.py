@@ -13,6 +13,8 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.learning.ntuple import Learning, Weights, kernel_for, scratch_for
 
+pytestmark = pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
+
 PLAYERS = 3
 
 
@@ -34,7 +36,6 @@ def learned(
     return learned.weights, [before - after for before, after in pairwise(stones)]
 
 
-@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_each_player_learns_what_they_got_themselves():
     """The winner 1, the next player -1, the third nothing."""
     weights, taken = learned(seed=0, exploration=0.0)
@@ -46,14 +47,12 @@ def test_each_player_learns_what_they_got_themselves():
     assert {0, 1, 2} <= {ply % PLAYERS for ply in range(len(left))}
 
 
-@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_nothing_is_learned_from_before_a_random_move():
     for seed in range(20):
         weights, taken = learned(seed, exploration=1.0)
         assert not weights.any(), (seed, taken)
 
 
-@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_one_learner_learns_from_their_own_moves_alone():
     """The learner does not move at random here, so all of their positions count, whatever the others do."""
     learners = set()
@@ -72,13 +71,11 @@ def test_one_learner_learns_from_their_own_moves_alone():
     assert learners == {0, 1, 2}
 
 
-@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_of_equal_moves_any_is_played():
     """Nothing is known at first; the same moves in each game would show the learner the same positions."""
     assert len({tuple(learned(seed, exploration=0.0)[1]) for seed in range(20)}) > 5
 
 
-@pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT alone: make test runs it so")
 def test_what_comes_later_is_discounted():
     earlier = 0.0
     for seed in range(100):  # few games are long enough for two moves of one who wins or loses

@@ -13,7 +13,6 @@ from changed import changed
 from policies import random_policy
 
 import ttt_envs
-from ttt_envs.agents.random import RandomAgent
 from ttt_envs.agents.solved import read_policy
 from ttt_envs.core import information
 from ttt_envs.core.compile import jit
@@ -196,34 +195,12 @@ def test_values_of_an_information_set(kuhn):
             assert values[k, toy_kuhn.PASS] == pytest.approx(-0.5)
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="many games")
-def test_what_is_expected_is_what_random_games_pay():
-    game = ttt_envs.load("tic_tac_match", **SMALL)
-    found = tree.walk(game)
-    rewards = []
-    batch = ttt_envs.Batch(game, 20_000, seed=2)
-    agent = RandomAgent()
-    while not batch.done.all():
-        batch.step(agent.act(batch.view()))
-    rewards = batch.states["rewards"][:, 0]
-    expected = sequence.exploitability(found, found.uniform()).expected
-    assert expected != 0
-    assert abs(rewards.mean() - expected) < 5 * rewards.std() / np.sqrt(len(rewards))
-
-
 def test_a_tree_that_is_far_too_large_is_refused_at_once():
     def progress(ply, positions):
         raise AssertionError("it was walked through")
 
     with pytest.raises(tree.TooLarge, match=r"more than 10000000 positions, by far: at least \d+e\+\d\d"):
         tree.walk(ttt_envs.load("super_tic_tac_toe"), progress=progress)
-
-
-def test_the_estimate_of_a_trees_size():
-    game = ttt_envs.load("super_tic_tac_toe")
-    assert 1e8 < tree._estimate(game, 1e8) < 1e10
-    coin = toy_coin.make(tosses=2)
-    assert tree._estimate(coin, 1e9) <= tree.walk(coin).positions
 
 
 def test_the_limit_is_kept_and_said(monkeypatch: pytest.MonkeyPatch):
@@ -289,18 +266,6 @@ def test_kuhn_poker_is_solved(solved):
     assert [first[card, "pb"] for card in range(3)] == pytest.approx([0, bluff + 1 / 3, 1], abs=0.02)
     assert [second[card, "b"] for card in range(3)] == pytest.approx([0, 1 / 3, 1], abs=0.02)
     assert [second[card, "p"] for card in range(3)] == pytest.approx([1 / 3, 0, 1], abs=0.02)
-
-
-def test_it_begins_uniform_and_improves(kuhn):
-    solver = cfr.Solver(kuhn)
-    assert all((a == b).all() for a, b in zip(solver.average(), kuhn.uniform(), strict=True))
-    values = [solver.exploitability().value]
-    assert values[0] == pytest.approx(0.9166666 / 4)  # known for stakes of 1, twice ours
-    for _ in range(4):
-        solver.run(solver.iterations + 10)
-        values.append(solver.exploitability().value)
-    assert (np.diff(values) < 0).all()
-    assert values[-1] < 1e-3
 
 
 def advantages(mine: sequence.InformationSets, plan: np.ndarray, policy: np.ndarray) -> np.ndarray:

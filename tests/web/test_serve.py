@@ -1,6 +1,5 @@
 """The command `ttt serve`: what it says, and what it refuses."""
 
-import logging
 import queue
 import re
 import signal
@@ -96,19 +95,6 @@ def test_the_browser_is_opened_if_asked_for(
     address = opened.get(timeout=10)
     assert f"Play at {address} (" in capsys.readouterr().out.splitlines()[1]
     assert opened.empty()
-
-
-def test_handlers_of_others_stay_open(tmp_path: Path, served: list[object]) -> None:
-    closed = []
-
-    class Other(logging.Handler):
-        def close(self) -> None:
-            closed.append(self)
-
-    other = Other()
-    assert cli.main(["serve", "--port", "0", "--records", str(tmp_path)]) == 0
-    assert closed == []
-    assert other.level == logging.NOTSET
 
 
 AGENTS = """

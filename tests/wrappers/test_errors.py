@@ -235,9 +235,6 @@ def test_a_position_beyond_the_cut_off_is_over():
         )
 
 
-# --- text ---
-
-
 # --- opponents that misbehave ---
 
 

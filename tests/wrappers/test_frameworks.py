@@ -187,12 +187,6 @@ def test_benchmarl_s_task_groups_the_sides(game_id, options):
     assert sum(float(each.sum()) for each in returns.values()) == pytest.approx(0)
 
 
-# --- Tianshou ---
-
-
-# --- AgileRL ---
-
-
 # --- RLlib ---
 
 

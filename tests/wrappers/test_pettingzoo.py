@@ -79,30 +79,6 @@ def test_parallel_api(make, encoding):
         parallel_api_test(env, num_cycles=150)
 
 
-@each_parallel
-def test_parallel_seed(make):
-    """PettingZoo's parallel_seed_test takes a single step: several games of ours, step by step."""
-    traces = [list(parallel_trace(make(), seed)) for seed in (3, 3, 4)]
-    assert traces[0] == traces[1]
-    assert traces[0] != traces[2]
-    env = make()
-    assert list(parallel_trace(env, 3)) == list(parallel_trace(env, 3))
-
-
-def parallel_trace(env: ParallelGame, seed: int):
-    """What is seen and paid in three games of random choices; the choices depend on the seed too."""
-    generator = np.random.default_rng(seed)
-    for episode in range(3):
-        observations, _ = env.reset(seed=seed if episode == 0 else None)
-        while env.agents:
-            yield [each[key].tobytes() for each in observations.values() for key in each]
-            answers = {
-                name: int(generator.choice(np.flatnonzero(seen["action_mask"]))) for name, seen in observations.items()
-            }
-            observations, rewards, _, _, _ = env.step(answers)
-            yield sorted(rewards.items())
-
-
 def test_render(monkeypatch):
     """PettingZoo's test; each game's pictures are those of the next one."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
@@ -194,38 +170,7 @@ def test_another_environment_is_not_touched_by_a_reset_or_by_global_seeds(game):
     assert again.get_state() == here
 
 
-def test_without_a_seed_games_differ():
-    states = set()
-    for _ in range(5):
-        env = ttt_envs.make_aec(SUPER, random_opening_plies=6)
-        env.reset()
-        states.add(env.get_state())
-    assert len(states) == 5
-
-
 # --- illegal actions ---
-
-
-@each_game
-def test_an_illegal_action_loses_in_aec(game):
-    env = AECGame(game, illegal="lose")
-    env.reset(seed=0)
-    name = env.agent_selection
-    mask = env.observe(name)["action_mask"].copy()
-    wrong = int(np.flatnonzero(mask == 0)[0])
-    env.step(wrong)
-    others = game.num_players - 1
-    for each in env.possible_agents:
-        assert env.rewards[each] == (-1 if each == name else 1 / others)
-        assert env.terminations[each] is True
-        assert env.truncations[each] is False
-    assert env.infos[name]["illegal_action"] == wrong
-    assert all("illegal_action" not in env.infos[each] for each in env.possible_agents if each != name)
-    paid = {}
-    for each in env.agent_iter():
-        paid[each] = env.last()[1]
-        env.step(None)
-    assert paid == {each: (-1 if each == name else 1 / others) for each in env.possible_agents}
 
 
 def test_agents_of_the_library_play_in_a_parallel_environment():
