@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 import toy_race
 from asking import check_decisions, check_time, some_view, thoughts
 
@@ -215,21 +215,21 @@ def kuhn(own: str, said: str, n: int = 20) -> View:
     if len(said.split()) % 2:
         cards.reverse()
     return view_of(
-        toy_kuhn.make(), np.repeat(toy_kuhn.make().parse_state(f"cards: {' '.join(cards)}\nsaid: {said}"), n)
+        kuhn_poker.make(), np.repeat(kuhn_poker.make().parse_state(f"cards: {' '.join(cards)}\nsaid: {said}"), n)
     )
 
 
 @GUIDED
 @pytest.mark.parametrize("said", ["bet", "pass bet"])
 def test_kuhn_the_jack_never_calls_and_the_king_always(said: str, guided: bool) -> None:
-    agent = search_of(toy_kuhn.make(), guided, 500)
-    assert agent.act(kuhn("jack", said)).tolist() == [toy_kuhn.PASS] * 20
-    assert agent.act(kuhn("king", said)).tolist() == [toy_kuhn.BET] * 20
+    agent = search_of(kuhn_poker.make(), guided, 500)
+    assert agent.act(kuhn("jack", said)).tolist() == [kuhn_poker.PASS] * 20
+    assert agent.act(kuhn("king", said)).tolist() == [kuhn_poker.BET] * 20
     # What is certain is known for certain.
     assert (means(agent, kuhn("jack", said)) == [-0.5, -1]).all()
     assert (means(agent, kuhn("king", said)) == [-0.5, 1]).all()
     # The queen beats the jack and loses to the king, and either is as likely in a world.
-    assert np.abs(means(search_of(toy_kuhn.make(), guided, 4000), kuhn("queen", said)) - [-0.5, 0]).max() < 0.1
+    assert np.abs(means(search_of(kuhn_poker.make(), guided, 4000), kuhn("queen", said)) - [-0.5, 0]).max() < 0.1
 
 
 class Told(ISMCTS):
@@ -253,12 +253,12 @@ def out_of_turn(worlds: np.ndarray) -> np.ndarray:
 def test_worlds_of_ones_own_are_searched_as_they_are() -> None:
     """A queen that faces a bet loses to a king, and wins against a jack, which is three times as likely in the end."""
     view = kuhn("queen", "bet", n=3)
-    assert (Told(toy_kuhn.JACK).action_values(view) == [-0.5, 1]).all()
-    assert (Told(toy_kuhn.KING).action_values(view) == [-0.5, -1]).all()
-    often = Told(toy_kuhn.JACK, toy_kuhn.KING, toy_kuhn.JACK, toy_kuhn.JACK)
+    assert (Told(kuhn_poker.JACK).action_values(view) == [-0.5, 1]).all()
+    assert (Told(kuhn_poker.KING).action_values(view) == [-0.5, -1]).all()
+    often = Told(kuhn_poker.JACK, kuhn_poker.KING, kuhn_poker.JACK, kuhn_poker.JACK)
     often.simulations = 4000
     assert np.abs(often.action_values(view) - [-0.5, 0.5]).max() < 0.1
-    drawn_anew = Told(toy_kuhn.JACK, change=lambda worlds: None)
+    drawn_anew = Told(kuhn_poker.JACK, change=lambda worlds: None)
     assert (drawn_anew.action_values(view) == ISMCTS(400).action_values(view)).all()
 
 
@@ -275,7 +275,7 @@ def test_worlds_of_ones_own_are_searched_as_they_are() -> None:
 )
 def test_worlds_that_are_none_are_refused(change: Callable[[np.ndarray], Any], named: str) -> None:
     with pytest.raises((TypeError, ValueError), match=named):
-        Told(toy_kuhn.JACK, change=change).act(kuhn("queen", "bet", n=3))
+        Told(kuhn_poker.JACK, change=change).act(kuhn("queen", "bet", n=3))
 
 
 # --- what a decision depends on ---
@@ -283,7 +283,7 @@ def test_worlds_that_are_none_are_refused(change: Callable[[np.ndarray], Any], n
 
 def some_games() -> list[Game]:
     return [
-        toy_kuhn.make(),
+        kuhn_poker.make(),
         ttt_envs.load(MATCH, max_turns=20),
         ttt_envs.load(MATCH, players=4, max_turns=20),
         ttt_envs.load(MATCH, players=4, teams=False, max_turns=20),
@@ -389,7 +389,7 @@ def test_an_action_s_visits_are_weighed_against_how_often_it_was_legal(explorati
 def test_a_network_s_value_counts_as_some_visits_and_its_softmax_is_the_prior() -> None:
     """Against the formula, in worlds in which other actions are legal."""
     generator = np.random.default_rng(0)
-    guide = puct.guide_for(toy_kuhn.make(), *flattened(network_for(toy_kuhn.make())))
+    guide = puct.guide_for(kuhn_poker.make(), *flattened(network_for(kuhn_poker.make())))
     found = set()
     for _ in range(300):
         actions = int(generator.integers(2, 7))
@@ -440,9 +440,9 @@ def test_a_simulation_ends_with_the_network_s_value() -> None:
     ("game", "facts", "settings", "named"),
     [
         (toy_race.make, {}, {}, "takes a network in games of two sides alone"),
-        (toy_kuhn.make, {"kind": "policy+value"}, {}, "needs a network of kind q"),
-        (toy_kuhn.make, {}, {"playout_plies": 3}, "playout_plies must be None"),
-        (toy_kuhn.make, {"inputs": 7}, {}, "was trained for"),
+        (kuhn_poker.make, {"kind": "policy+value"}, {}, "needs a network of kind q"),
+        (kuhn_poker.make, {}, {"playout_plies": 3}, "playout_plies must be None"),
+        (kuhn_poker.make, {"inputs": 7}, {}, "was trained for"),
     ],
 )
 def test_networks_that_do_not_fit_are_refused(

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 import toy_race
 from asking import check_decisions, check_time, some_view
 from changed import changed
@@ -360,7 +360,7 @@ def test_by_time_it_is_the_same_search() -> None:
 
 
 @pytest.mark.parametrize(
-    "game", [toy_coin.make(), toy_kuhn.make(), ttt_envs.load("tic_tac_match", max_turns=20)], ids=repr
+    "game", [toy_coin.make(), kuhn_poker.make(), ttt_envs.load("tic_tac_match", max_turns=20)], ids=repr
 )
 def test_hidden_hands_are_refused_in_words(game: Game) -> None:
     view = some_view(game, 4, seed=0)

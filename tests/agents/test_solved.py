@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from safetensors.numpy import load_file
 
 import ttt_envs
@@ -14,7 +14,7 @@ from ttt_envs.agents.solved import Solved
 from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
-KUHN = toy_kuhn.make()
+KUHN = kuhn_poker.make()
 
 #: Choices at once and chance in mid-game; the teller has 128 times as many information sets as different observations.
 COIN = toy_coin.make(tosses=2)
@@ -73,20 +73,20 @@ def test_it_refuses_other_games_and_views_without_a_memory(solved):
     agent = load(solved["toy_coin"])
     with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*'tosses': 2.*, not of .*'tosses': 1"):
         agent.check(toy_coin.make(tosses=1))
-    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of toy_kuhn"):
+    with pytest.raises(BadTensorFile, match=r"is a policy of toy_coin .*, not of kuhn_poker"):
         evaluation.exploitability(KUHN, [agent], quiet=True)
     with pytest.raises(ValueError, match=r"which this view does not tell: it plays whole games"):
         agent.act(ttt_envs.Batch(COIN, 2, seed=0).view(0))
 
 
 def test_wrong_files_are_refused(solved, tmp_path):
-    good = Path(solved["toy_kuhn"].folder) / "policy.safetensors"
+    good = Path(solved["kuhn_poker"].folder) / "policy.safetensors"
     with pytest.raises(FileNotFoundError, match=r"no policy at .*nowhere"):
         Solved(tmp_path / "nowhere")
     path = tmp_path / "p.safetensors"
     facts, arrays = read_tensors(good, "ttt-envs policy 1")
     assert arrays["probabilities_0"].dtype == load_file(good)["probabilities_0"].dtype == np.float64
-    assert (facts["game"], facts["options"], facts["iterations"]) == ("toy_kuhn", {}, 30)
+    assert (facts["game"], facts["options"], facts["iterations"]) == ("kuhn_poker", {}, 30)
     wrong = {
         "shapes and types": {"actions_0": arrays["actions_0"].astype(np.int64)},
         "not those of its actions": {"counts_0": arrays["counts_0"] + np.int32(1)},

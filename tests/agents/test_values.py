@@ -1,8 +1,8 @@
 """What agents think that actions and positions are worth: one way to ask all of them."""
 
+import kuhn_poker
 import numpy as np
 import pytest
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs import agents
@@ -218,7 +218,7 @@ def test_shipped_agents_know_values():
 
 def test_critics_and_q_networks_of_sb3():
     sb3 = pytest.importorskip("stable_baselines3")
-    game = toy_kuhn.make()
+    game = kuhn_poker.make()
     view = Batch(game, 6, seed=0).view()
     env = ttt_envs.make_sb3(game, 4)
     ppo = agents.from_sb3(sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=8, device="cpu", seed=0))

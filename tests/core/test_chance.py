@@ -5,10 +5,10 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from changed import changed
 
 import ttt_envs
@@ -16,7 +16,7 @@ from ttt_envs.core import chance, rng
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.compile import jit
 
-KUHN = toy_kuhn.make()
+KUHN = kuhn_poker.make()
 
 TOO_MANY = rng.MOST_OUTCOMES
 
@@ -54,19 +54,19 @@ def test_the_deals_of_kuhn_poker():
     assert cards(KUHN) == {(a, b): Fraction(1, 6) for a in range(3) for b in range(3) if a != b}
     assert probabilities.sum() == pytest.approx(1, abs=1e-15)
     assert (states["rng"] == 0).all()
-    assert (states["said"] == toy_kuhn.NONE).all()
+    assert (states["said"] == kuhn_poker.NONE).all()
     assert (states["ply"] == 0).all()
 
 
 def test_a_step_without_chance_has_one_outcome():
     _, states = chance_of(KUHN).starts()
-    rows, probabilities, after = chance_of(KUHN).outcomes(states, np.full((6, 2), toy_kuhn.BET))
+    rows, probabilities, after = chance_of(KUHN).outcomes(states, np.full((6, 2), kuhn_poker.BET))
     assert rows.tolist() == list(range(6))
     assert probabilities.tolist() == [1.0] * 6
-    assert (after["said"][:, 0] == toy_kuhn.BET).all()
+    assert (after["said"][:, 0] == kuhn_poker.BET).all()
     assert (after["ply"] == 1).all()
     expected = states.copy()
-    KUHN.loops.step_rows(expected, np.arange(6), np.full((6, 2), toy_kuhn.BET))
+    KUHN.loops.step_rows(expected, np.arange(6), np.full((6, 2), kuhn_poker.BET))
     assert after.tobytes() == expected.tobytes()
 
 
@@ -208,9 +208,9 @@ def test_steps_are_as_often_as_drawn():
 
 
 CODE = """
-import numpy as np, toy_coin, toy_kuhn
+import numpy as np, toy_coin, kuhn_poker
 from ttt_envs.core.chance import chance_of
-for game in (toy_kuhn.make(), toy_coin.make(tosses=1)):
+for game in (kuhn_poker.make(), toy_coin.make(tosses=1)):
     probabilities, states = chance_of(game).starts()
     print(probabilities.tobytes().hex(), states.tobytes().hex())
 game = toy_coin.make(tosses=1)
@@ -230,7 +230,12 @@ print(probabilities.tobytes().hex(), states.tobytes().hex())
 def test_the_same_without_the_jit():
     answers = []
     for disabled in ("0", "1"):
-        path = os.pathsep.join(filter(None, [os.path.dirname(toy_coin.__file__), os.environ.get("PYTHONPATH", "")]))
+        path = os.pathsep.join(
+            filter(
+                None,
+                [*map(os.path.dirname, (toy_coin.__file__, kuhn_poker.__file__)), os.environ.get("PYTHONPATH", "")],
+            )
+        )
         environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": path}
         done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True)
         assert not done.returncode, done.stderr
@@ -467,7 +472,7 @@ def reset_with_many(state, seed):
 )
 def test_what_cannot_be_enumerated_is_refused(reset, words, monkeypatch):
     monkeypatch.setattr(chance, "MOST_STATES", 1500)
-    with pytest.raises(ValueError, match=r"the chance in toy_kuhn cannot be enumerated") as caught:
+    with pytest.raises(ValueError, match=r"the chance in kuhn_poker cannot be enumerated") as caught:
         chance_of(started(reset)).starts()
     assert words in str(caught.value)
 

@@ -5,10 +5,10 @@ import pickle
 import random
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from option_sets import OPTIONS, marked_games
 
 import ttt_envs
@@ -94,7 +94,7 @@ def test_a_clone_repeats_the_future_and_a_redrawn_one_does_not() -> None:
 
 
 def test_what_a_player_cannot_know_is_redrawn() -> None:
-    state = toy_kuhn.make().start(seed=0)
+    state = kuhn_poker.make().start(seed=0)
     worlds = [state.redrawn(0, seed) for seed in range(40)]
     assert {world.text(0) for world in worlds} == {state.text(0)}
     assert len({world.key for world in worlds}) == 2  # the other has one of two cards

@@ -3,10 +3,10 @@
 import copy
 import pickle
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from changed import changed
 
 import ttt_envs
@@ -38,7 +38,7 @@ def test_a_pickled_game_is_equal(game: Game) -> None:
 
 
 def test_a_game_with_other_kernels_is_another() -> None:
-    game = toy_kuhn.make()
+    game = kuhn_poker.make()
 
     def reset(state, seed):
         return game.kernels.reset(state, seed)

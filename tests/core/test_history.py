@@ -1,9 +1,9 @@
 """Observations with the last decisions behind them: a Batch, views and environments tell the same."""
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs.agents import Agent
@@ -11,7 +11,7 @@ from ttt_envs.agents.random import RandomAgent
 from ttt_envs.core.batch import Batch
 from ttt_envs.evaluation import play_games
 
-GAMES = [toy_kuhn.make(), toy_coin.make(), ttt_envs.load("tic_tac_dice")]
+GAMES = [kuhn_poker.make(), toy_coin.make(), ttt_envs.load("tic_tac_dice")]
 LONG = GAMES[2]
 
 

@@ -3,16 +3,16 @@
 import copy
 import pickle
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.played_game import PlayedGame
 
-GAMES = [toy_kuhn.make(), toy_coin.make(players=3)]
+GAMES = [kuhn_poker.make(), toy_coin.make(players=3)]
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
 

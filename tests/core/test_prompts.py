@@ -4,10 +4,10 @@ import json
 import re
 import time
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from option_sets import OPTIONS
 
 import ttt_envs
@@ -127,7 +127,7 @@ def test_every_action_is_read_as_it_is_written(game_id: str) -> None:
 def games() -> list[Game]:
     ids = list(OPTIONS)[:1] if jit.DISABLED else list(OPTIONS)
     found = [ttt_envs.load(game_id, **OPTIONS[game_id][0]) for game_id in ids]
-    return [*found, toy_coin.make(players=3, tosses=2), toy_kuhn.make()]
+    return [*found, toy_coin.make(players=3, tosses=2), kuhn_poker.make()]
 
 
 @pytest.mark.parametrize("game", games(), ids=repr)

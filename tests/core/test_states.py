@@ -5,9 +5,9 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
-import toy_kuhn
 from changed import changed
 from option_sets import OPTIONS
 
@@ -124,7 +124,7 @@ def test_ranges_are_declared_with_the_fields(prototype: np.ndarray | None) -> No
 
 
 def test_a_game_without_ranges_has_its_header_checked() -> None:
-    game = toy_kuhn.make()
+    game = kuhn_poker.make()
     assert not game.ranges
     for name, value in (("to_move", 2), ("to_move", -1), ("ply", -1), ("ply", 100), ("script", 1)):
         state = game.new_state(1)
@@ -170,7 +170,7 @@ def test_a_text_must_be_a_position() -> None:
 def foreign(game: Game) -> dict[str, tuple[Any, str]]:
     """Records that are no state of the game, and the words of the message."""
     states = game.new_state(0)
-    other = toy_kuhn.make() if game.id != toy_kuhn.make().id else load(SUPER)
+    other = kuhn_poker.make() if game.id != kuhn_poker.make().id else load(SUPER)
     return {
         "of another game": (other.new_state(0), "they have other fields"),
         "bytes": (states.view(np.uint8), "must be a structured array"),

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from changed import changed
 from option_sets import OPTIONS, marked_games
 
@@ -130,8 +130,8 @@ def test_chance_that_is_not_at_the_start_alone_is_noticed():
     with pytest.raises(AssertionError, match="different games from one start, chance='start'"):
         CHECKS["starts"](changed(ttt_envs.load("tic_tac_dice", **OPTIONS["tic_tac_dice"][0]), chance="start"))
     with pytest.raises(AssertionError, match="different games, chance='none'"):
-        CHECKS["starts"](changed(toy_kuhn.make(), chance="none"))
-    CHECKS["starts"](toy_kuhn.make())
+        CHECKS["starts"](changed(kuhn_poker.make(), chance="none"))
+    CHECKS["starts"](kuhn_poker.make())
 
 
 def test_hidden_information_that_is_not_there_is_noticed():

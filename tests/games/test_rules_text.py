@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
+import kuhn_poker
 import pytest
 import toy_coin
-import toy_kuhn
 from option_sets import OPTIONS
 
 import ttt_envs
@@ -24,7 +24,7 @@ PYTHON = re.compile(
 def texts() -> list[Any]:
     """The rules of all games with all option sets that are tested, and of those outside the package."""
     games = [ttt_envs.load(game_id, **options) for game_id in IDS for options in OPTIONS[game_id]]
-    games += [toy_coin.make(players=3, tosses=2), toy_coin.make(tosses=0), toy_kuhn.make()]
+    games += [toy_coin.make(players=3, tosses=2), toy_coin.make(tosses=0), kuhn_poker.make()]
     return [pytest.param(game.rules_text, id=repr(game)) for game in games]
 
 

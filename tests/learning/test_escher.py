@@ -2,17 +2,17 @@
 
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
 import torch
 import toy_coin
-import toy_kuhn
 
 from ttt_envs.core.game import Game
 from ttt_envs.learning.escher import Config, Escher
 from ttt_envs.solvers import sequence, tree
 
-KUHN = toy_kuhn.make()
+KUHN = kuhn_poker.make()
 
 
 def escher_of(game: Game = KUHN, **changes: Any) -> Escher:
@@ -104,7 +104,7 @@ def test_regrets_are_those_of_cfr():
         for other in range(3):
             if one != other:
                 state = KUHN.prototype.copy()
-                state["card"], state["said"] = [one, other], toy_kuhn.NONE
+                state["card"], state["said"] = [one, other], kuhn_poker.NONE
                 for explorer in (0, 1):
                     walk(state, explorer, 1 / 6)
     found = rows_of(method, "regrets")

@@ -2,17 +2,17 @@
 
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
 import torch
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs.learning.nfsp import Config, train
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
 from ttt_envs.storage.tensors import read_tensors
 
-KUHN = "toy_kuhn"
+KUHN = "kuhn_poker"
 TINY: dict[str, Any] = {
     "game": KUHN,
     "num_envs": 32,
@@ -30,13 +30,13 @@ TINY: dict[str, Any] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def kuhn():
-    ttt_envs.register(KUHN, toy_kuhn.make)
+    ttt_envs.register(KUHN, kuhn_poker.make)
     yield
     ttt_envs.unregister(KUHN)
 
 
 def test_the_reservoir_keeps_an_even_sample():
-    game, generator, kept = toy_kuhn.make(), np.random.default_rng(0), np.zeros(40)
+    game, generator, kept = kuhn_poker.make(), np.random.default_rng(0), np.zeros(40)
     for _ in range(2000):
         reservoir = Reservoir(10, of_decisions(game, actions=((), torch.int64)))
         for first in range(0, 40, 8):
@@ -53,7 +53,7 @@ def test_the_reservoir_keeps_an_even_sample():
 
 
 def test_a_reservoir_is_kept_without_its_empty_rows():
-    game, generator = toy_kuhn.make(), np.random.default_rng(0)
+    game, generator = kuhn_poker.make(), np.random.default_rng(0)
     full, fresh = (Reservoir(10, of_decisions(game, actions=((), torch.int64))) for _ in range(2))
     observations = generator.integers(0, 2, (3, game.observation_size)).astype(np.int8)
     full.add({"observations": observations, "masks": np.ones((3, 2), np.bool_), "actions": np.arange(3)}, generator)

@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
 import torch
 import toy_coin
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs import agents, evaluation
@@ -17,7 +17,7 @@ from ttt_envs.learning.episodes import Rollout, WholeGames
 from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.studies.tasks import task_of
 
-KUHN = "toy_kuhn"
+KUHN = "kuhn_poker"
 TINY: dict[str, Any] = {
     "game": KUHN,
     "num_envs": 64,
@@ -43,7 +43,7 @@ LOGGED = {
 
 @pytest.fixture(scope="module", autouse=True)
 def kuhn():
-    ttt_envs.register(KUHN, toy_kuhn.make)
+    ttt_envs.register(KUHN, kuhn_poker.make)
     yield
     ttt_envs.unregister(KUHN)
 
@@ -57,7 +57,7 @@ def uniform(observations, masks, *_):
     return np.where(masks, drawn, -1).argmax(axis=1), log_probs.astype(np.float32), values.astype(np.float32)
 
 
-@pytest.mark.parametrize("game", [toy_kuhn.make(), toy_coin.make(players=2, tosses=2)], ids=["in turn", "at once"])
+@pytest.mark.parametrize("game", [kuhn_poker.make(), toy_coin.make(players=2, tosses=2)], ids=["in turn", "at once"])
 def test_each_players_decisions_are_followed(game):
     found = WholeGames(game, 40, seed=1).play(uniform)
     assert found.plies[-1].stop == len(found)
@@ -98,7 +98,7 @@ class Plain(policy_gradient.PolicyGradient[policy_gradient.Config]):
 
 def test_an_update_is_that_of_maskable_ppo(tmp_path):
     """From the same weights and decisions both make the same step, with the advantages of a first pass and a second."""
-    game = toy_kuhn.make()
+    game = kuhn_poker.make()
     shared = {"game": KUHN, "out": tmp_path, "num_envs": 32, "hidden": (16, 16), "learning_rate": 3e-3}
     theirs = ppo.make_model(ppo.Config(**shared, rollout=4, batch=128, entropy=0.01), game)
     ours = Plain(policy_gradient.Config(**shared, steps=100), game)
@@ -167,7 +167,7 @@ def test_a_run_is_as_all_runs_are(method, tmp_path):
     logged = LOGGED.get(method, {"train/policy_loss", "train/value_loss"})
     assert {"train/learning_rate", *logged} < set().union(*read_log(tmp_path / "x/log.jsonl"))
     # What is measured on the way is what the folder plays.
-    game = toy_kuhn.make()
+    game = kuhn_poker.make()
     (kept,) = evaluation.exploitability(game, [f"network:{tmp_path / 'x'}"], quiet=True).measurements
     assert kept.exploitability == pytest.approx(first.rows["exploitability"][-1].policy, abs=1e-6)
     # The same seed learns the same, and a resumed run goes on.
@@ -204,12 +204,12 @@ def test_it_comes_near_an_equilibrium(method, changes, tmp_path, monkeypatch):
 
 
 def rnad_of(**changes: Any) -> rnad.RNaD:
-    return rnad.RNaD(rnad.Config(**{**TINY, **changes}), toy_kuhn.make())
+    return rnad.RNaD(rnad.Config(**{**TINY, **changes}), kuhn_poker.make())
 
 
 def test_rnad_values_what_was_not_tried():
     """With no regularisation the mean of many estimates is the value of an action against random play."""
-    found = WholeGames(toy_kuhn.make(), 20_000, seed=3).play(rnad_of().act)
+    found = WholeGames(kuhn_poker.make(), 20_000, seed=3).play(rnad_of().act)
     zeros = np.zeros(len(found), np.float32)
     values, targets = rnad_of(eta=0.0).estimates(found, np.zeros_like(found.log_probs), zeros)
     king_after_a_bet = (
@@ -220,7 +220,7 @@ def test_rnad_values_what_was_not_tried():
 
 
 def test_rnad_lets_each_player_pay_the_other():
-    found = WholeGames(toy_kuhn.make(), 50, seed=3).play(uniform)
+    found = WholeGames(kuhn_poker.make(), 50, seed=3).play(uniform)
     ratio = np.random.default_rng(0).normal(size=found.log_probs.shape).astype(np.float32)
     _, targets = rnad_of(eta=0.3).estimates(found, ratio, np.zeros(len(found), np.float32))
     paid = 0.3 * (np.exp(found.log_probs) * ratio).sum(axis=1)
@@ -248,7 +248,7 @@ def test_open_spiel_measures_the_same_exploitability(method, name, tmp_path):
     from ttt_envs.integrations.open_spiel import SpielGame
     from ttt_envs.solvers import tree
 
-    game, given = toy_kuhn.make(), {}
+    game, given = kuhn_poker.make(), {}
     if name != KUHN:
         task = task_of(name)
         game, given = ttt_envs.load(task.game, **task.options), {"game": task.game, "options": task.options}

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import kuhn_poker
 import numpy as np
 import pytest
 import torch
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs import agents
@@ -17,7 +17,7 @@ from ttt_envs.learning.episodes import WholeGames
 from ttt_envs.learning.torch_networks import TorchNetwork
 from ttt_envs.solvers import sequence, tree
 
-GAME = toy_kuhn.make()
+GAME = kuhn_poker.make()
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "methods" / "psro.py"
 
 
@@ -120,7 +120,7 @@ def test_the_meta_game_is_that_of_the_policies(psro):
 
 
 def test_a_run_is_resumed_and_its_network_plays(psro, tmp_path):
-    ttt_envs.register(GAME.id, toy_kuhn.make)
+    ttt_envs.register(GAME.id, kuhn_poker.make)
     try:
         small = {"num_envs": 64, "hidden": (16,), "response": 150, "meta_games": 10, "imitations": 20}
         measured = {"exploitability_every": 300, "eval_every": 600, "eval_games": 4, "save_every": 300, "quiet": True}

@@ -5,10 +5,10 @@ import itertools
 import json
 from dataclasses import replace
 
+import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
-import toy_kuhn
 from changed import changed
 from policies import random_policy
 
@@ -19,7 +19,7 @@ from ttt_envs.core.compile import jit
 from ttt_envs.evaluation import solve
 from ttt_envs.solvers import cfr, sequence, tree
 
-KUHN = toy_kuhn.make()
+KUHN = kuhn_poker.make()
 KUHN_VALUE = -1 / 36  # of player 0, with rewards of half of what is won
 
 #: Small decks in which a hidden hand is worth something; with the larger tree, who never mixes can be seen through too.
@@ -93,9 +93,9 @@ def as_written(found, policy):
     written = []
     for player, mine in enumerate(found.players):
         table = found.table(player, policy[player])
-        said = ["".join("pb"[each] for each in row if each != toy_kuhn.NONE) for row in mine.states["said"]]
+        said = ["".join("pb"[each] for each in row if each != kuhn_poker.NONE) for row in mine.states["said"]]
         cards = mine.states["card"][:, player].tolist()
-        written.append({place: table[k, toy_kuhn.BET] for k, place in enumerate(zip(cards, said, strict=True))})
+        written.append({place: table[k, kuhn_poker.BET] for k, place in enumerate(zip(cards, said, strict=True))})
     return written
 
 
@@ -112,7 +112,7 @@ def test_the_tree_of_kuhn_poker(kuhn):
         # A player who has passed and meets a bet comes from their own pass.
         again = mine.plies == 2
         assert (mine.sets["parent"][~again] == 0).all()
-        assert (mine.actions[mine.sets["parent"][again]] == toy_kuhn.PASS).all()
+        assert (mine.actions[mine.sets["parent"][again]] == kuhn_poker.PASS).all()
         assert again.sum() == (3 if player == 0 else 0)
 
 
@@ -185,14 +185,14 @@ def test_values_of_an_information_set(kuhn):
     values = sequence.action_values(kuhn, 1, policy, reach)
     assert ((reach > 0) & (reach < 1 / 3)).all()
     for k, state in enumerate(mine.states):
-        said = [each for each in state["said"] if each != toy_kuhn.NONE]
-        if said == [toy_kuhn.BET]:
+        said = [each for each in state["said"] if each != kuhn_poker.NONE]
+        if said == [kuhn_poker.BET]:
             card = int(state["card"][1])
             likely = {other: bets[other, ""] / 6 for other in range(3) if other != card}
             called = sum(weight * (1 if card > other else -1) for other, weight in likely.items())
             assert reach[k] == pytest.approx(sum(likely.values()))
-            assert values[k, toy_kuhn.BET] == pytest.approx(called / sum(likely.values()))
-            assert values[k, toy_kuhn.PASS] == pytest.approx(-0.5)
+            assert values[k, kuhn_poker.BET] == pytest.approx(called / sum(likely.values()))
+            assert values[k, kuhn_poker.PASS] == pytest.approx(-0.5)
 
 
 def test_a_tree_that_is_far_too_large_is_refused_at_once():
@@ -224,7 +224,7 @@ def test_the_limit_is_kept_and_said(monkeypatch: pytest.MonkeyPatch):
 @jit.kernel
 def pay_both(state, actions):
     """Both win at the end."""
-    toy_kuhn.step(state, actions)
+    kuhn_poker.step(state, actions)
     if state["done"]:
         state["rewards"][:] = 1.0
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import kuhn_poker
 import pytest
 import toy_coin
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs.core.compile import jit
@@ -88,4 +88,4 @@ def toys() -> Iterator[Game]:
     """Small games with choices at once and hidden cards."""
     for options in TOYS:
         yield toy_coin.make(**options)
-    yield toy_kuhn.make()
+    yield kuhn_poker.make()

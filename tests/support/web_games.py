@@ -13,7 +13,7 @@ from ttt_envs.web.games import Hall
 from ttt_envs.web.recorded import Records
 from ttt_envs.web.server import PLAYED
 
-COIN, KUHN, TURNS = "toy_coin", "toy_kuhn", "super_tic_tac_toe"
+COIN, KUHN, TURNS = "toy_coin", "kuhn_poker", "super_tic_tac_toe"
 
 
 class Slow(Agent):

@@ -11,7 +11,7 @@ def toys(monkeypatch):
     from web_games import COIN, KUHN, Slow
 
     monkeypatch.setitem(registry.GAMES, COIN, "toy_coin:make")
-    monkeypatch.setitem(registry.GAMES, KUHN, "toy_kuhn:make")
+    monkeypatch.setitem(registry.GAMES, KUHN, "kuhn_poker:make")
     monkeypatch.setitem(agents.AGENTS, "slow", "web_games:Slow")
     monkeypatch.setitem(agents.AGENTS, "broken", "web_games:Broken")
     Slow.go.clear()

@@ -6,9 +6,9 @@ import os
 import re
 import time
 
+import kuhn_poker
 import numpy as np
 import pytest
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs import agents, registry
@@ -148,7 +148,7 @@ def test_the_card_of_an_agent_is_not_sent(page):
     state, game = served.live.state, served.game
     assert page.look(ident)["text"] == game.format_state(state[0], 0)
     # The same position with another card of the agent, which the person cannot tell apart.
-    card = [toy_kuhn.JACK, toy_kuhn.QUEEN, toy_kuhn.KING]
+    card = [kuhn_poker.JACK, kuhn_poker.QUEEN, kuhn_poker.KING]
     altered = state.copy()
     (altered["card"][0, 1],) = set(card) - set(state["card"][0].tolist())
     assert page.look(ident)["text"] == game.format_state(altered[0], 0)

@@ -5,9 +5,9 @@ import pickle
 import subprocess
 import sys
 
+import kuhn_poker
 import numpy as np
 import pytest
-import toy_kuhn
 
 import ttt_envs
 from ttt_envs import evaluation
@@ -169,7 +169,7 @@ def test_the_value_of_a_policy_of_its_cfr_is_ours():
     """Its CFR solves a game unchanged, by information states, and its policy is worth as much in our tree."""
     from open_spiel.python.algorithms import cfr, exploitability
 
-    game = open_spiel.SpielGame(toy_kuhn.make())
+    game = open_spiel.SpielGame(kuhn_poker.make())
     solver = cfr.CFRSolver(game)
     for _ in range(30):
         solver.evaluate_and_update_policy()

@@ -1,24 +1,20 @@
-"""A toy game for the tests: Kuhn poker, whose equilibria are known. Written as a game's folder would be, in one file.
+"""Kuhn poker, a game outside the package, in one file: `examples.kuhn_poker:make` stands where an id is taken.
 
 Kuhn, "A simplified two-person poker", Contributions to the Theory of Games I, 1950. Each of two players antes 1 and is
 dealt one of the cards jack, queen and king. Player 0 passes or bets 1; whoever faces a bet passes, which folds, or
 bets as well, which calls. Two passes or two bets in a row are a showdown for the higher card. Rewards are half of what
 is won, 0.5 or 1. Under best play player 0 may expect -1/18 of an ante, which is a reward of -1/36.
 
-One player acts at a time, and what a player is shown tells him all that he was ever shown: perfect recall.
+    ttt solve examples.kuhn_poker:make --target 1e-6 --out runs/kuhn
+
+One player acts at a time, and what a player is shown tells all that they were ever shown: perfect recall.
 """
 
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core import rng
-from ttt_envs.core.compile.jit import kernel
-from ttt_envs.core.game import Game
-from ttt_envs.core.loops import Kernels
-from ttt_envs.core.observation_layout import Block
-from ttt_envs.core.presentation import Faces
-from ttt_envs.core.state import state_dtype
+from ttt_envs.dev import Block, Faces, Game, Kernels, between, kernel, refuse, rng, state_dtype
 
 JACK, QUEEN, KING = range(3)
 PASS, BET = range(2)
@@ -27,8 +23,8 @@ NONE = -1
 STATE = state_dtype(
     players=2,
     fields=[
-        ("card", np.int8, (2,)),  # JACK, QUEEN or KING of each player
-        ("said", np.int8, (3,)),  # the actions so far, PASS or BET, the first one first; NONE for those to come
+        ("card", np.int8, (2,), between(JACK, KING)),  # JACK, QUEEN or KING of each player
+        ("said", np.int8, (3,), between(NONE, BET)),  # the actions so far, PASS or BET; NONE for those to come
     ],
 )
 
@@ -68,8 +64,11 @@ def count(state):
 @kernel
 def step(state, actions):
     """Note the action; a bet that was answered, or two passes, end the game."""
-    said = count(state)
-    state["said"][said] = actions[state["to_move"]]
+    said, action = count(state), actions[state["to_move"]]
+    if said == 3 or (action != PASS and action != BET):
+        refuse(state)
+        return
+    state["said"][said] = action
     state["to_move"] = 1 - state["to_move"]
     if said > 0 and not (state["said"][said] == BET and state["said"][said - 1] == PASS):
         settle(state)
@@ -191,7 +190,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def make() -> Game:
     """The game; it has no options."""
     return Game(
-        id="toy_kuhn",
+        id="kuhn_poker",
         title="Kuhn Poker",
         options={},
         factory=make,
