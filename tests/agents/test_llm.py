@@ -249,11 +249,6 @@ def test_an_answer_that_takes_too_much_is_not_read(game: Game, model: str, reaso
     tracemalloc.stop()
 
 
-def test_the_end_of_an_answer_names_the_action(game: Game, server: ChatServer) -> None:
-    view = view_of(game, 1)
-    assert agents.load("llm:model=talks").act(view)[0] == view.masks[0].argmax()
-
-
 def test_no_redirect_is_followed(game: Game, server: ChatServer) -> None:
     with chat_server() as other:
         other.moved = server.url

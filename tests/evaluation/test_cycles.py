@@ -56,12 +56,6 @@ def test_the_best_of_a_transitive_field_has_all():
     np.testing.assert_allclose(value, elo - 300, atol=1e-3)
 
 
-def test_equal_agents_share_evenly():
-    share, value = nash_average(np.zeros((4, 4)))
-    assert (share == 0.25).all()
-    assert (value == 0).all()
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_nash_averaging_is_what_an_optimiser_finds(seed):
     """Whole payoffs have many equilibria, among which entropy decides."""
@@ -129,10 +123,6 @@ def test_alpha_rank_of_known_fields():
 def test_log_odds_refuse_what_are_no_wins(wins, prior, words):
     with pytest.raises(ValueError, match=words):
         log_odds(wins, prior)
-
-
-def test_log_odds_without_a_prior_are_those_of_the_wins():
-    np.testing.assert_allclose(log_odds([[0, 10], [1, 0]], prior=0), [[0, 400], [-400, 0]])
 
 
 def test_alpha_rank_refuses_what_is_no_crosstable():

@@ -42,10 +42,6 @@ def test_shares_are_those_by_hand():
     assert (drawn.states != draw_positions(pile(), 400, seed=2).states).any()
 
 
-def test_the_largest_seed_is_one_like_others():
-    assert len(draw_positions(pile(), 400, least=0.9, seed=2**128 - 1)) == 400
-
-
 def test_the_interval_is_over_games():
     drawn = draw_positions(pile(), 300, seed=1)
     left = drawn.states["left"]

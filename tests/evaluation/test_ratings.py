@@ -51,14 +51,6 @@ def test_pairs_are_the_units():
     assert widths[0] < widths[1] / 3
 
 
-def test_order_of_agents_does_not_matter():
-    wins, _ = simulated(np.array([0, 0.5, 1, 3]), 40, np.random.default_rng(3))
-    order = [2, 0, 3, 1]
-    there, here = rate(wins[:, order][:, :, order]), rate(wins)
-    np.testing.assert_allclose(there.elo, here.elo[order], atol=1e-6)
-    np.testing.assert_allclose(there.score_low, here.score_low[order][:, order], atol=0.02)
-
-
 def test_clean_records_stay_finite():
     wins = np.zeros((100, 3, 3))
     for i in range(3):

@@ -283,15 +283,6 @@ def test_each_seed_is_played_from_every_side(monkeypatch):
     assert given == [(seats, seed) for seed in game_seeds(5, 3).tolist() for seats in ((0, 1), (1, 0))]
 
 
-def test_agents_are_measured_alike_in_any_company(registered):
-    both, alone = small(), small(agents="random")
-    assert both.measurements[0] == alone.measurements[0]
-    assert alone.folder is None
-    named = small(agents=[Takes(5, 2, "a")], opponent=Takes(name="b"))
-    assert (named.measurements[0].agent, named.measurements[0].opponent) == ("a", "b")
-    assert "with objects, which the command cannot name: a, b." in named.markdown()
-
-
 def test_the_report_says_what_is_not_known(registered, tmp_path):
     text = small(agents="random", most=4).markdown()
     assert re.search(r"\| random \| ≥ \d", text)

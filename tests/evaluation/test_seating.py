@@ -53,19 +53,6 @@ def test_comparisons_need_seats_for_all_rewards(held):
         comparisons(np.zeros((3, 2)), held)
 
 
-def test_comparisons_estimate_strength():
-    """Four players who win in proportion to their strengths 3 : 1 : 1 : 1, or 1 : 3 : 3 : 3."""
-    rng = np.random.default_rng(0)
-    n = 40_000
-    held = np.tile([True, False, False, False], (n, 1))
-    rewards = np.full((n, 4), -1 / 3)
-    rewards[np.arange(n), rng.choice(4, n, p=np.array([3, 1, 1, 1]) / 6)] = 1
-    won, lost = comparisons(rewards, held)
-    assert won.sum() / lost.sum() == pytest.approx(3, rel=0.05)
-    won, lost = comparisons(rewards, ~held)
-    assert lost.sum() / won.sum() == pytest.approx(3, rel=0.05)
-
-
 def test_a_lineup_takes_texts_objects_and_functions():
     def lowest(observation, mask):
         return int(mask.argmax())

@@ -129,7 +129,6 @@ class _Handler(BaseHTTPRequestHandler):
         said: str | None = {
             "wrong": "I play north",
             "empty": None,
-            "talks": f"I think.\n{'So far. ' * 20_000}\nI play [{first}].",
             "half an emoji": "\ud83d" if len(messages) == 1 else f"[{first}]",
             "out of tokens": None,
             "doubtful": f"[{first}]" if len(messages) == 5 else "I am not sure",

@@ -100,18 +100,6 @@ def test_its_tree_search_finds_a_win():
         assert state.returns()[player] == 1
 
 
-def test_its_tree_search_plays_where_chance_is_sampled():
-    game = pyspiel.load_game("ttt_envs_tic_tac_dice(rounds=single,rng_seed=1)")
-    generator, state = np.random.RandomState(0), game.new_initial_state()
-    while not state.is_terminal():
-        if state.is_chance_node():
-            outcomes, chances = zip(*state.chance_outcomes(), strict=True)
-            state.apply_action(generator.choice(outcomes, p=chances))
-        else:
-            state.apply_action(searcher(game, 10).step(state))
-    assert sum(state.returns()) == 0
-
-
 def test_its_bots_are_agents():
     game = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
     agent = open_spiel.BotAgent(game, searcher(game, 2), name="search")
