@@ -8,6 +8,7 @@ from typing import Any
 import kuhn_poker
 import numpy as np
 import pytest
+import toy_race
 from changed import changed
 from option_sets import OPTIONS
 
@@ -124,7 +125,7 @@ def test_ranges_are_declared_with_the_fields(prototype: np.ndarray | None) -> No
 
 
 def test_a_game_without_ranges_has_its_header_checked() -> None:
-    game = kuhn_poker.make()
+    game = toy_race.make()
     assert not game.ranges
     for name, value in (("to_move", 2), ("to_move", -1), ("ply", -1), ("ply", 100), ("script", 1)):
         state = game.new_state(1)
