@@ -127,13 +127,13 @@ def test_ranges_are_declared_with_the_fields(prototype: np.ndarray | None) -> No
 def test_a_game_without_ranges_has_its_header_checked() -> None:
     game = toy_race.make()
     assert not game.ranges
-    for name, value in (("to_move", 2), ("to_move", -1), ("ply", -1), ("ply", 100), ("script", 1)):
+    for name, value in (("to_move", 3), ("to_move", -1), ("ply", -1), ("ply", 100), ("script", 1)):
         state = game.new_state(1)
         state[name] = value
         refused(ValueError, lambda state=state: game.check_states(state), f"`{name}` is {value}")
     state = game.new_state(1)
     state["rewards"] = np.nan
-    refused(ValueError, lambda: game.check_states(state), "its rewards are [nan, nan]")
+    refused(ValueError, lambda: game.check_states(state), "its rewards are [nan, nan, nan]")
 
 
 def test_somebody_must_be_able_to_act() -> None:
