@@ -1,9 +1,6 @@
 """Extras: packages that parts of the library need beyond its own dependencies."""
 
-from collections.abc import Iterable
-from importlib import import_module
 from importlib.util import find_spec
-from operator import attrgetter
 
 
 def require(extra: str, *modules: str) -> None:
@@ -18,18 +15,6 @@ def require(extra: str, *modules: str) -> None:
             f"install the extra {extra!r}: pip install 'ttt-envs[{extra}]'",
             name=missing[0],
         )
-
-
-def missing_names(names: Iterable[str]) -> set[str]:
-    """The names "module:attribute" that the installed versions of their packages do not have."""
-    missing = set()
-    for name in names:
-        module, attribute = name.split(":")
-        try:
-            attrgetter(attribute)(import_module(module))
-        except (ImportError, AttributeError):
-            missing.add(name)
-    return missing
 
 
 def _installed(module: str) -> bool:

@@ -25,8 +25,7 @@ import numpy as np
 from numba.core import event
 
 from ttt_envs.core.compile.interrupts import HeldInterrupts
-from ttt_envs.core.compile.kernel_cache import NEEDED, MachineCode, warn_once
-from ttt_envs.storage.extras import missing_names
+from ttt_envs.core.compile.kernel_cache import MachineCode, warn_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,29 +35,9 @@ PACKAGE = Path(__file__).resolve().parents[2]
 DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
-# What makes kernels faster, or sooner compiled, and is no documented part of Numba.
-_OPTIONS = "numba.core.options:DefaultOptions"
-_CALLS = tuple(f"numba.core.dispatcher:Dispatcher.{name}" for name in ("get_call_template", "get_overload"))
-_LIBRARY = "numba.core.codegen:JITCodeLibrary"
-_WANTED = (
-    *(f"{_OPTIONS}.{name}" for name in ("_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper")),
-    *_CALLS,
-    *(f"{_LIBRARY}.{name}" for name in ("_get_module_for_linking", "_finalize_dynamic_globals")),
-    "numba.core.compiler:Compiler.compile_extra",
-    "numba.core.compiler:CompileResult._find_referenced_environments",
-)
+if not DISABLED:
+    from numba.core.bytecode import FunctionIdentity
 
-
-_MISSING = set() if DISABLED else missing_names((*_WANTED, *NEEDED))
-_KEPT_ON_DISK = _MISSING.isdisjoint(NEEDED)
-if _MISSING:
-    warn_once(
-        f"Numba {numba.__version__} has no {', '.join(sorted(_MISSING))}: kernels are slower"
-        + ("" if _KEPT_ON_DISK else ", and are compiled anew in each process")
-    )
-
-
-if not DISABLED and _MISSING.isdisjoint(_WANTED):
     from ttt_envs.core.compile.linking import Linking, Loading
 
 
@@ -72,9 +51,7 @@ def _number_kernels_apart() -> None:
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 
 
-if _KEPT_ON_DISK and not DISABLED:
-    from numba.core.bytecode import FunctionIdentity
-
+if not DISABLED:
     _number_kernels_apart()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_number_kernels_apart)
@@ -200,33 +177,24 @@ def _digest_for(function: Callable[..., Any]) -> str | None:
 def _compile(function: types.FunctionType, name: str | None) -> Callable[..., Any]:
     if name is not None:
         function.__qualname__ = f"{function.__qualname__}_{name}"
-    # Nothing calls a kernel from C, and the code for that takes time to compile.
-    options = {
-        "no_cfunc_wrapper": True,
+    if DISABLED:
+        return function
+    njit: Any = numba.njit  # its stubs lack some of the options
+    options: dict[str, Any] = {
+        "no_cfunc_wrapper": True,  # nothing calls a kernel from C, and that code takes time to compile
         "_nrt": not getattr(function, _ALLOCATES_NOTHING, False),
         "forceinline": getattr(function, _INLINED, False),
+        "pipeline_class": Linking,
     }
-    nogil = not getattr(function, _KEEPS_GIL, False)
-    known: dict[str, Any] = {
-        option: value for option, value in options.items() if f"{_OPTIONS}.{option}" not in _MISSING
-    }
-    if not DISABLED and _MISSING.isdisjoint(_WANTED):
-        known["pipeline_class"] = Linking
-    compiled: Any = numba.njit(nogil=nogil, **known)(function)
-    if DISABLED:
-        return compiled
-    for_kernels: Any = compiled
-    if _MISSING.isdisjoint(_WANTED):
-        # Most kernels are called by kernels alone: they need no code that unpacks Python's objects.
-        for_kernels = numba.njit(nogil=True, **{**known, "no_cpython_wrapper": True})(function)
-        compiled.get_overload = for_kernels.get_overload
-    if _MISSING.isdisjoint(_CALLS):
-        compiled.get_call_template = _template(for_kernels.get_call_template)
-    if name is not None and _KEPT_ON_DISK:
+    compiled = njit(nogil=not getattr(function, _KEEPS_GIL, False), **options)(function)
+    # Most kernels are called by kernels alone: they need no code that unpacks Python's objects.
+    for_kernels = njit(nogil=True, no_cpython_wrapper=True, **options)(function)
+    compiled.get_overload = for_kernels.get_overload
+    compiled.get_call_template = _template(for_kernels.get_call_template)
+    if name is not None:
         try:
             compiled._cache = MachineCode(function)
-            if for_kernels is not compiled:
-                for_kernels._cache = MachineCode(function, "for kernels", Loading)
+            for_kernels._cache = MachineCode(function, "for kernels", Loading)
         except RuntimeError:  # its text names the kernel, and would make a warning for each
             warn_once("kernels are compiled in each process, as no folder for their machine code can be written")
     return compiled

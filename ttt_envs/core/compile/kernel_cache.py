@@ -26,15 +26,6 @@ from ttt_envs.storage.files import write_whole
 _DIGEST = hashlib.sha256
 _SIZE = _DIGEST().digest_size
 
-# What this needs of Numba beside its documented interface; `FunctionIdentity._unique_ids` is for `jit`.
-_RESULTS = "numba.core.caching:CompileResultCacheImpl"
-NEEDED = (
-    "numba.core.bytecode:FunctionIdentity._unique_ids",
-    "numba.core.dispatcher:Dispatcher.enable_caching",
-    *(f"{_RESULTS}.{name}" for name in ("reduce", "rebuild", "check_cachable", "locator", "filename_base")),
-    "numba.core.serialize:dumps",
-)
-
 
 @cache
 def warn_once(message: str) -> None:

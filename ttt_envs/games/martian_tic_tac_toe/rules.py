@@ -181,7 +181,7 @@ def next_player(state):
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players
-        if can_move(state, player):  # by the last first turn's rule, too: there is room for everybody
+        if can_move(state, player):  # after the last first turn empty cells are left, so its rule will do
             state["to_move"] = player
             return
     state["done"] = True
