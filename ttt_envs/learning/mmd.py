@@ -66,10 +66,12 @@ class MMD(PolicyGradient[Config]):
 
     def begin(self, generator: np.random.Generator) -> None:
         """As `PolicyGradient.begin`; on a GPU the games are others."""
-        super().begin(generator)
-        if self.config.device != "cpu":
-            seed = int(generator.integers(2**63))
-            self.rollouts = Rollouts(self.game, self.config.num_envs, seed, self.config.device)
+        if self.config.device == "cpu":
+            super().begin(generator)
+            return
+        torch.manual_seed(int(generator.integers(2**63)))
+        seed = int(generator.integers(2**63))
+        self.rollouts = Rollouts(self.game, self.config.num_envs, seed, self.config.device)
 
     def one_round(self, done: float) -> int:
         """As `PolicyGradient.one_round`; on a GPU from a rollout."""
