@@ -4,7 +4,7 @@
     python -m tools.export_dataset games runs/t/games.jsonl --minari mine/random-v0
     python -m tools.export_dataset positions tic_tac_dice --option rounds=single --number 20000 --out solved
 
-It needs `pip install pyarrow minari`. docs/dataset.md describes the columns.
+It needs `pip install pyarrow minari`. docs/records.md describes the columns.
 """
 
 import copy

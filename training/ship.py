@@ -373,44 +373,32 @@ def results(shipped: list[Card]) -> str:
     lines = [
         "# Results",
         "",
-        "Results of the bundled agents, taken from their model cards in `agents/trained`.",
-        "`python -m training.ship --render` writes this page; `python -m training.ship GAME/NAME` trains and measures",
-        "an agent anew.",
+        "How strong are the agents that come with the library? One line per agent, from the model cards. The card",
+        "`agents/trained/GAME/NAME/README.md` in the checkout has all measurements, their commands, the training command,",
+        "other training seeds, and known weaknesses.",
         "",
-        "## Overview",
+        "- **Distance from optimal play** is the regret or the exploitability, in units of reward: 0 is optimal.",
+        "- **Scores** are shares of the points; a draw counts half.",
+        "- Intervals cover 95 % and are over games of the bundled weights.",
+        "- The last column is the median CPU time per move.",
         "",
-        "Regret or exploitability is the distance to best play, in units of reward; a score is a share of the points",
-        "(a draw is half). Intervals cover 95 %, over games. Below are all figures; the command of each is in the",
-        "agent's card, `agents/trained/GAME/NAME/README.md`.",
+        "Play against an agent as `trained:GAME/NAME`; `trained:GAME` is the strongest. `python -m training.ship --render`",
+        "writes this page, and `python -m training.ship GAME/NAME` trains and measures an agent again.",
         "",
-        _BEGIN,
         table(shipped),
-        _END,
         "",
     ]
-    for game_id in ttt_envs.GAMES:
-        of_game = [card for card in shipped if card.game == game_id]
-        if of_game:
-            lines += [f"## {ttt_envs.load(game_id).title}", ""]
-        for card in of_game:
-            lines += [f"### `trained:{card.game}/{card.name}`", "", f"{card.title}. {card.method}", "", *rows(card), ""]
-            trained = f"Trained in {card.seconds:,.0f} s by `{card.train}`. " if card.train else ""
-            lines += [f"{trained}{card.weaknesses}", ""]
     return "\n".join(lines)
 
 
 def table(shipped: list[Card]) -> str:
-    """The overview: of each game its agents, how far they are from best play and how they do against others.
-
-    The networks of plain PPO are left out.
-    """
+    """One line per agent: how far it is from optimal play, and how it scores against others."""
     lines = [
-        "| game | agent | from best play | against a search | against greedy | a move |",
+        "| game | agent | distance from optimal play | score against a search | against greedy | time per move |",
         "|:--|:--|:--|:--|:--|--:|",
     ]
     for game_id in ttt_envs.GAMES:
-        of_game = [card for card in shipped if card.game == game_id and not card.name.startswith("ppo")]
-        for k, card in enumerate(of_game):
+        for k, card in enumerate(card for card in shipped if card.game == game_id):
             lines.append(f"| {'' if k else f'**{ttt_envs.load(game_id).title}**'} | {_row(card)}")
     return "\n".join(lines)
 

@@ -235,7 +235,7 @@ def test_limits_stand_before_the_command_and_the_rest_is_the_command() -> None:
 
 
 def test_the_page_shows_a_true_conversation(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "programs.md").read_text()
+    page = (ROOT / "docs" / "your_own_agent.md").read_text()
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     agent = agents.load(spec("nothing", tmp_path))
     play_games(game, [agent, agents.load("random")], seats=[0, 1], games=1, seed=0)

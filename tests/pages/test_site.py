@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ttt_envs
-from tools.site import agents, commands, games, pictures, reference
+from tools.site import agents, games, pictures, reference
 from ttt_envs.core.presentation import Lesson
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay
@@ -204,12 +204,7 @@ def test_games_that_differ_are_told_apart() -> None:
     assert "`3` in `tic_tac_dice`, `4` in `big_tic_tac_dice`" in games.options(["tic_tac_dice", "big_tic_tac_dice"])
 
 
-def test_every_command_and_agent_is_listed() -> None:
-    assert ("solve", "martian_tic_tac_toe") in [words[:2] for words in commands.words_of_commands()]
-    text = commands.help_of("tournament")
-    assert "--resamples" in text
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= commands.WIDTH
+def test_every_agent_is_listed() -> None:
     listed = agents.listed()
     assert "### `mcts`" in listed
     assert "| `simulations` |" in listed
@@ -230,7 +225,7 @@ def test_the_reference_has_every_public_module() -> None:
 
 
 def test_the_citation_is_that_of_the_file() -> None:
-    page, file = (DOCS / "citation.md").read_text(), (ROOT / "CITATION.cff").read_text()
+    page, file = (DOCS / "project.md").read_text(), (ROOT / "CITATION.cff").read_text()
     (title,) = re.findall(r'^title: "(.*)"$', file, re.MULTILINE)
     (version,) = re.findall(r"^version: (.*)$", file, re.MULTILINE)
     assert f"title   = {{{title}}}" in page

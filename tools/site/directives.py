@@ -2,8 +2,7 @@
 
 - `{facts}`, `{rules}`, `{actions}`, `{observation}`, `{options}` and `{rewards}` of games, by their ids;
 - `{lessons}`, the positions that show a game's rules, and `{film}`, a recorded game, drawn;
-- `{agents}`, all agents that have a name; `{commands}`, the reference of the command `ttt`; `{modules}`, that of the
-  library.
+- `{agents}`, all agents that have a name; `{modules}`, the reference of the library.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 import ttt_envs
-from tools.site import agents, commands, games, pictures, reference
+from tools.site import agents, games, pictures, reference
 from ttt_envs.storage.files import write_whole
 
 #: Folder of the pictures that are made, below that of the pages.
@@ -87,14 +86,12 @@ class Lessons(Figure):
         return [(pictures.lesson(folder, game.id, each), each.said) for each in game.faces.lessons]
 
 
-class Sections(SphinxDirective):
-    """Sections of a page."""
-
-    make: Callable[[], str]
+class Agents(SphinxDirective):
+    """A section for each agent that has a name."""
 
     def run(self) -> list[nodes.Node]:
-        """The sections."""
-        return self.parse_text_to_nodes(type(self).make(), allow_section_headings=True)
+        """Return the sections."""
+        return self.parse_text_to_nodes(agents.listed(), allow_section_headings=True)
 
 
 class Modules(SphinxDirective):
@@ -129,9 +126,7 @@ def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     for part in (games.facts, games.rules, games.actions, games.observation, games.options, games.rewards):
         app.add_directive(part.__name__, type(part.__name__.title(), (Part,), {"make": staticmethod(part)}))
-    for name, sections in (("agents", agents.listed), ("commands", commands.reference)):
-        app.add_directive(name, type(name.title(), (Sections,), {"make": staticmethod(sections)}))
-    for directive in (Lessons, Film, Modules):
+    for directive in (Agents, Lessons, Film, Modules):
         app.add_directive(directive.__name__.lower(), directive)
     app.connect("builder-inited", copy_notebooks)
     return {"parallel_read_safe": True}

@@ -1,4 +1,4 @@
-"""Programs in any language as agents: they speak lines of JSON, see docs/programs.md."""
+"""Programs in any language as agents: they speak lines of JSON, see docs/your_own_agent.md."""
 
 import shlex
 import shutil

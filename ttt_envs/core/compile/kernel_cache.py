@@ -5,7 +5,7 @@ two processes write the index of one kernel. Here there is no index: a file's na
 depend on. Its first bytes are a digest of the rest; if they do not match, the kernel is recompiled and the file
 replaced.
 
-A file holds a pickle, which runs code when it is loaded. See docs/security.md for who may write the folder.
+A file holds a pickle, which runs code when it is loaded. See docs/reliability.md for who may write the folder.
 """
 
 import hashlib
