@@ -8,7 +8,7 @@ What each agent is stands in training/recipes.toml. Training runs go to RUNS/GAM
 already are continued, or taken as they are if they are finished; figures that were measured of the same weights before
 an interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. With
 --measure nothing is trained: figures of the shipped weights are measured again. Without names, and with --render alone,
-only docs/results.md, the table in training/README.md, and the cards' pages are written anew.
+only docs/results.md and the cards' pages are written.
 """
 
 import hashlib
@@ -51,8 +51,6 @@ ROOT = Path(__file__).resolve().parents[1]
 TRAINED = ROOT / "agents" / "trained"
 RECIPES = Path(__file__).with_name("recipes.toml")
 RESULTS = ROOT / "docs" / "results.md"
-COMMANDS = Path(__file__).with_name("README.md")
-_BEGIN, _END = "<!-- results: made by python -m training.ship --render -->", "<!-- end of results -->"
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Config:
     lacks; train nothing. Other figures, and those of other training seeds, stay as they are; the texts become those of
     recipes.toml."""
     render: bool = False
-    """Write the pages anew from the cards that are there."""
+    """Write the pages from the existing cards."""
     seed: int = 1
     """Seed of the measurements."""
 
@@ -373,8 +371,8 @@ def results(shipped: list[Card]) -> str:
     lines = [
         "# Results",
         "",
-        "How strong are the agents that come with the library? One line per agent, from the model cards. The card",
-        "`agents/trained/GAME/NAME/README.md` in the checkout has all measurements, their commands, the training command,",
+        "How strong are the agents that come with the library? One line per agent, from the model cards. The card, in the",
+        "checkout's `agents/trained/GAME/NAME/README.md`, has all measurements, their commands, the training command,",
         "other training seeds, and known weaknesses.",
         "",
         "- **Distance from optimal play** is the regret or the exploitability, in units of reward: 0 is optimal.",
@@ -382,8 +380,8 @@ def results(shipped: list[Card]) -> str:
         "- Intervals cover 95 % and are over games of the bundled weights.",
         "- The last column is the median CPU time per move.",
         "",
-        "Play against an agent as `trained:GAME/NAME`; `trained:GAME` is the strongest. `python -m training.ship --render`",
-        "writes this page, and `python -m training.ship GAME/NAME` trains and measures an agent again.",
+        "Play against an agent as `trained:GAME/NAME`; `trained:GAME` is the strongest. This page is written by",
+        "`python -m training.ship --render`; `python -m training.ship GAME/NAME` trains and measures an agent again.",
         "",
         table(shipped),
         "",
@@ -415,25 +413,12 @@ def _row(card: Card) -> str:
     return f"`{card.name}`, {card.title} | {distance} | {search} | {greedy} | {times} |"
 
 
-def commands() -> str:
-    """The table of training/README.md: the agents of recipes.toml, and the commands that train them."""
-    lines = ["| agent | trained by | played as |", "|:--|:--|:--|"]
-    for name, recipe in recipes().items():
-        agent = recipe["agent"].format(folder="RUN")
-        command = training_of(recipe)
-        lines.append(f"| `trained:{name}` | {f'`{command}`' if command else '–'} | `{agent}` |")
-    return "\n".join(lines)
-
-
 def render() -> None:
-    """Write the cards' pages, docs/results.md, and the table of training/README.md."""
+    """Write the cards' pages and docs/results.md."""
     shipped = cards()
     for card in shipped:
         write_whole(TRAINED / card.game / card.name / "README.md", page(card))
     write_whole(RESULTS, results(shipped))
-    before, rest = COMMANDS.read_text().split(_BEGIN)
-    _, after = rest.split(_END)
-    write_whole(COMMANDS, f"{before}{_BEGIN}\n{commands()}\n{_END}{after}")
 
 
 def main() -> None:

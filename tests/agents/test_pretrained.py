@@ -107,7 +107,6 @@ def test_the_pages_are_those_of_the_cards():
     for card in CARDS:
         assert (folder() / card.game / card.name / "README.md").read_text() == ship.page(card)
     assert ship.RESULTS.read_text() == ship.results(CARDS)
-    assert f"\n{ship.commands()}\n" in ship.COMMANDS.read_text()
     shown = [tuple(line.split(" | ")[1].split("`")[1::2]) for line in ship.table(CARDS).splitlines()[2:]]
     assert sorted(shown) == sorted((card.name,) for card in CARDS)
 

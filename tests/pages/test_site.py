@@ -35,7 +35,6 @@ HEADINGS = [
     "Best play",
     "How far agents are from it",
     "Pitfalls",
-    "Changes",
 ]
 
 #: Parts of a game's page that are made from the game.

@@ -13,7 +13,7 @@ of `game.teams`; an agent plays all of its team's seats.
 
 An agent that raises an error or answers with an illegal action loses that game, and the report says why.
 
-Several processes or a Ray cluster can play it, and a tournament in a folder can go on after any end: see docs/ladder.md.
+Several processes or a Ray cluster can play it, and a tournament in a folder can be resumed: see docs/ladder.md.
 """
 
 import re
