@@ -371,8 +371,8 @@ def results(shipped: list[Card]) -> str:
     lines = [
         "# Results",
         "",
-        "How strong are the agents that come with the library? One line per agent, from the model cards. The card, in the",
-        "checkout's `agents/trained/GAME/NAME/README.md`, has all measurements, their commands, the training command,",
+        "How strong are the agents that come with the library? One line per agent, from the model cards. The card, the",
+        "file `agents/trained/GAME/NAME/README.md`, has all measurements, their commands, the training command,",
         "other training seeds, and known weaknesses.",
         "",
         "- **Distance from optimal play** is the regret or the exploitability, in units of reward: 0 is optimal.",
