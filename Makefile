@@ -138,8 +138,9 @@ clean: ## remove caches and built files; .venv and runs stay
 # The build backend is installed like everything else, pinned, instead of fetched anew for an isolated build.
 $(READY): pyproject.toml constraints.txt | $(VPYTHON)
 	@$(VPYTHON) -c '$(CHECK_VERSION)' "Delete $(VENV) and run make again."
-	@echo "Installing the tested versions into $(VENV): once, a minute or more (torch is large)."
+	@echo "Installing the tested versions into $(VENV), once; about three minutes. 1/2: torch"
 	@$(VPYTHON) -m pip install -qq -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	@echo "2/2: everything else"
 	@$(VPYTHON) -m pip install -qq -c constraints.txt hatchling editables
 	@$(VPYTHON) -m pip install -qq -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@

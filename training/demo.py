@@ -180,8 +180,10 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     rated.save(folder / "tournament")
     for table in rated.tables()[:2]:
         console.print(table)
-    if not known and OracleAgent.name in rated.agents:
-        console.print(f"{OracleAgent.name} plays best where best play is proved, and elsewhere as greedy does.")
+    if known and game.stochastic:
+        console.print("Chance decides much of such a game, so ratings are close: regret, below, tells agents apart.")
+    elif not known and OracleAgent.name in rated.agents:
+        console.print(f"{OracleAgent.name} plays optimally where that is proven, and elsewhere as greedy does.")
 
     console.rule("3/3  A game on film")
     strongest = next(rated.agents[i] for i in rated.order if rated.agents[i] != ours)
@@ -212,6 +214,8 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
         own = measure_regret(game, agents.load(ours), games=REGRET_GAMES, seed=config.seed)
         others = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
         lines += ["", f"It loses {own.per_game:.3f} per game to optimal play; {others}, optimal play 0."]
+        if not ours.startswith("network:"):
+            lines.append("The training curve is higher: it shows the network alone, without the search.")
     else:
         lines += place(game, ours, config.seed)
     console.print("\n".join(lines), soft_wrap=True, highlight=False)
