@@ -62,6 +62,14 @@ def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed
     return Row(measure, setting, float(((low <= true) & (true <= high)).mean()), float((high - low).mean()))
 
 
+def bounds(setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
+    """The one-sided interval of what an exploiter wins, from 0 to 2; its width is from the lower end to the truth."""
+    true, ones = draw(np.random.default_rng(10**6), 10**6).mean(), np.ones(seeds, np.int64)
+    drawn = (draw(np.random.default_rng([seed, trial]), seeds) for trial in range(trials))
+    low = np.array([mean_interval(each, ones, 2.0, tail=5.0)[1][0] for each in drawn])
+    return Row("exploit", setting, float((low <= true).mean()), float((true - low).mean()))
+
+
 def rare(share: float, mean: float) -> Draw:
     """A share of the seeds loses something, by an exponential distribution."""
     return lambda rng, n: (rng.random(n) < share) * np.minimum(rng.exponential(mean, n), 2.0)
@@ -211,6 +219,11 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
         yield losses("exploitability", f"nearly all of {n} starts lose something", often, n, trials, seed)
     for share, n in ((0.1, 10), (0.03, 100)):
         yield losses("exploitability", f"{100 * share:g} % of {n} starts lose", rare(share, 0.1), n, trials, seed)
+    for n in (8, 200):
+        yield bounds(f"each game of {n} seeds won or lost", lambda rng, n: rng.binomial(2, 0.5, n), n, trials, seed)
+        yield bounds(
+            f"2 % of {n} seeds lost, all others drawn", lambda rng, n: 1 - whole(0.02)(rng, n), n, trials, seed
+        )
     some = max(trials // 5, 2)
     for k, n in ((2, 5), (2, 10), (8, 5), (8, 10), (8, 50), (16, 10)):
         fewer = max(some * 8 // k**2, 40) if trials > 100 else some

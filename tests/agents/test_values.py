@@ -15,7 +15,7 @@ from ttt_envs.agents.per_round import Rounds
 from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.agents.search.guided import Guided
 from ttt_envs.agents.search.mcts import MCTS
-from ttt_envs.agents.tabular import ActionTable, TabularAgent, features_of
+from ttt_envs.agents.tabular import ActionTable, TabularAgent, keys_of, pair_of
 from ttt_envs.core.batch import Batch
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
@@ -195,11 +195,12 @@ def test_networks(kind):
 
 
 def test_tables():
-    view, table = views(DICE), ActionTable(DICE.num_actions, features_of(DICE, ()))
-    rows = table.find(view.observations[:3], add=True)
-    table.values[rows] = np.arange(DICE.num_actions)
-    known = np.isin(table.find(view.observations), rows)
-    agent = TabularAgent(table)
+    view = views(DICE)
+    keys = keys_of(view.observations, (), DICE.num_actions)[0]
+    row, action = np.nonzero(view.masks[:3])
+    pairs, first = np.unique(pair_of(keys[row], action), return_index=True)
+    agent = TabularAgent(ActionTable(pairs, action[first].astype(np.float32)))
+    known = np.isin(keys, keys[:3])
     assert same(agent.action_values(view), np.where(view.masks & known[:, None], np.arange(DICE.num_actions), np.nan))
     assert agent.value(view)[known] == pytest.approx(np.nanmax(agent.action_values(view)[known], axis=1))
     assert np.isnan(agent.value(view)[~known]).all()

@@ -13,7 +13,7 @@ import pytest
 
 from ttt_envs import cli
 from ttt_envs.cli.ladder import Ladder
-from ttt_envs.cli.measures import Exploitability, Mistakes, Regret
+from ttt_envs.cli.measures import Exploit, Exploitability, Mistakes, Regret
 from ttt_envs.cli.tournament import Tournament
 from ttt_envs.storage.files import locked_folder
 
@@ -36,7 +36,7 @@ def elsewhere(tmp_path, monkeypatch):
 NOT_OF_THE_FUNCTION = ("game", "agents", "agent", "option", "json", "csv", "full")
 
 
-@pytest.mark.parametrize("verb", [Tournament, Regret, Mistakes, Exploitability, Ladder])
+@pytest.mark.parametrize("verb", [Tournament, Regret, Mistakes, Exploitability, Exploit, Ladder])
 def test_a_verb_is_its_function_with_a_command_line(verb):
     module, name = verb.function.split(":")
     function = getattr(import_module(module), name)

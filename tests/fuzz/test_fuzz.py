@@ -16,7 +16,7 @@ from option_sets import OPTIONS
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network
-from ttt_envs.agents.tabular import ActionTable, features_of, load_table
+from ttt_envs.agents.tabular import ActionTable, load_table
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
@@ -208,9 +208,8 @@ def network(path: Path) -> None:
 def values(path: Path) -> None:
     """Write a table of values of actions."""
     game = ttt_envs.load(SUPER)
-    table = ActionTable(81, features_of(game, []))
-    table.values[table.find(np.eye(191, dtype=np.int8)[:3], add=True)] = 1
-    table.save(path, {"game": SUPER, "options": dict(game.options), "inputs": 191, "blocks": [], "steps": 3})
+    facts = {"game": SUPER, "options": dict(game.options), "inputs": 191, "actions": 81, "steps": 3}
+    ActionTable(np.arange(1, 4, dtype=np.uint64), np.ones(3, np.float32)).save(path, facts)
 
 
 FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any], type[Exception]]] = {

@@ -10,82 +10,89 @@ from ttt_envs.agents import load
 from ttt_envs.agents.base import Agent, Around, softmax_rows
 from ttt_envs.agents.networks import misfit
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import unknown, within
+from ttt_envs.core.information import absorb_rows
+from ttt_envs.core.options import within
 from ttt_envs.core.symmetry import Symmetry, feature_turns, turn_to_first
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
-FORMAT = "ttt-envs table 1"
+FORMAT = "ttt-envs table 2"
 
 #: Name of the table's file in a folder.
 FILE = "table.safetensors"
 
+# The low bits of a key are 0 for an observation, or the number of an action plus 1.
+_ACTION = np.uint64(2**12 - 1)
 
-def features_of(game: Game, blocks: Sequence[str]) -> np.ndarray:
-    """bool (observation size,): the features of these blocks of an observation; of all blocks if there are none.
 
-    Raises ValueError for a block that the game does not have.
+def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -> tuple[np.ndarray, np.ndarray]:
+    """The keys of observations, and the number of each action in the image that the key is of.
+
+    A key is a digest of 52 bits, so that two of a million observations share one by a chance of 1e-4.
+
+    Args:
+        observations: int8 (n, size).
+        turns: symmetries whose images of an observation have one key, that of the first in the order of numbers.
+        actions: number of actions, below 4095.
+
+    Returns:
+        keys uint64 (n,), and int64 (n, actions).
     """
-    names = [block.name for block in game.observation_layout]
-    for block in blocks:
-        if block not in names:
-            raise ValueError(unknown("block", block, names))
-    return np.concatenate([np.full(each.size, not blocks or each.name in blocks) for each in game.observation_layout])
+    seen, named = np.array(observations), np.broadcast_to(np.arange(actions), (len(observations), actions))
+    if turns:
+        which = np.empty(len(seen), np.int64)
+        turn_to_first(seen[:, None], feature_turns(turns, seen.shape[1]), which)
+        named = np.stack([named[0], *(turn.actions.argsort() for turn in turns)])[which] if len(seen) else named
+    digests = np.zeros((len(seen), 2), np.uint64)
+    absorb_rows(digests, seen.view(np.uint8))
+    return digests[:, 0] & ~_ACTION, named
+
+
+def pair_of(keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """The keys uint64 of observations' keys with actions int64; -1 for a player who waits."""
+    return keys | (actions + 1).astype(np.uint64)
+
+
+def observation_of(pairs: np.ndarray) -> np.ndarray:
+    """The keys of the observations in keys of pairs, uint64."""
+    return pairs & ~_ACTION
 
 
 class ActionTable:
-    """The values of actions by observation, or by some features of it.
+    """The values of actions by observation.
 
     Attributes:
-        features: bool (observation size,), those that count.
-        values: float32 (rows, num_actions); rows from `len` on are not used yet.
-        turns: the symmetries of the game, if observations that one of them turns into each other share a row.
+        pairs: uint64 (m,), the keys of observations with actions, ascending.
+        values: float32 (m,).
+        turns: the symmetries of the game, if observations that one of them turns into each other share their values.
     """
 
-    def __init__(self, actions: int, features: np.ndarray, turns: Sequence[Symmetry] = ()) -> None:
-        self.features, self.turns = features, turns
-        self.values = np.zeros((1024, actions), np.float32)
-        self._rows: dict[bytes, int] = {}
+    def __init__(self, pairs: np.ndarray, values: np.ndarray, turns: Sequence[Symmetry] = ()) -> None:
+        self.pairs, self.values, self.turns = pairs, values, turns
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.pairs)
 
-    def fits(self) -> bool:
-        """Tell whether the keys are as long as the features make them."""
-        return {len(key) for key in self._rows} <= {(int(self.features.sum()) + 7) // 8}
+    def find(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """The values of legal actions, float64 (n, num_actions); NaN where there is none."""
+        return self.at(*keys_of(observations, self.turns, masks.shape[1]), masks)
 
-    def turned(self, observations: np.ndarray, actions: int) -> tuple[np.ndarray, np.ndarray]:
-        """Observations (n, size) as the table has them, and what each action is there, int64 (n, num_actions)."""
-        own = np.arange(actions)
-        if not self.turns:
-            return observations, np.broadcast_to(own, (len(observations), actions))
-        seen, which = observations[:, None].copy(), np.empty(len(observations), np.int64)
-        turn_to_first(seen, feature_turns(self.turns, observations.shape[1]), which)
-        numbers = np.stack([own, *(turn.actions.argsort() for turn in self.turns)])
-        return seen[:, 0], numbers[which]
-
-    def find(self, observations: np.ndarray, add: bool = False) -> np.ndarray:
-        """The row of each observation, int8 (n, size) of zeros and ones -> int64 (n,).
-
-        An observation that is not there gets -1, or with `add` a new row of zeros.
-        """
-        keys = [key.tobytes() for key in np.packbits(observations[:, self.features].astype(np.bool_), axis=1)]
-        if not add:
-            return np.array([self._rows.get(key, -1) for key in keys], np.int64)
-        rows = np.array([self._rows.setdefault(key, len(self._rows)) for key in keys], np.int64)
-        if len(self._rows) > len(self.values):
-            more = np.zeros((2 * len(self._rows), self.values.shape[1]), np.float32)
-            more[: len(self.values)] = self.values
-            self.values = more
-        return rows
+    def at(self, keys: np.ndarray, named: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """As `find`, of what `keys_of` gave."""
+        values = np.full(masks.shape, np.nan)
+        row, action = np.nonzero(masks)
+        wanted = pair_of(keys[row], named[row, action])
+        if len(self):
+            place = np.searchsorted(self.pairs, wanted)
+            known = self.pairs.take(place, mode="clip") == wanted
+            values[row[known], action[known]] = self.values[place[known]]
+        return values
 
     def save(self, path: Path, facts: Mapping[str, Any]) -> None:
-        """Write the table, whole or not at all; `facts`: the game, its options, inputs, blocks and steps."""
-        width = (int(self.features.sum()) + 7) // 8
-        keys = np.frombuffer(b"".join(self._rows), np.uint8).reshape(len(self), width)
-        actions = self.values.shape[1]
-        write_tensors(path, FORMAT, {**facts, "actions": actions}, {"keys": keys, "values": self.values[: len(self)]})
+        """Write the table, whole or not at all; `facts`: the game, its options, inputs, actions and steps."""
+        facts = {**facts, "folded": bool(self.turns)}
+        write_tensors(path, FORMAT, facts, {"pairs": self.pairs, "values": self.values})
 
 
 def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
@@ -96,22 +103,22 @@ def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
         raise FileNotFoundError(f"no table at {path}")
     facts, tensors = read_tensors(path, FORMAT)
     try:
-        if missing := {"game", "options", "inputs", "blocks"} - facts.keys():
+        if missing := {"game", "options", "inputs", "actions", "folded"} - facts.keys():
             raise KeyError(", ".join(sorted(missing)))
-        keys, values = tensors["keys"], tensors["values"]
-        shapes = (len(values), keys.shape[-1]), (len(keys), facts["actions"])
-        if (keys.shape, values.shape) != shapes or keys.dtype != np.uint8 or values.dtype != np.float32:
+        pairs, values = tensors["pairs"], tensors["values"]
+        if pairs.ndim != 1 or pairs.shape != values.shape or pairs.dtype != np.uint64 or values.dtype != np.float32:
             raise ValueError("its arrays are not of the shapes and types that its facts say")
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise BadTensorFile(f"{path} is damaged ({type(error).__name__}: {error})") from None
-    table = ActionTable(0, np.zeros(0, np.bool_))  # until a game says which features are in the keys
-    table._rows = {key.tobytes(): row for row, key in enumerate(keys)}
-    table.values = values.copy()
-    return table, facts
+    return ActionTable(pairs, values), facts
 
 
 class TabularAgent(Around):
-    """Plays a table of action values, and as another agent where the table has none."""
+    """Plays a table of action values, and as another agent where the table has none.
+
+    Attributes:
+        decisions, missing: how often it was asked, and how often the table had no entry.
+    """
 
     name = "tabular"
     reaches = {"path": "file", "otherwise": "agent"}
@@ -141,6 +148,7 @@ class TabularAgent(Around):
         else:
             self.table, self.facts = load_table(Path(path))
         self._fits: Game | None = None
+        self.decisions = self.missing = 0
 
     def check(self, game: Game) -> None:
         """Raise BadTensorFile unless the table was learned in this game; other options are warned of."""
@@ -149,23 +157,17 @@ class TabularAgent(Around):
         if not facts:  # a table that is still learned
             return
         reason = misfit(game, str(self.path), facts["game"], facts["options"], facts["inputs"], facts["actions"])
-        if not reason:
-            try:
-                self.table.features = features_of(game, facts["blocks"])
-                self.table.turns = game.symmetries if facts.get("folded") is True else ()
-            except ValueError as error:
-                reason = f"{self.path}: {error}"
-            else:
-                if not self.table.fits():
-                    reason = f"{self.path} is damaged: its keys are not of the blocks that it names"
         if reason:
             raise BadTensorFile(reason)
+        self.table.turns = game.symmetries if facts["folded"] is True else ()
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
         values = self.action_values(view)
         missing = np.isnan(values).all(axis=1) & view.masks.any(axis=1)
+        self.decisions += len(view)
+        self.missing += int(missing.sum())
         found = softmax_rows(np.nan_to_num(values, nan=0.0), view.masks, self.temperature)
         if missing.any():
             found[missing] = self.agent.policy(view.take(missing))
@@ -175,11 +177,7 @@ class TabularAgent(Around):
         """The table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
         if self._fits is not view.game:
             self.check(view.game)
-        observations, numbers = self.table.turned(view.observations, view.masks.shape[1])
-        rows = self.table.find(observations)
-        values, known = np.full(view.masks.shape, np.nan), rows >= 0
-        values[known] = np.take_along_axis(self.table.values[rows[known]], numbers[known], axis=1)
-        return np.where(view.masks, values, np.nan)
+        return self.table.find(view.observations, view.masks)
 
     def value(self, view: View) -> np.ndarray:
         """The mean of the table's values by `policy`: float64 (n,); NaN where it has none."""

@@ -6,7 +6,6 @@ from typing import Annotated
 import tyro
 
 from ttt_envs.cli.common import Measuring, MeasuringAgents, instead
-from ttt_envs.storage.extras import require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,34 +64,27 @@ class Exploitability(MeasuringAgents):
 
 @dataclass(frozen=True, kw_only=True)
 class Exploit(Measuring):
-    """Train an opponent against an agent, and measure what it wins: a lower bound of the agent's exploitability.
+    """Look for an opponent who wins against an agent, and measure what it wins: a lower bound of exploitability.
 
-    The game must have two players. The agent is only played against, so that it can be anybody's. Interrupted (Ctrl-C),
-    it measures the best opponent by then. It needs the extra `train`.
+    The game must have two sides. The agent is only played against, so that it can be anybody's. Interrupted (Ctrl-C),
+    it measures the best opponent by then.
     """
 
     agent: Annotated[str, tyro.conf.arg(metavar="AGENT")]
     """The agent to exploit, such as greedy, mcts:simulations=200, network:runs/x or my_agent.py:Name."""
-    minutes: float = 10.0
-    """Wall time of the training; the games of the final figure come on top."""
+    minutes: float = 3.0
+    """Wall time of trying and learning; the games of the figure come on top."""
     steps: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
-    """Decisions to train on, in the place of --minutes: then the same seed gives the same figure."""
-    games: int = 4000
-    """Fresh games of the final figure, as many in both seats; an odd number is rounded up."""
-    held_out: int = 1000
-    """Games of each measurement on the way, by which the best opponent is kept; with --minutes, fewer against an agent
-    that takes long to move."""
-    num_envs: int = 128
-    """Games that run side by side in training."""
+    """Decisions to learn from, in the place of --minutes: then the same seed gives the same figure."""
+    games: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Fresh games of the figure; by default 400 to 100,000, as many as a tenth of the time allows."""
+    candidates: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = None
+    """Agents that are tried as opponents, too; by default the shipped ones made for the game, and its search; none with
+    --steps."""
     seed: int = 0
     """Seed of everything that is random."""
 
     function = "ttt_envs.learning.exploit:exploit"
-
-    def run(self) -> int:
-        """Train, measure, print and write the report; returns the exit status of success, or of an interrupt."""
-        require("train", "torch", "matplotlib")
-        return super().run()
 
 
 #: In the order of the help.

@@ -2,8 +2,8 @@
 
 A method is a module with its settings, `Config`, and `train(config)`. What all methods share is in `runs`; some share
 `policy_gradient` and `whole_games` (mmd and rnad), `reservoir` (an even sample of the past), `opponents` (who they play
-against), `optimizers`, and `torch_networks` (the networks as torch modules). `exploit` is a measurement: a learned best
-response. All need the extra `train`.
+against), `optimizers`, and `torch_networks` (the networks as torch modules). `exploit` is a measurement: a
+lower bound of exploitability, by a `counted_table`. All others need the extra `train`.
 """
 
 from typing import TYPE_CHECKING

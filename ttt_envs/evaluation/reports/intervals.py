@@ -66,7 +66,9 @@ def interquartile_interval(first: Tasks, second: Tasks = ()) -> tuple[np.ndarray
     return mean, student(free) * np.sqrt(total)
 
 
-def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[float, tuple[float, float]]:
+def mean_interval(
+    sums: np.ndarray, counts: np.ndarray, most: float, tail: float = 2.5
+) -> tuple[float, tuple[float, float]]:
     """The ratio of two totals over n independent units, such as what is lost a game, and its interval.
 
     Each end is that of a Bayesian bootstrap, in which the units have random weights, and one unit more: for the lower
@@ -84,6 +86,8 @@ def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[fl
         sums: float (n,), what was lost in each unit, at least 0.
         counts: int (n,), in how many games or decisions.
         most: what a unit of typical size can lose.
+        tail: the truth lies below the lower end in so many percent of the cases; 5 for a one-sided interval of 95 %,
+            from the lower end up.
 
     Returns:
         The ratio, and the ends of the interval; nan for fewer than two units.
@@ -105,7 +109,7 @@ def mean_interval(sums: np.ndarray, counts: np.ndarray, most: float) -> tuple[fl
         more = rng.standard_exponential(some.stop - first)
         lost, number = weights @ sums, weights @ counts
         drawn[:, some] = lost / (number + more * typical), (lost + more * much) / (number + more * large)
-    low, high = np.percentile(drawn[0], 2.5), np.percentile(drawn[1], 97.5)
+    low, high = np.percentile(drawn[0], tail), np.percentile(drawn[1], 97.5)
     return mean, (float(min(low, mean)), float(max(high, mean + half)))
 
 
