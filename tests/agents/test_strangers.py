@@ -153,7 +153,7 @@ def test_every_agent_states_what_it_reaches():
     """A parameter of the library's own agents that takes any text is one that reaches something, or one of these."""
     stated = set()
     for name in agents.AGENTS:
-        found, _ = agents._find(name)
+        found, _ = agents.find(name)
         reaches = vars(found).get("reaches")
         if reaches is None:
             assert name in {"program", "llm"}
@@ -170,7 +170,7 @@ def test_every_agent_states_what_it_reaches():
 
 
 def test_a_class_does_not_inherit_that_it_is_harmless(monkeypatch):
-    random, _ = agents._find("random")
+    random, _ = agents.find("random")
     monkeypatch.setattr(sys.modules[__name__], "Mine", type("Mine", (random,), {}), raising=False)
     monkeypatch.setitem(agents.AGENTS, "mine", f"{__name__}:Mine")
     assert agents.stranger("mine") == "mine"

@@ -128,7 +128,7 @@ def test_command_line(tmp_path, capsys):
 def test_a_measure_that_is_the_same_for_all_seeds_has_no_interval(tmp_path, monkeypatch, capsys):
     def train(config):
         write_rows(config.out / "curve.csv", ScoreRow, [ScoreRow(256, "random", 1.0, 0.0, 0.0, 1.0, 0.1)])
-        return Result(config.out, 256, 1.0, True, {})
+        return Result(config.out, 256, 1.0, True, {}, f"network:{config.out}")
 
     train_seeds(small(tmp_path / "x", seeds=5, quiet=False), train, "ppo")
     assert "score against random: all 5 seeds: 1.000\n" in capsys.readouterr().out

@@ -111,7 +111,7 @@ def load(spec: Any) -> Agent:
     if not isinstance(spec, str):
         return as_agent(spec)
     label, spec = labelled(spec)
-    named, rest = _find(spec)
+    named, rest = find(spec)
     if inspect.isclass(named):
         try:
             arguments = _arguments(spec, named, rest)
@@ -174,7 +174,7 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
         number += 1
         if name not in AGENTS or len(each) > _LONGEST or number > _MOST_INSIDE:
             return each
-        named, _ = _find(each)
+        named, _ = find(each)
         reaches = vars(named).get("reaches")  # what a base class says does not count
         try:
             arguments = _arguments(each, named, rest)
@@ -237,7 +237,7 @@ def known() -> dict[str, Any]:
     kinds = {}
     for name in _names():
         try:
-            kinds[name], _ = _find(name)
+            kinds[name], _ = find(name)
         except ImportError as error:
             warnings.warn(str(error), stacklevel=2)
     return kinds
@@ -246,7 +246,7 @@ def known() -> dict[str, Any]:
 def search_for(game: Game) -> str | None:
     """The name of the first of the `AGENTS` that advises people by a search of the game's tree; None if none does."""
     for name in AGENTS:
-        kind, _ = _find(name)
+        kind, _ = find(name)
         if kind.hint_simulations and all(getattr(game, fact) == value for fact, value in kind.plays.items()):
             return name
     return None
@@ -257,7 +257,7 @@ def _names() -> list[str]:
     return list(dict.fromkeys([*AGENTS, *(each.name for each in entry_points(group=ENTRY_POINTS))]))
 
 
-def _find(spec: str) -> tuple[Any, str]:
+def find(spec: str) -> tuple[Any, str]:
     """The class, function or object that a text names, and its parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:

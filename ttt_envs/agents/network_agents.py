@@ -28,6 +28,7 @@ class NetworkAgent(Agent):
         temperature: float | None = None,
         symmetric: bool = False,
         average: bool | float = False,
+        threshold: float = 0.0,
     ) -> None:
         """Load the network.
 
@@ -40,12 +41,13 @@ class NetworkAgent(Agent):
                 them, the latest. It is the mean of their probabilities in each position, with equal weights. The
                 average of fictitious play differs: there a policy counts by how likely it is to lead to the
                 position. Slower by the number of snapshots.
+            threshold: never play an action whose probability is below this, unless all are: the rest is scaled up.
 
         Raises:
             FileNotFoundError: there is no such path, or there are no snapshots to average.
             BadNetworkFile: the file is damaged, or no network.
-            ValueError: a negative temperature, a share that is not from 0 to 1, a network that has a value alone,
-                which `lookahead` can play, or symmetries for one with a history.
+            ValueError: a negative temperature, a threshold or a share that is not from 0 to 1, a network that has a
+                value alone, which `lookahead` can play, or symmetries for one with a history.
         """
         if not 0 <= average <= 1:
             raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
@@ -60,7 +62,8 @@ class NetworkAgent(Agent):
         if temperature is None:
             temperature = 0.0 if self.head == "q" else 1.0
         within(0.0, 1e6, temperature=temperature)
-        self.temperature = temperature
+        within(0.0, 1.0, threshold=threshold)
+        self.temperature, self.threshold = temperature, threshold
         if symmetric and info.history:
             raise ValueError(f"{path} was trained with history={info.history}, which symmetric=true cannot turn")
         self.symmetric = self.equivariant = symmetric
@@ -84,7 +87,11 @@ class NetworkAgent(Agent):
             network.check(view.game, past=True)
             values = network.evaluate(view.game, view.encoded(history=self.history), self.symmetric)[self.head]
             probabilities += softmax_rows(values, masks, self.temperature)
-        return probabilities / len(self.networks)
+        probabilities /= len(self.networks)
+        if not self.threshold:
+            return probabilities
+        kept = probabilities * (probabilities >= np.minimum(self.threshold, probabilities.max(axis=1, keepdims=True)))
+        return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
 
     def action_values(self, view: View) -> np.ndarray:
         """The values of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""

@@ -327,7 +327,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         write=lambda path, steps: save_network(path, *kept(steps)),
         agent=agent,
         parts=parts,
-        plays_as=f"guided:{config.out}{',proofs=true' if config.proofs else ''}",
+        plays_as=f"guided:{config.out},simulations={EVAL_SIMULATIONS}{',proofs=true' if config.proofs else ''}",
         numbers=latest,
     )
     return train_rounds(this, learner)

@@ -4,16 +4,19 @@
 
 Where optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a
 magnet, KL(policy, magnet), which makes the circles a spiral inwards, and for that from the policy that has played the
-games, KL(policy, behaviour), which keeps each update small. The magnet is the uniform policy, whose weight decreases
-during the run (--magnet-final). All seats are played by the learner, and games are played to their end. It is for two
-players, who may move at once and have hidden information. The policy and its value network are in network.safetensors:
-agents.load("network:runs/x").
+games, KL(policy, behaviour), which keeps each update small. By default the magnet is the uniform policy, and its weight
+decreases during the run (--magnet-final). It can also be the policy's own moving average (--magnet-rate), or a copy of
+the policy that is replaced a number of times (--magnet-copies); its weight may then stay as it is. All seats are played
+by the learner, and games are played to their end. It is for two players, who may move at once and have hidden
+information. The policy and its value network are in network.safetensors: agents.load("network:runs/x").
 
-Source: Sokota et al., "A unified approach to reinforcement learning, quantal response equilibria, and two-player
+Sources: Sokota et al., "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", ICLR 2023; as an extension of PPO, with its clipping: Rudolph et al., "Reevaluating policy gradient
-methods for imperfect-information games", ICLR 2026.
+methods for imperfect-information games", ICLR 2026. The moving average: EMAgnet, arXiv 2606.23995; the copies: NashPG,
+Yu et al., arXiv 2510.18183.
 """
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,9 +27,10 @@ import torch
 from ttt_envs.core.game import Game
 from ttt_envs.learning import policy_gradient
 from ttt_envs.learning.on_device import Rollouts, check_device
-from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, between, clipped, entropy_of
+from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, between, clipped, entropy_of, masked
+from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import train_self_play
-from ttt_envs.learning.runs.settings import Result, Within
+from ttt_envs.learning.runs.settings import Result, Share, Within
 
 NAME = "mmd"
 
@@ -47,6 +51,10 @@ class Config(policy_gradient.Config):
     """Weight of the divergence from the magnet."""
     magnet_final: Annotated[float | None, Within(0.0, 1e6)] = 0.02
     """Weight of the divergence at the end, approached linearly over --steps; None keeps it constant."""
+    magnet_rate: Share = 0.0
+    """Share by which the magnet moves towards the policy after each round of games; 0 for a magnet that stays."""
+    magnet_copies: Annotated[int, Within(0, 10**6)] = 0
+    """Number of times, evenly over --steps, that the magnet becomes a copy of the policy."""
     device: str = "cpu"
     """cpu or cuda: where games and networks are. On a GPU, thousands of --num-envs keep it busy, and games are learned
     from every 16 plies instead of whole."""
@@ -55,6 +63,8 @@ class Config(policy_gradient.Config):
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
         super().check()
         check_device(self.device)
+        if self.magnet_rate and self.magnet_copies:
+            raise ValueError("magnet_rate and magnet_copies both move the magnet: choose one")
 
 
 class MMD(PolicyGradient[Config]):
@@ -63,6 +73,15 @@ class MMD(PolicyGradient[Config]):
     def __init__(self, config: Config, game: Game) -> None:
         super().__init__(config, game)
         self.network.to(config.device)
+        # Untrained, the policy is nearly the uniform one.
+        moves = config.magnet_rate > 0 or config.magnet_copies > 0
+        self.magnet = copy.deepcopy(self.network) if moves else None
+        self.copies: int | None = None
+
+    @property
+    def parts(self) -> checkpoint.Parts:
+        """As `PolicyGradient.parts`, with a magnet that moves."""
+        return super().parts if self.magnet is None else {**super().parts, "magnet": self.magnet}
 
     def begin(self, generator: np.random.Generator) -> None:
         """As `PolicyGradient.begin`; on a GPU the games are others."""
@@ -81,10 +100,27 @@ class MMD(PolicyGradient[Config]):
         self.learn_from(sample, done)
         return decisions
 
+    def learn_from(self, sample: Sample, done: float) -> None:
+        """As `PolicyGradient.learn_from`; then the magnet moves."""
+        super().learn_from(sample, done)
+        if self.magnet is None:
+            return
+        copies = int(done * self.config.magnet_copies)
+        replaced = self.copies is not None and copies > self.copies
+        self.copies = copies
+        with torch.no_grad():
+            for mine, latest in zip(self.magnet.parameters(), self.network.parameters(), strict=True):
+                mine.lerp_(latest, 1.0 if replaced else self.config.magnet_rate)
+
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
         """PPO's surrogate, and the two divergences."""
         probs = log_probs.exp()
-        of_magnet = -entropy_of(log_probs)  # up to a constant
+        if self.magnet is None:
+            of_magnet = -entropy_of(log_probs)  # up to a constant
+        else:
+            with torch.no_grad():
+                magnet = masked(self.magnet(sample.observations.float())["policy"], sample.masks)
+            of_magnet = (probs * (log_probs - magnet)).sum(dim=1)
         of_behaviour = (probs * (log_probs - sample.log_probs)).sum(dim=1)
         weight = between(self.config.magnet, self.config.magnet_final, done)
         self.numbers.update({"train/magnet": weight, "train/divergence": float(of_behaviour.detach().mean())})

@@ -349,6 +349,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return AlphaBeta(network(steps), depth=config.depth)
 
     learner = Learner(
-        one_round=one_round, write=write, agent=agent, parts={"table": table}, plays_as=f"alphabeta:{folder}"
+        one_round=one_round,
+        write=write,
+        agent=agent,
+        parts={"table": table},
+        plays_as=f"alphabeta:{folder},depth={config.depth}",
     )
     return train_rounds(this, learner)

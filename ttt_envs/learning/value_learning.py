@@ -313,7 +313,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         write=lambda path, steps: save_network(path, *kept(steps)),
         agent=agent,
         parts=parts,
-        plays_as=f"lookahead:{config.out}",
+        plays_as=f"lookahead:{config.out},worlds={config.worlds}" if config.worlds else f"network:{config.out}",
         numbers=latest,
     )
     return train_rounds(this, learner)

@@ -1,249 +1,315 @@
-"""The page of a study: curves, interquartile means, performance profiles, probability of improvement; CSV and LaTeX."""
+"""The page of a study: tables with intervals, comparisons of methods, and measures against budgets as a picture."""
 
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.evaluation.reports.intervals import Tasks, interquartile_interval, of_seeds, shown, t_interval
+from ttt_envs.core.options import as_text
+from ttt_envs.evaluation import pool
+from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, shown, t_interval
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.learning.runs import measurements as files
-from ttt_envs.learning.runs.logs import FILE as LOG
-from ttt_envs.learning.runs.logs import read_log
-from ttt_envs.learning.runs.loop import PROCESSOR
-from ttt_envs.learning.runs.measurements import read_metrics
 from ttt_envs.storage.files import existing, write_whole
-from ttt_envs.studies import statistics
-from ttt_envs.studies.grid import Plan
-from ttt_envs.studies.tasks import MIXING, Task, task_of
+from ttt_envs.studies import grid, statistics
+from ttt_envs.studies.plan import Plan, Run
+from ttt_envs.studies.tasks import Task, measure, task_of
 
 #: Files that a page consists of.
-PICTURES = tuple(f"curves.{end}" for end in ("png", "svg", "pdf"))
-FILES = ("study.md", "table.csv", "table.tex", *PICTURES)
+FILES = ("study.md", "table.csv", "study.png", "study.svg")
+
+PICTURE = "![Measures against budgets](study.png)\n"
 
 # One for each method that there is.
 _COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
 
-_PICTURE = "![Curves](curves.png)\n"
-
-# Fewer seeds in all than this have no quarter to leave out.
-_QUARTERS = 4
-
-#: One run: steps, processor seconds, normalised scores, each float (points,).
-Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-#: The runs of each method and task.
-Curves = Mapping[str, Mapping[str, Sequence[Curve]]]
+# In the picture a measure of less than this share of random play's is drawn there: the axis is logarithmic.
+_FLOOR = 1e-4
 
 
 @dataclass(frozen=True)
 class Row:
-    """A measurement, as table.csv has it; `run` counts the seeds of a method in a task."""
+    """A measurement, a line of table.csv.
+
+    Attributes:
+        task, version: the task.
+        method: the method's name in the plan, or a baseline.
+        played: "" for the agent as the method leaves it, or another way to play its network.
+        budget: seconds of processor time or steps, as the plan has them; 0 for a baseline.
+        seed: of the training, and of the measurement.
+        steps: trained on, in the method's unit; 0 where a function of the user's trains.
+        processor_seconds: of the training alone.
+        measure: in the task's unit; 0 is optimal play.
+        score: 1 - measure / measure of random play.
+    """
 
     task: str
     version: int
     method: str
-    run: int
+    played: str
+    budget: float
+    seed: int
     steps: int
     processor_seconds: float
+    measure: float
     score: float
 
 
-def curves_of(plan: Plan, out: Path) -> Curves:
-    """The curves of finished runs, of methods that have one in every task of theirs."""
-    planned = {label: {run.task.name for run in plan.runs if run.label == label} for label in plan.labels}
-    found: dict[str, dict[str, list[Curve]]] = {label: {} for label in plan.labels}
-    for run in plan.runs:
-        if not run.finished(out):
-            continue
-        folder = run.folder(out)
-        points = np.array(read_metrics(folder)[run.task.metric], np.float64)
-        log = [(line["steps"], line[PROCESSOR]) for line in read_log(folder / LOG) if PROCESSOR in line]
-        times = np.array([(0, 0), *log], np.float64)
-        seconds = np.interp(points[:, 0], times[:, 0], times[:, 1])
-        curve = points[:, 0], seconds, run.task.score(run.task.measures(points[:, 1]))
-        found[run.label].setdefault(run.task.name, []).append(curve)
-    return {label: mine for label, mine in found.items() if set(mine) == planned[label]}
+def _row(task: Task, method: str, played: str, seed: int, found: float, how: tuple[float, int, float]) -> Row:
+    """`how`: budget, steps and processor seconds."""
+    budget, steps, seconds = how
+    score = float(task.score(np.array(found)))
+    return Row(task.name, task.version, method, played, budget, seed, steps, round(seconds, 2), found, score)
 
 
-def write_page(plan: Plan, out: Path, complete: bool = True) -> str:
-    """Write the page of what is finished; returns its text. ValueError if no method has finished a run of each task."""
-    curves = curves_of(plan, out)
-    if not curves:
-        raise ValueError("no method has a finished run of each task yet: the same command goes on")
-    finished = sum(len(each) for mine in curves.values() for each in mine.values())
-    partial = f"**Partial: {finished} of {len(plan.runs)} runs count, of methods with runs of every task.**"
-    return _write(plan.tasks, curves, out, "" if complete and finished == len(plan.runs) else partial)
+def rows_of(plan: Plan, out: Path) -> list[Row]:
+    """The measurements of the runs that are finished."""
+    rows = []
+    for run in grid.runs_of(plan, out):
+        if (found := grid.result_of(run, out)) is not None:
+            for played, value in {"": found["measure"], **found["also"]}.items():
+                if value is not None:
+                    how = (run.budget, found["steps"], found["seconds"])
+                    rows.append(_row(run.task, run.label, played, run.seed, value, how))
+    return rows
+
+
+def baselines(names: Mapping[str, Sequence[str]], seeds: Sequence[int], workers: int | str = 0) -> list[Row]:
+    """Measure agents, named by task; raises ValueError for an unknown task, or an agent that cannot play it."""
+    jobs = [(task_of(task), name, seed) for task, some in names.items() for name in some for seed in seeds]
+    found = dict(pool.run(_measured, jobs, workers=workers))
+    return [_row(task, name, "", seed, found[k], (0, 0, 0.0)) for k, (task, name, seed) in enumerate(jobs)]
+
+
+def _measured(job: tuple[Task, str, int]) -> float:
+    return measure(job[0].name, job[1], job[2])
+
+
+def write_page(plan: Plan, out: Path, workers: int | str = 0) -> str:
+    """Write the page of what is finished; returns its text. ValueError if no run is finished yet."""
+    rows = rows_of(plan, out)
+    if not rows:
+        raise ValueError("no run is finished yet: the same command goes on")
+    planned = plan.seeds * len(plan.budgets) * sum(map(len, plan.methods.values()))
+    finished = sum(row.played == "" for row in rows)
+    partial = f"**Partial: {finished} of {planned} runs are finished.**" if finished < planned else ""
+    seeds = range(plan.first_seed, plan.first_seed + plan.seeds)
+    runs = [run for run in grid.runs_of(plan, out) if plan.configurations(run)] if plan.search else []
+    return _write(rows + baselines(plan.agents, seeds, workers), out, partial, runs)
 
 
 def write_page_of_tables(paths: Sequence[str | Path], out: Path) -> str:
     """Write one page of several studies, from the table.csv of each; returns its text.
 
-    Raises FileNotFoundError, or ValueError naming the file that is damaged, holds another version of a task than there
-    is now, or holds a method and task that another one has, too.
+    Raises FileNotFoundError, or ValueError naming the file that is damaged, has another version of a task, or has the
+    same runs as an earlier one.
     """
-    found: dict[str, dict[str, list[Curve]]] = {}
+    found: dict[tuple[Any, ...], Row] = {}
     for path in (existing(each, "table of a study") for each in paths):
-        rows = files.read_rows(path, Row)
-        for (name, method), mine in groupby(rows, key=lambda row: (row.task, row.method)):
-            task = task_of(name)
-            runs = [list(each) for _, each in groupby(mine, key=lambda row: row.run)]
-            if wrong := {row.version for run in runs for row in run} - {task.version}:
-                raise ValueError(f"{path} has version {wrong.pop()} of the task {name}, which is {task.version} now")
-            if name in found.setdefault(method, {}):
-                raise ValueError(f"{path}: there are runs of {method} in {name} already")
-            points = [np.array([(row.steps, row.processor_seconds, row.score) for row in run]) for run in runs]
-            found[method][name] = [(steps, seconds, scores) for steps, seconds, scores in (each.T for each in points)]
+        for row in files.read_rows(path, Row):
+            if row.version != (version := task_of(row.task).version):
+                raise ValueError(f"{path} has version {row.version} of the task {row.task}, which is {version} now")
+            key = row.task, row.method, row.played, row.budget, row.seed
+            if key in found:
+                raise ValueError(f"{path}: there are runs of {row.method} in {row.task} already")
+            found[key] = row
     if not found:
         raise ValueError("the tables have no measurements")
-    return _write(tuple(dict.fromkeys(name for mine in found.values() for name in mine)), found, out)
+    return _write(list(found.values()), out)
 
 
-def _write(names: Sequence[str], curves: Curves, out: Path, partial: str = "") -> str:
-    tasks = [task_of(name) for name in names]
-    text = _text(tasks, curves, partial)
-    files.write_rows(out / "table.csv", Row, _rows(tasks, curves))
-    write_whole(out / "table.tex", _latex(tasks, curves))
-    for name, data in _pictures(tasks, curves).items():
+def _write(rows: Sequence[Row], out: Path, partial: str = "", runs: Sequence[Run] = ()) -> str:
+    text = page(rows, partial, runs)
+    files.write_rows(out / "table.csv", Row, rows)
+    for name, data in picture(rows).items():
         write_whole(out / name, data)
     write_whole(out / "study.md", text)
     return text
 
 
-def _rows(tasks: Sequence[Task], curves: Curves) -> list[Row]:
-    """All measurements."""
-    return [
-        Row(task.name, task.version, label, run, int(steps), round(float(seconds), 2), float(score))
-        for label, mine in curves.items()
+class Found:
+    """The measurements by method, way to play and budget, of one task."""
+
+    def __init__(self, rows: Sequence[Row], task: str) -> None:
+        self.task = task_of(task)
+        self.rows = [row for row in rows if row.task == task]
+        self.budgets = sorted({row.budget for row in self.rows if row.budget})
+        self.played = list(dict.fromkeys(row.played for row in self.rows if row.played))
+        best = {name: self.measures(name, budget=self.longest(name)).mean() for name in self.names()}
+        self.methods = sorted((name for name in best if self.longest(name)), key=lambda name: best[name])
+        self.baselines = sorted((name for name in best if not self.longest(name)), key=lambda name: best[name])
+
+    def names(self) -> list[str]:
+        """Methods and baselines."""
+        return list(dict.fromkeys(row.method for row in self.rows))
+
+    def longest(self, method: str) -> float:
+        """The largest budget that a method has runs of; 0 for a baseline."""
+        return max(row.budget for row in self.rows if row.method == method)
+
+    def measures(self, method: str, played: str = "", budget: float = 0) -> np.ndarray:
+        """float64 (seeds,)."""
+        wanted = (method, played, budget)
+        return np.array([row.measure for row in self.rows if (row.method, row.played, row.budget) == wanted])
+
+    def seconds(self, method: str, budget: float) -> float:
+        """Mean processor time."""
+        return float(
+            np.mean([row.processor_seconds for row in self.rows if (row.method, row.budget) == (method, budget)])
+        )
+
+    def scores(self, method: str) -> np.ndarray:
+        """float64 (seeds,), at the largest budget of the task; none where the method has no run of it."""
+        return self.task.score(self.measures(method, budget=self.budgets[-1]))
+
+    def cell(self, method: str, played: str = "", budget: float = 0) -> str:
+        """Mean and interval by Student's t."""
+        found = self.measures(method, played, budget)
+        return of_seeds(t_interval(found), len(found), 4) if len(found) else "–"
+
+    def reached(self, method: str) -> str:
+        """The least budget at which the interval of the mean score lies above 0.9."""
+        for budget in self.budgets:
+            scores = self.task.score(self.measures(method, budget=budget))
+            if len(scores) > 1:
+                mean, half = t_interval(scores)
+                if mean - half > 0.9:
+                    return f"{budget:g}"
+        return "–"
+
+
+def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> str:
+    """The page in Markdown; `runs`: those whose settings a search has found."""
+    found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
+    tables = [_of_tasks([each.task for each in found]), *map(_of_methods, found), _over_all(found), _compared(found)]
+    settings = {(run.task.name, run.label): run.settings for run in runs}
+    tables.append(
+        Table(
+            "Settings", ["task", "method", "settings"],
+            [[*key, ", ".join(f"{name}={as_text(of[name])}" for name in of)] for key, of in settings.items()],
+            "The best of the search: all configurations with one seed, the best three with three others.",
+        )
+    )  # fmt: skip
+    texts = [each.markdown() for each in tables if each.rows]
+    head = ["# A study of learning methods\n", *([f"{partial}\n"] if partial else [])]
+    return "\n".join([*head, *texts, PICTURE])
+
+
+def _of_tasks(tasks: Sequence[Task]) -> Table:
+    rows = [
+        [
+            *(task.name, str(task.version), task.measure, f"{task.random:.4f}"),
+            *(", ".join(f"{name} {share:.2f}" for name, share in task.pure.items()) or "–", task.title),
+        ]
         for task in tasks
-        for run, curve in enumerate(mine.get(task.name, ()))
-        for steps, seconds, score in zip(*curve, strict=True)
     ]
+    head = ["task", "version", "measure", "of random play", "of pure play", "what it is"]
+    return Table("Tasks", head, rows, "Of pure play: the share of random play's measure that pure policies have.")
 
 
-def _ends(runs: Sequence[Curve]) -> np.ndarray:
-    """The scores at the end."""
-    return np.array([scores[-1] for _, _, scores in runs])
+def _of_methods(found: Found) -> Table:
+    budgets, longest = found.budgets, found.budgets[-1] if found.budgets else 0
+    rows = [
+        [
+            *(name, *(found.cell(name, "", budget) for budget in budgets)),
+            *(found.cell(name, played, longest) for played in found.played),
+            *(found.reached(name), f"{found.seconds(name, found.longest(name)):.0f} s"),
+        ]
+        for name in found.methods
+    ]
+    last = max(len(budgets) - 1, 0)
+    for name in found.baselines:
+        cells = [*[""] * last, found.cell(name), *[""] * (len(found.played) + 2)]
+        rows.append([f"*{name}*", *cells[: len(budgets) + len(found.played) + 2]])
+    head = ["method", *(f"{budget:g}" for budget in budgets), *found.played, "above 0.9", "processor time"]
+    seeds = sorted({len(found.measures(name, "", budget)) for name in found.methods for budget in budgets} - {0})
+    number = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1])))) if seeds else "no"
+    note = (
+        f"{found.task.measure.capitalize()} at the end of the runs of each budget, in steps or seconds of processor "
+        f"time: mean over {number} training seeds with a 95 % interval by Student's t, which is too narrow if a few "
+        "runs fail. Columns with a name: the networks of the largest budget, played in another way. Above 0.9: the "
+        "smallest budget at which the whole interval of the score, 1 - measure / measure of random play, is above 0.9. "
+        "Baselines are in italics."
+    )
+    return Table(found.task.name, head, rows, note)
 
 
-def _scores(curves: Curves, label: str, tasks: Sequence[Task]) -> Tasks:
-    return [_ends(curves[label][task.name]) for task in tasks]
+def _over_all(found: Sequence[Found]) -> Table:
+    """Interquartile means of the methods that have all tasks."""
+    rows = []
+    for name in dict.fromkeys(name for each in found for name in each.methods):
+        scores = [each.scores(name) for each in found if name in each.methods]
+        if len(scores) == len(found) > 1 and all(map(len, scores)):
+            seeds = min(map(len, scores))
+            rows.append([name, str(seeds), of_seeds(interquartile_interval(scores), seeds)])
+    note = "Interquartile mean of the scores at the largest budget of each task, for the methods that have all tasks."
+    return Table("Over all tasks", ["method", "seeds", "interquartile mean"], rows, note)
 
 
-def _common(tasks: Sequence[Task], *methods: Mapping[str, Any]) -> list[Task]:
-    """The tasks that all these methods have."""
-    return [task for task in tasks if all(task.name in mine for mine in methods)]
+def _compared(found: Sequence[Found]) -> Table:
+    """All pairs of methods of each task at its largest budget, the one with the better mean first."""
+    pairs = [(each, one, other) for each in found for one, other in combinations(each.methods, 2)]
+    pairs = [(each, one, other) for each, one, other in pairs if len(each.scores(one)) and len(each.scores(other))]
+    exact = [statistics.exact_p(each.scores(one), each.scores(other)) for each, one, other in pairs]
+    rows = []
+    for (each, one, other), p, of_all in zip(pairs, exact, statistics.holm(exact), strict=True):
+        first, second = [each.scores(one)], [each.scores(other)]
+        difference = of_seeds(interquartile_interval(first, second), min(len(first[0]), len(second[0])))
+        probability = shown(*statistics.improvement(first, second), 2)
+        rows.append([each.task.name, f"{one} over {other}", probability, difference, f"{p:.2g}", f"{of_all:.2g}"])
+    note = (
+        "At the largest budget: the probability that a run of the first method scores more than one of the second, the "
+        "difference of the interquartile means of their scores, both with 95 % intervals, and the exact p-value of the "
+        "rank-sum test (Mann and Whitney), alone and by Holm's correction for all lines of this table."
+    )
+    return Table("One method over another", ["task", "methods", "probability", "difference", "p", "Holm"], rows, note)
 
 
-def _cell(task: Task, runs: Sequence[Curve]) -> str:
-    """The measure at the end."""
-    return of_seeds(t_interval((1 - _ends(runs)) * task.random), len(runs), 4) if runs else "–"
-
-
-def _shares(task: Task) -> str:
-    """What pure policies lose."""
-    return ", ".join(f"{name} {share:.2f}" for name, share in task.pure.items()) or "–"
-
-
-def _latex(tasks: Sequence[Task], curves: Curves) -> str:
-    """The measures at the end as a table."""
-
-    def words(text: str) -> str:
-        return text.replace("_", r"\_").replace("±", r"$\pm$").replace("–", "--")
-
-    lines = [rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}", r"\hline"]
-    lines += [" & ".join(["method", *(words(task.name) for task in tasks)]) + r" \\", r"\hline"]
-    for label, mine in curves.items():
-        lines.append(" & ".join([words(label), *(words(_cell(t, mine.get(t.name, ()))) for t in tasks)]) + r" \\")
-    return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
-
-
-def _pictures(tasks: Sequence[Task], curves: Curves) -> dict[str, bytes]:
-    """The curves of each task over processor time and over steps, and the performance profiles."""
+def picture(rows: Sequence[Row]) -> dict[str, bytes]:
+    """A panel for each task, and below it one for each other way to play: measure against budget, both logarithmic."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 3.2 * (len(tasks) + 1)), dpi=110, layout="constrained")
-    panels = figure.subplots(len(tasks) + 1, 2, squeeze=False)
-    for row, task in zip(panels, tasks, strict=False):
-        for axes, which, label in ((row[0], 1, "processor time, s"), (row[1], 0, "steps")):
-            axes.set(title=task.name, xlabel=label, ylabel="score (1: best play, 0: random)")
-            axes.grid(alpha=0.3)
-            for k, (method, mine) in enumerate(curves.items()):
-                colour = _COLOURS[k % len(_COLOURS)]
-                for number, curve in enumerate(mine.get(task.name, ())):
-                    name = method if number == 0 else None
-                    axes.plot(curve[which], curve[2], color=colour, alpha=0.7, marker=".", label=name)
-        row[0].legend(fontsize=8)
-    limits = np.linspace(-0.2, 1, 121)
-    profiles, unused = panels[-1]
-    unused.set_visible(False)
-    profiles.set(title="performance profiles", xlabel="score", ylabel="share of runs above it")
-    profiles.grid(alpha=0.3)
-    for k, (method, mine) in enumerate(curves.items()):
-        if own := _common(tasks, mine):
-            name = method if len(own) == len(tasks) else f"{method} ({len(own)} of {len(tasks)} tasks)"
-            shares = statistics.profile(_scores(curves, method, own), limits)
-            profiles.plot(limits, shares, color=_COLOURS[k % len(_COLOURS)], label=name)
-    profiles.legend(fontsize=8)
+    found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
+    ways = ["", *dict.fromkeys(played for each in found for played in each.played)]
+    labels = dict.fromkeys(name for each in found for name in each.methods)
+    colours = {name: _COLOURS[k % len(_COLOURS)] for k, name in enumerate(labels)}
+    figure = Figure(figsize=(4.6 * len(found), 3.6 * len(ways)), dpi=110, layout="constrained")
+    panels = figure.subplots(len(ways), len(found), squeeze=False)
+    for (way, one), axes in zip(((way, one) for way in ways for one in found), panels.ravel(), strict=True):
+        task, floor = one.task, one.task.random * _FLOOR
+        axes.set(title=f"{task.name}{way and f', {way}'}", xlabel="budget", ylabel=task.measure)
+        axes.set(xscale="log", yscale="log")
+        axes.grid(alpha=0.3)
+        for name in one.methods:
+            budgets = [budget for budget in one.budgets if len(one.measures(name, way, budget))]
+            ends = [t_interval(one.measures(name, way, budget)) for budget in budgets]
+            if not ends:
+                continue
+            mean, half = np.array(ends).T
+            axes.plot(budgets, mean.clip(floor), color=colours[name], marker="o", markersize=3, label=name)
+            low, high = ((mean + sign * np.nan_to_num(half)).clip(floor) for sign in (-1, 1))
+            axes.fill_between(budgets, low, high, color=colours[name], alpha=0.2, linewidth=0)
+        for name in one.baselines if not way else ():
+            axes.axhline(max(one.measures(name).mean(), floor), color="grey", linewidth=0.8, linestyle=":")
+            axes.annotate(
+                name, (0.02, max(one.measures(name).mean(), floor)), xycoords=("axes fraction", "data"), fontsize=7
+            )
+        axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)
+        axes.set_xticks([], minor=True)
+    figure.legend(*_legend(colours), loc="outside lower center", ncols=5, fontsize=8)
     made = {}
-    for name in PICTURES:
+    for name in ("study.png", "study.svg"):
         out = io.BytesIO()
-        figure.savefig(out, format=name.rpartition(".")[2], metadata={} if name.endswith("png") else {"Creator": None})
+        figure.savefig(out, format=name.rpartition(".")[2], metadata={} if name.endswith("png") else {"Date": None})
         made[name] = out.getvalue()
     return made
 
 
-def _text(tasks: Sequence[Task], curves: Curves, partial: str) -> str:
-    """The page in Markdown."""
-    facts = [
-        [t.name, str(t.version), t.measure, f"{t.random:.4f}", _shares(t), f"{t.seconds:g} s", t.title] for t in tasks
-    ]
-    measures, scores, compared = list[list[str]](), list[list[str]](), list[list[str]]()
-    for label, mine in curves.items():
-        seconds = np.mean([curve[1][-1] for each in mine.values() for curve in each])
-        seeds = min(map(len, mine.values()))
-        measures.append([label, str(seeds), *(_cell(t, mine.get(t.name, ())) for t in tasks), f"{seconds:.0f} s"])
-        found = _scores(curves, label, _common(tasks, mine))
-        mean = np.mean([task.mean() for task in found])
-        scores.append(
-            [label, str(len(found)), str(seeds), of_seeds(interquartile_interval(found), seeds), f"{mean:.3f}"]
-        )
-    for one, other in combinations(curves, 2):
-        if not (both := _common(tasks, curves[one], curves[other])):
-            continue
-        first, second = (_scores(curves, each, both) for each in (one, other))
-        runs = [min(map(len, each)) for each in (first, second)]
-        probability = shown(*statistics.improvement(first, second), 3)
-        difference = of_seeds(interquartile_interval(first, second), min(runs))
-        compared.append([f"{one} over {other}", str(len(both)), " and ".join(map(str, runs)), probability, difference])
-    of_scores = (
-        "The score of a run is 1 - measure / measure of random play. The interquartile mean leaves out the quarter of "
-        "a task's seeds with the highest and that with the lowest scores, and is averaged over the tasks. The 95 % "
-        "intervals are over seeds, for methods of which one run in five fails at most; they say nothing of other tasks."
-    )
-    if min(len(each) for mine in curves.values() for each in mine.values()) < _QUARTERS:
-        of_scores += " With fewer than four seeds of a task no quarter is left out, and no run may fail."
-    tables = [
-        Table(
-            "Tasks", ["task", "version", "measure", "of random play", "of pure play", "takes", "what it is"], facts,
-            "Of pure play: the share of that of random play which a best response to random play loses, and the "
-            f"likeliest actions of an equilibrium. A task about mixing has more than {MIXING:.0%} of both.",
-        ),
-        Table(
-            "The measure at the end", ["method", "seeds", *(t.name for t in tasks), "processor time"], measures,
-            "Mean over training seeds; 0 is best play. Its interval by Student's t covers 95 % if results are normally "
-            "distributed, and less if a few runs fail. Processor time: that of a run, its training alone, in the mean.",
-        ),
-        Table("Over all tasks", ["method", "tasks", "seeds", "interquartile mean", "mean"], scores, of_scores),
-        Table(
-            "One method over another", ["methods", "tasks", "seeds", "probability", "difference"], compared,
-            "The probability of improvement, that a run of the first method scores more than one of the second, and "
-            "the difference of their interquartile means, over the tasks that both have, with 95 % intervals.",
-        ),
-    ]  # fmt: skip
-    texts = [each.markdown() for each in tables if each.rows]
-    return "\n".join(["# A study of learning methods\n", *([f"{partial}\n"] if partial else []), *texts, _PICTURE])
+def _legend(colours: Mapping[str, str]) -> tuple[list[Any], list[str]]:
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], color=colour) for colour in colours.values()], list(colours)

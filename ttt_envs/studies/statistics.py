@@ -1,9 +1,11 @@
-"""Statistics of comparisons over few seeds: performance profiles and the probability of improvement.
+"""Statistics of comparisons over few seeds: performance profiles, the probability of improvement, exact tests.
 
 Interquartile means and their differences are in `ttt_envs.evaluation.reports.intervals`.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,3 +43,32 @@ def improvement(first: Tasks, second: Tasks) -> tuple[float, tuple[float, float]
 def profile(scores: Tasks, limits: np.ndarray) -> np.ndarray:
     """The share of runs whose score is above each limit, float (limits,), in the mean over tasks."""
     return np.asarray(np.mean([(task[:, None] > limits).mean(axis=0) for task in scores], axis=0))
+
+
+def exact_p(first: np.ndarray, second: np.ndarray) -> float:
+    """The two-sided exact p-value of the rank-sum test of Mann and Whitney, for two methods whose runs are alike.
+
+    All ways to share the runs out between the methods are equally likely then; equal scores share their ranks.
+    """
+    both = np.concatenate([first, second])
+    # Twice the mean rank, a whole number also where scores are equal.
+    doubled = [int((both < each).sum() * 2 + (both == each).sum() + 1) for each in both]
+    # ways[k][s]: in how many ways k of the runs have the sum s.
+    ways: list[dict[int, int]] = [{0: 1}, *({} for _ in first)]
+    for rank in doubled:
+        for k in range(len(first), 0, -1):
+            for total, number in ways[k - 1].items():
+                ways[k][total + rank] = ways[k].get(total + rank, 0) + number
+    middle = len(first) * (len(both) + 1)
+    off = abs(sum(doubled[: len(first)]) - middle)
+    extreme = sum(number for total, number in ways[-1].items() if abs(total - middle) >= off)
+    return extreme / sum(ways[-1].values())
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p-values of several tests by Holm's correction: that one of them is wrong is no likelier than its p-value."""
+    adjusted, highest = [1.0] * len(values), 0.0
+    for rank, k in enumerate(np.argsort(values, kind="stable")):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[k]))
+        adjusted[k] = highest
+    return adjusted

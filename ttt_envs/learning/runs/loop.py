@@ -138,7 +138,7 @@ class Learner:
         write: (file, steps) writes what has been learned, for an agent to play.
         agent: (steps) -> the agent that is measured.
         parts: what a resumed run needs beside that, see `ttt_envs.learning.runs.checkpoint`.
-        plays_as: name of the agent that plays the run folder, for the closing words.
+        plays_as: name of the agent that plays the run folder as it is measured.
         file: name of the file in the run folder.
         numbers: numbers by name for the log, such as the loss; the loop takes them at each save.
         average: the average of the past, as `Exploitability` takes it.
@@ -233,7 +233,7 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
         this.write_config()
         measurements.draw()
         bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")
-        return Result(folder, steps, bar.speed, False, measurements.rows)
+        return Result(folder, steps, bar.speed, False, measurements.rows, learner.plays_as)
     except OSError as error:
         if not (folder / checkpoint.RESUME).exists():
             raise
@@ -242,7 +242,7 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
     finally:
         log.close()
     bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {learner.plays_as}")
-    return Result(folder, steps, bar.speed, True, measurements.rows)
+    return Result(folder, steps, bar.speed, True, measurements.rows, learner.plays_as)
 
 
 class SelfPlayMethod(Protocol):

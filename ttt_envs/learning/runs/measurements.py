@@ -238,7 +238,7 @@ class Score(Measurement):
 
     name, file, row = "score", "curve", ScoreRow
     unit = "score, all seats (a draw counts half)"
-    setting, in_studies, least = "eval_games", 200, 2
+    setting, in_studies, least = "eval_games", 800, 2
 
     def __init__(self, game: Game, *, every: int, agents: Iterable[Any], games: int = 200, seed: int = 0) -> None:
         """`agents`: texts or agents; `games`: to be played against each, shared out over the sides."""
@@ -457,7 +457,7 @@ class Mistakes(Measurement):
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
         """If positions are asked for."""
         number = settings.mistakes_positions
-        return cls(game, every=settings.measure_every, positions=number, seed=settings.seed) if number else None
+        return cls(game, every=settings.measure_every, positions=number) if number else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[MistakesRow]:
         """Return one row."""

@@ -206,6 +206,7 @@ class Result:
         steps_per_second: speed of this call, measurements left out.
         finished: False if it was interrupted.
         rows: the rows of each curve, such as rows["score"], earlier calls included; see `measurements`.
+        plays_as: name of the agent that plays the run folder as it was measured.
     """
 
     folder: Path
@@ -213,6 +214,7 @@ class Result:
     steps_per_second: float
     finished: bool
     rows: dict[str, list[Any]]
+    plays_as: str
 
 
 def check_sizes(**layers: tuple[int, ...]) -> None:
