@@ -16,7 +16,7 @@ from ttt_envs.solvers import cfr, sequence, tree
 
 
 def train(game: Game, seed: int, budget: float) -> Agent:
-    """Return an agent that plays the average policy after `budget` seconds of processor time; `seed` changes nothing."""
+    """Return the average policy as an agent after `budget` seconds of processor time; `seed` changes nothing."""
     until = time.process_time() + budget
     whole = tree.walk(game)
     solver = cfr.Solver(whole)

@@ -385,6 +385,11 @@ def test_a_policy_is_a_softmax(folder):
     best = NetworkAgent(network, temperature=0).policy(view)
     assert np.array_equal(best.argmax(axis=1), logits.argmax(axis=1))
     assert (best.max(axis=1) == 1).all()
+    cut = NetworkAgent(network, threshold=0.15).policy(view)
+    kept = np.where((found >= 0.15) | (found == found.max(axis=1, keepdims=True)), found, 0)
+    assert (kept < found).any()
+    assert np.abs(cut - kept / kept.sum(axis=1, keepdims=True)).max() < 1e-12
+    assert np.array_equal(NetworkAgent(network, threshold=1).policy(view), best)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from small_training import GAME, copy_files, tiny
@@ -19,6 +20,7 @@ from ttt_envs.cli import main
 from ttt_envs.learning import ppo, value_learning
 from ttt_envs.learning.ppo import Config, train
 from ttt_envs.learning.runs import checkpoint
+from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.learning.runs.measurements import ScoreRow, read_rows
 from ttt_envs.learning.runs.settings import command_line
 from ttt_envs.storage.files import InUse, locked_folder
@@ -78,9 +80,9 @@ def test_resume_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_resumed_model_is_the_saved_one(tmp_path: Path, run: Path) -> None:
     fresh = ppo.make_model(tiny(run, seed=9), ttt_envs.load(GAME))
-    steps = checkpoint.restore(run, ppo.parts_of(fresh))
+    steps, done = checkpoint.restore(run, ppo.parts_of(fresh))
     assert steps == 512
-    checkpoint.save(tmp_path, steps, ppo.parts_of(fresh))
+    checkpoint.save(tmp_path, steps, ppo.parts_of(fresh), done)
     # The optimiser's moments are there too, and the file written back is the same.
     _, tensors = read_tensors(run / "resume.safetensors", checkpoint.RESUME_FORMAT)
     assert tensors["optimizer.0.exp_avg"].any()
@@ -265,3 +267,32 @@ def test_a_full_disk_loses_at_most_a_rollout(
     full = 10**9
     assert main(["train", "ppo", *words]) == 0
     assert load_network(out).info.steps == 256
+
+
+def test_a_resumed_run_counts_what_it_collected_before(tmp_path: Path) -> None:
+    """A warm-up of 400 positions, in two halves of 300: the second learns after 100."""
+    small: dict[str, Any] = {"game": GAME, "num_envs": 50, "batch": 20, "hidden": (8,), "warm_up": 400, "quiet": True}
+    least: dict[str, Any] = {"eval_every": 10**6, "eval_games": 2, "eval_agents": ("random",), "regret_games": 0}
+    config = value_learning.Config(**small, **least, steps=300, out=tmp_path / "x")
+    value_learning.train(config)
+    first = load_network(tmp_path / "x").tensors
+    value_learning.train(replace(config, steps=600, resume=True))
+    second = load_network(tmp_path / "x").tensors
+    assert any(not np.array_equal(first[name], second[name]) for name in first)
+    lines = read_log(tmp_path / "x/log.jsonl")
+    rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
+    assert rates
+    assert max(rates) == pytest.approx(config.learning_rate / 100), "a schedule that has ended does not begin again"
+
+
+def test_a_schedule_never_goes_back(tmp_path: Path) -> None:
+    """A finished run that is continued stays at its end; one interrupted at half waits there until it gets further."""
+    config = tiny(tmp_path / "x", steps=512)
+    train(config)
+    parts = ppo.parts_of(ppo.make_model(config, ttt_envs.load(GAME)))
+    more = checkpoint.Run(replace(config, steps=2048, resume=True), "ppo")
+    more.restore(parts)
+    assert [more.done(steps) for steps in (512, 1024)] == [1.0, 1.0]
+    checkpoint.save(config.out, 512, parts, 0.5)
+    more.restore(parts)
+    assert [more.done(steps) for steps in (512, 1024, 1536, 4096)] == [0.5, 0.5, 0.75, 1.0]

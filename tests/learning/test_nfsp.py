@@ -10,6 +10,7 @@ import torch
 import ttt_envs
 from ttt_envs.learning.nfsp import Config, train
 from ttt_envs.learning.reservoir import Reservoir, of_decisions
+from ttt_envs.learning.runs.checkpoint import RESUME_FORMAT
 from ttt_envs.storage.tensors import read_tensors
 
 KUHN = "kuhn_poker"
@@ -70,7 +71,7 @@ def test_a_reservoir_is_kept_without_its_empty_rows():
 def test_a_resumed_run_keeps_the_reservoir(tmp_path):
     for steps in (1024, 2048):
         train(Config(**{**TINY, "steps": steps}, out=tmp_path / "x", resume=steps > 1024))
-    added = read_tensors(tmp_path / "x" / "resume.safetensors", "ttt-envs resume 1")[1]["reservoir.added"]
+    added = read_tensors(tmp_path / "x" / "resume.safetensors", RESUME_FORMAT)[1]["reservoir.added"]
     assert int(added) == 2048, "the average is of the whole run"
 
 

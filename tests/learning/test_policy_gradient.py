@@ -12,9 +12,11 @@ import toy_coin
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import load_network
-from ttt_envs.learning import policy_gradient, ppo, rnad
+from ttt_envs.learning import mmd, policy_gradient, ppo, rnad
 from ttt_envs.learning.episodes import Rollout, WholeGames
+from ttt_envs.learning.runs.checkpoint import RESUME_FORMAT
 from ttt_envs.learning.runs.logs import read_log
+from ttt_envs.storage.tensors import read_tensors
 from ttt_envs.studies.tasks import task_of
 
 KUHN = "kuhn_poker"
@@ -201,6 +203,32 @@ def test_it_comes_near_an_equilibrium(method, changes, tmp_path, monkeypatch):
     found = of(method, out=tmp_path / "x", **{**more, **rates}).rows["exploitability"]
     assert found[0].policy > 0.2
     assert found[-1].policy < 0.1
+
+
+@pytest.mark.parametrize("moves", [{"magnet_rate": 0.25}, {"magnet_copies": 4}])
+def test_a_magnet_that_moves(moves, tmp_path):
+    """It begins as the untrained policy and follows by its share, or becomes a copy at each quarter of the run."""
+    method = mmd.MMD(mmd.Config(**{**TINY, **moves}), kuhn_poker.make())
+    method.begin(np.random.default_rng(0))
+    magnet = [each.clone() for each in method.magnet.parameters()]
+    for done in (0.0, 0.1, 0.3):
+        method.one_round(done)
+        share = moves.get("magnet_rate", float(done == 0.3))
+        latest = [each.detach() for each in method.network.parameters()]
+        magnet = [old.lerp(new, share) for old, new in zip(magnet, latest, strict=True)]
+        for mine, expected in zip(method.magnet.parameters(), magnet, strict=True):
+            assert torch.allclose(mine, expected)
+    config = {**TINY, **moves, "out": tmp_path / "x"}
+    mmd.train(mmd.Config(**config))
+    assert "magnet" in {
+        name.partition(".")[0] for name in read_tensors(tmp_path / "x/resume.safetensors", RESUME_FORMAT)[1]
+    }
+    assert mmd.train(mmd.Config(**{**config, "steps": 1200, "resume": True})).steps >= 1200
+
+
+def test_two_ways_to_move_a_magnet_are_refused():
+    with pytest.raises(ValueError, match="magnet_rate and magnet_copies both move the magnet"):
+        mmd.Config(**TINY, magnet_rate=0.1, magnet_copies=2).check()
 
 
 def rnad_of(**changes: Any) -> rnad.RNaD:

@@ -1,36 +1,41 @@
-"""A study from one command: plan, grid, what goes on after a kill, statistics, page."""
+"""A study from one command: plan, search, runs that go on after a kill, statistics, page, methods of one's own."""
 
-import csv
 import json
-import re
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ttt_envs import agents, cli, evaluation
+from ttt_envs import cli, evaluation
 from ttt_envs.agents.networks import load_network
 from ttt_envs.core.compile import jit
 from ttt_envs.learning import METHODS
-from ttt_envs.learning.runs.measurements import read_metrics
-from ttt_envs.learning.runs.settings import Settings
+from ttt_envs.learning.runs.measurements import read_rows
 from ttt_envs.storage.files import locked_folder
-from ttt_envs.studies import grid, page, statistics
-from ttt_envs.studies.grid import plan_of, read_plan
-from ttt_envs.studies.page import FILES, write_page, write_page_of_tables
+from ttt_envs.studies import grid, measure, page, plan, statistics
+from ttt_envs.studies.page import FILES, Row, write_page, write_page_of_tables
+from ttt_envs.studies.plan import plan_of, read_plan
 from ttt_envs.studies.tasks import task_of, tasks
 
-QUICK = {**grid.QUICK, "steps": 1500}
 SHIPPED = Path(__file__).parents[2] / "docs/studies"
-ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "measurements": 1, "methods": {"mmd": {"num_envs": 32}}}
+SOLVER = "examples/methods/cfr_plus.py:train"
+ONE = {"tasks": ["match-mini"], "seeds": 1, "steps": 300, "methods": {"mmd": {"num_envs": 32}}}
+QUICK = {
+    "tasks": ["match-mini"],
+    "seeds": 2,
+    "steps": [300, 1500],
+    "also": {"cut": "network:{},threshold=0.3", "searched": "guided:{},simulations=2"},
+    "agents": {"match-mini": ["greedy"]},
+    "methods": {"mmd": {"num_envs": 32, "hidden": [16]}, "ppo": {"num_envs": 32, "hidden": [16], "entropy": 0.1}},
+}
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("study") / "quick"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grid, "QUICK", QUICK)
+        patch.setattr(plan, "QUICK", QUICK)
         assert cli.main(["study", "--quick", "--out", str(out), "--workers", "1"]) == 0
     return out
 
@@ -39,55 +44,62 @@ def test_quick_ends_in_a_page(quick):
     assert {path.name for path in quick.iterdir() if path.is_file()} == set(FILES)
     text = (quick / "study.md").read_text()
     assert "Partial" not in text
-    for words in ("| mmd | 2 |", "| rnad over ppo |", "match-tiny", "fewer than four seeds"):
+    for words in ("| method | 300 | 1500 | cut | above 0.9 |", "## match-mini: baselines", "| greedy |", "ppo"):
         assert words in text
     assert str(quick.parent) not in text
-    assert (quick / "table.tex").read_text().startswith(r"\begin{tabular}{lrr}")
-    rows = list(csv.DictReader((quick / "table.csv").open()))
-    assert len(rows) == 12 * 3
-    (first,) = [r for r in rows if (r["task"], r["method"], r["run"], r["steps"]) == ("match-tiny", "mmd", "0", "0")]
-    assert float(first["score"]) == pytest.approx(0, abs=0.01), "an untrained policy is nearly the random one"
-    assert float(first["processor_seconds"]) == 0
-    last = [row for row in rows if int(row["steps"]) >= QUICK["steps"]]
-    assert len(last) == 12
-    assert all(0 < float(row["processor_seconds"]) < 100 for row in last)
-    assert {row["task"] for row in rows} == set(QUICK["tasks"])
+    rows = read_rows(quick / "table.csv", Row)
+    runs = [row for row in rows if row.method in QUICK["methods"]]
+    assert {(row.method, row.budget, row.seed, row.played) for row in runs} == {
+        (method, budget, seed, played)
+        for method in QUICK["methods"]
+        for budget in QUICK["steps"]
+        for seed in (0, 1)
+        for played in ("", "cut")  # no tree search is for hidden hands
+    }
+    assert all(row.steps >= row.budget and 0 < row.processor_seconds < 100 for row in runs)
+    assert all(row.score == pytest.approx(1 - row.measure / task_of("match-mini").random) for row in rows)
+    (greedy, _) = [row for row in rows if row.method == "greedy"]
+    assert greedy.measure == pytest.approx(measure("match-mini", "greedy"))
+
+
+def test_a_run_is_measured_as_any_agent_is(quick):
+    (row,) = [
+        each
+        for each in read_rows(quick / "table.csv", Row)
+        if (each.method, each.played, each.budget, each.seed) == ("mmd", "", 1500, 1)
+    ]
+    network = quick / "runs/match-mini/mmd/1500-steps/seed-1"
+    assert measure("match-mini", f"network:{network}", seed=1) == pytest.approx(row.measure, abs=1e-6)
 
 
 def test_each_method_has_a_colour_of_its_own():
     assert len(set(page._COLOURS)) == len(page._COLOURS) >= len(METHODS)
 
 
-def test_a_finished_study_trains_nothing_again(quick, capsys, monkeypatch, undrawn):
-    monkeypatch.setattr(grid, "QUICK", QUICK)
-    before = {path: path.stat().st_mtime_ns for path in quick.glob("runs/*/*/*/network.safetensors")}
-    assert len(before) == 12
-    assert cli.main(["study", "--quick", "--out", str(quick)]) == 0
-    assert "12 of 12 runs are finished" in capsys.readouterr().out
-    assert before == {path: path.stat().st_mtime_ns for path in before}
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages without pictures, which take most of the time."""
+    monkeypatch.setattr(page, "picture", lambda *given: {})
 
 
-def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys, request):
+def test_a_finished_study_trains_nothing_again(quick, monkeypatch, undrawn):
+    before = (quick / "study.md").read_text()
+    monkeypatch.setattr(grid, "_train", lambda *given: pytest.fail("it trains again"))
+    monkeypatch.setattr(plan, "QUICK", QUICK)
+    assert cli.main(["study", "--quick", "--out", str(quick), "--workers", "1"]) == 0
+    assert (quick / "study.md").read_text() == before
+
+
+def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys, undrawn):
     head, *lines = (quick / "table.csv").read_text().splitlines()
     parts = tmp_path / "a.csv", tmp_path / "b.csv"
-    parts[0].write_text("\n".join([head, *(line for line in lines if line.startswith("match-mini"))]) + "\n")
-    parts[1].write_text("\n".join([head, *(line for line in lines if line.startswith("match-tiny"))]) + "\n")
+    for part, method in zip(parts, ("mmd", "ppo"), strict=True):
+        part.write_text("\n".join([head, *(line for line in lines if f",{method}," in line)]) + "\n")
     assert cli.main(["study", *map(str, parts), "--out", str(tmp_path / "whole")]) == 0
-    assert capsys.readouterr().out.startswith((quick / "study.md").read_text())
-    for name in FILES:
-        assert (tmp_path / "whole" / name).is_file()
-
-    request.getfixturevalue("undrawn")
-    # A method that is not in every task is compared where it is.
-    rows = [line.split(",") for line in parts[1].read_text().splitlines()]
-    parts[1].write_text("\n".join(",".join(row) for row in rows if row[2] != "ppo") + "\n")
-    text = write_page_of_tables(parts, tmp_path / "some")
-    assert "| ppo | 1 |" in text
-    assert "| – | " in next(line for line in text.splitlines() if line.startswith("| ppo | 2 |"))
-    assert "| mmd over ppo | 1 |" in text
-    assert "| mmd over rnad | 2 |" in text
-    assert "& --" in (tmp_path / "some" / "table.tex").read_text()
-
+    whole, rows = (quick / "study.md").read_text().splitlines(), capsys.readouterr().out.splitlines()
+    expected = [line for line in whole if line.startswith("|") and ("mmd" in line or "ppo" in line)]
+    assert len(expected) == 3
+    assert [line for line in rows if line.startswith("|") and ("mmd" in line or "ppo" in line)] == expected
     with pytest.raises(ValueError, match="there are runs of mmd in match-mini already"):
         write_page_of_tables([parts[0], parts[0]], tmp_path / "twice")
     parts[0].write_text(parts[0].read_text().replace("match-mini,1", "match-mini,7"))
@@ -100,163 +112,212 @@ def test_a_page_of_the_tables_of_several_studies(quick, tmp_path, capsys, reques
 
 
 def test_the_shipped_table_says_what_the_logs_of_the_runs_do():
-    plan, found = read_plan(SHIPPED / "minute.toml"), {}
+    found = {}
     with tarfile.open(SHIPPED / "minute_logs.tar.gz") as archive:
         for path in archive.getnames():
             if path.endswith("/log.jsonl"):
                 name, method, seed, _ = path.split("/")
                 task = task_of(name)
                 lines = [json.loads(line) for line in archive.extractfile(path)]
-                measured = {line["steps"]: line[task.metric] for line in lines if task.metric in line}
-                scores = task.score(task.measures(np.array(list(measured.values()))))
-                found[name, method, int(seed.removeprefix("seed-"))] = dict(zip(measured, scores, strict=True))
-    table = {}
-    with (SHIPPED / "minute.csv").open() as file:
-        for row in csv.DictReader(file):
-            key = row["task"], row["method"], int(row["run"])
-            table.setdefault(key, {})[int(row["steps"])] = pytest.approx(float(row["score"]))
-    assert set(found) == {(run.task.name, run.label, run.seed) for run in plan.runs}
-    assert found == table
+                last = [line[task.metric] for line in lines if task.metric in line][-1]
+                found[name, method, int(seed.removeprefix("seed-"))] = pytest.approx(
+                    float(task.measures(last)), abs=1e-8
+                )
+    rows = read_rows(SHIPPED / "minute.csv", Row)
+    assert {(row.task, row.method, row.seed): row.measure for row in rows} == found
+    planned = [run for runs in read_plan(SHIPPED / "minute.toml").methods.values() for run in runs]
+    assert {(run.task.name, run.label, seed) for run in planned for seed in range(5)} == set(found)
 
 
-@pytest.mark.slow  # trains in processes of its own
-def test_what_a_killed_study_left_is_gone_on_with(tmp_path):
-    plan = plan_of({**ONE, "steps": 900, "measurements": 3})
-    (run,) = plan.runs
-    early = plan_of({**ONE, "steps": 300, "measurements": 1}).runs[0]
-    assert grid._train(tmp_path, early)
-    with pytest.raises(ValueError, match="the same command goes on"):
-        write_page(plan, tmp_path)
-    assert grid.train(plan, tmp_path, 2)
-    steps = [step for step, _ in read_metrics(run.folder(tmp_path))["eval/exploitability"]]
-    assert steps[0] == 0
-    assert steps[-1] >= 900
-    assert sorted(steps) == steps
+SEARCH = {**ONE, "search": 3, "methods": {"mmd": {"ranges": {"num_envs": [16, 32, 64], "magnet": [0.1, 0.3]}}}}
+
+
+def test_a_search_finds_the_settings(tmp_path, monkeypatch, undrawn):
+    """Three configurations with one seed, the best three with three others, then the best of their means."""
+    trained = []
+
+    def train(out, speeds, also, run):
+        trained.append(run)
+        path = run.folder(out) / grid.RESULT
+        path.parent.mkdir(parents=True)
+        value = run.settings["magnet"] + run.settings["num_envs"] / 1000
+        settings = grid._settings_of(run)
+        path.write_text(json.dumps({"measure": value, "seconds": 1, "steps": 300, "also": {}, "settings": settings}))
+        return value
+
+    monkeypatch.setattr(grid, "_train", train)
+    made = plan_of(SEARCH)
+    tried = made.configurations(made.methods["mmd"][0])
+    assert len({json.dumps(run.settings, sort_keys=True) for run in tried}) == 3
+    assert grid.runs_of(made, tmp_path) == []
+    with pytest.raises(ValueError, match="no run is finished yet"):
+        write_page(made, tmp_path, 1)
+    assert grid.carry_out(made, tmp_path, 1)
+    assert [run.seed for run in trained] == [1] * 3 + [2, 3, 4] * 3 + [0]
+    best = min(tried, key=lambda run: run.settings["magnet"] + run.settings["num_envs"] / 1000)
+    assert (trained[-1].settings, trained[-1].number) == (best.settings, None)
+    assert f"magnet={best.settings['magnet']}" in write_page(made, tmp_path, 1)
+
+
+def test_a_search_is_carried_out(tmp_path, undrawn):
+    assert grid.carry_out(plan_of({**SEARCH, "search": 1}), tmp_path, 1)
+    assert len(list(tmp_path.glob("search/*/*/*/*/seed-*/result.json"))) == 1 + 3
+    assert "| mmd |" in write_page(plan_of({**SEARCH, "search": 1}), tmp_path, 1)
+
+
+def test_what_a_killed_run_left_is_gone_on_with(tmp_path):
+    (run,) = grid.runs_of(
+        plan_of({**ONE, "steps": 900, "methods": {"mmd": {"num_envs": 32, "save_every": 300}}}), tmp_path
+    )
+    early = run.config(300, run.folder(tmp_path))
+    grid.import_module(METHODS["mmd"]).train(early)
+    assert grid._train(tmp_path, {}, {}, run) is not None
+    found = grid.result_of(run, tmp_path)
+    assert 900 <= found["steps"] < 1200
+    assert load_network(run.folder(tmp_path)).info.steps == found["steps"]
 
 
 def test_an_interrupt_before_the_first_finished_run_is_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(grid, "train", lambda *given: False)
+    monkeypatch.setattr(grid, "carry_out", lambda *given: False)
     assert cli.main(["study", "--quick", "--out", str(tmp_path)]) == 130
-    assert "interrupted: no method has a finished run of each task yet" in capsys.readouterr().err
+    assert "interrupted: no run is finished yet" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"secs": 2}'])
-def test_damaged_steps_are_named(tmp_path, text):
-    plan = plan_of({**{name: value for name, value in ONE.items() if name != "steps"}, "seconds": 2.0})
-    (tmp_path / grid.STEPS).write_text(text)
-    with pytest.raises(ValueError, match=r"steps\.json is damaged"):
-        grid.budgeted(plan, tmp_path)
+@pytest.mark.parametrize("text", ["{", "[]", '{"x": "y"}'])
+def test_damaged_files_are_named(tmp_path, text):
+    made = plan_of({**{name: value for name, value in ONE.items() if name != "steps"}, "seconds": 2.0})
+    (tmp_path / grid.SPEEDS).write_text(text)
+    with pytest.raises(ValueError, match=r"speeds\.json is damaged"):
+        grid.carry_out(made, tmp_path, 1)
+    (run,) = grid.runs_of(made, tmp_path)
+    run.folder(tmp_path).mkdir(parents=True)
+    (run.folder(tmp_path) / grid.RESULT).write_text(text)
+    with pytest.raises(ValueError, match=r"result\.json is damaged"):
+        grid.result_of(run, tmp_path)
 
 
-def test_what_was_trained_otherwise_is_refused(tmp_path):
-    plan = plan_of(ONE)
-    assert grid.train(plan, tmp_path, 1)
-    for changes, words in (
-        ({"methods": {"mmd": {"num_envs": 32, "magnet": 0.5}}}, "has other settings: magnet is 0.2 there and 0.5 here"),
-        ({"steps": 200, "methods": {"mmd": {"num_envs": 32, "save_every": 300}}}, "is one of 300 steps, not 200"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            grid.train(plan_of({**ONE, **changes}), tmp_path, 1)
-        with pytest.raises(ValueError, match=words):
-            write_page(plan_of({**ONE, **changes}), tmp_path)
+def test_what_was_trained_otherwise_is_refused(quick):
+    other = {**QUICK, "methods": {"mmd": {**QUICK["methods"]["mmd"], "magnet": 0.5}}}
+    with pytest.raises(ValueError, match=r"has other settings: magnet is null there and 0\.5 here"):
+        grid.carry_out(plan_of(other), quick, 1)
 
 
 @pytest.mark.slow  # trains for seconds, several times
-def test_a_plan_of_processor_time(tmp_path, monkeypatch):
+def test_a_plan_of_processor_time(tmp_path, undrawn):
     given = {name: value for name, value in ONE.items() if name != "steps"}
-    given |= {
-        "seconds": 2.0,
-        "methods": {"mmd": {}, "mmd-large": {"method": "mmd", "hidden": [512, 512]}},
-    }
-    plan = plan_of(given)
-    assert grid.budgeted(plan_of(ONE), tmp_path) == plan_of(ONE)
+    given |= {"seconds": [1, 2.5], "methods": {"mmd": {}, "mmd-large": {"method": "mmd", "hidden": [512, 512]}}}
     said: list[str] = []
-    found = grid.budgeted(plan, tmp_path, 1, said.append)
-    steps = {run.label: run.settings["steps"] for run in found.runs}
-    assert steps["mmd"] > 2 * steps["mmd-large"] > 2000
-    assert len(said) == 2
-    assert "2 s of processor time" in said[0]
-    assert not list((tmp_path / "pilots").glob("*/*")), "pilot runs are thrown away"
-    monkeypatch.setattr(grid, "_pilot", lambda *given: pytest.fail("what is known is measured again"))
-    assert grid.budgeted(plan, tmp_path, 1) == found
-    with pytest.raises(ValueError, match=r"is for 2\.0 seconds a run, not 3\.0"):
-        grid.budgeted(plan_of({**given, "seconds": 3.0}), tmp_path)
-    assert grid.train(found, tmp_path, 1)
-    write_page(found, tmp_path)
-    rows = list(csv.DictReader((tmp_path / "table.csv").open()))
-    last = [float(row["processor_seconds"]) for row in rows if int(row["steps"]) >= steps[row["method"]]]
-    assert len(last) == 2
-    assert all(0.7 < seconds < 6 for seconds in last)
+    assert grid.carry_out(plan_of(given), tmp_path, 1, said.append)
+    assert "steps a second" in said[0]
+    assert not list((tmp_path / "pilots").glob("*/*/*")), "pilot runs are thrown away"
+    write_page(plan_of(given), tmp_path, 1)
+    rows = {(row.method, row.budget): row for row in read_rows(tmp_path / "table.csv", Row)}
+    assert rows["mmd", 2.5].steps > 2 * rows["mmd-large", 2.5].steps > 2000
+    assert all(0.4 < row.processor_seconds / row.budget < 3 for row in rows.values())
 
 
 @pytest.mark.slow  # starts a cluster
 def test_on_ray_the_same_is_learned(tmp_path):
     pytest.importorskip("ray")
-    plan = plan_of({**ONE, "seeds": 2})
-    said: list[str] = []
-    assert grid.train(plan, tmp_path / "ray", "ray", said.append)
-    assert said[-1].startswith("2 of 2: match-mini, mmd, seed ")
-    assert grid.train(plan, tmp_path / "here", 1)
-    for run in plan.runs:
+    made = plan_of({**ONE, "seeds": 2})
+    assert grid.carry_out(made, tmp_path / "ray", "ray")
+    assert grid.carry_out(made, tmp_path / "here", 1)
+    for run in grid.runs_of(made, tmp_path):
         ours, theirs = (load_network(run.folder(tmp_path / where)).tensors for where in ("here", "ray"))
         assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_settings_of_one_task_and_other_seeds():
-    own = {"mmd": {"num_envs": 32, "magnet": 0.3, "match-tiny": {"magnet": 0.4}}}
-    plan = plan_of({**ONE, "tasks": ["match-mini", "match-tiny"], "first_seed": 7, "methods": own})
-    assert [(run.seed, run.settings["magnet"], run.settings["num_envs"]) for run in plan.runs] == [
-        (7, 0.3, 32),
-        (7, 0.4, 32),
+def test_settings_of_one_task_and_other_seeds(tmp_path):
+    own = {"mmd": {"num_envs": 32, "magnet": 0.3, "match-tiny": {"magnet": 0.4}}, "ppo": {"tasks": ["match-tiny"]}}
+    made = plan_of({**ONE, "tasks": ["match-mini", "match-tiny"], "first_seed": 7, "methods": own})
+    assert [(run.label, run.task.name, run.seed, dict(run.settings)) for run in grid.runs_of(made, tmp_path)] == [
+        ("mmd", "match-mini", 7, {"num_envs": 32, "magnet": 0.3}),
+        ("mmd", "match-tiny", 7, {"num_envs": 32, "magnet": 0.4}),
+        ("ppo", "match-tiny", 7, {}),
     ]
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Pages without pictures, which take most of the time."""
-    monkeypatch.setattr(page, "_pictures", lambda *given: {})
-
-
-def test_a_method_may_be_for_some_tasks_alone(quick, undrawn):
-    own = {"mmd": QUICK["methods"]["mmd"], "ppo": {**QUICK["methods"]["ppo"], "tasks": ["match-tiny"]}}
-    plan = plan_of({**QUICK, "methods": own})
-    assert len(plan.runs) == 2 * (2 + 1)
-    text = write_page(plan, quick)
-    assert "Partial" not in text
-    assert re.search(r"\| ppo \| 2 \| – \| 0\.\d+ ± ", text)
-    assert "| mmd over ppo | 1 |" in text
 
 
 def test_there_are_never_two_writers(tmp_path):
     with locked_folder(tmp_path / "x"), pytest.raises(OSError, match="being written by process"):
-        grid.train(plan_of(ONE), tmp_path / "x", 1)
+        grid.carry_out(plan_of(ONE), tmp_path / "x", 1)
 
 
-def test_an_interrupted_run_leaves_a_partial_page(quick, undrawn):
-    plan = plan_of({**QUICK, "seeds": 3})
-    assert "**Partial: 12 of 18 runs count" in write_page(plan, quick, complete=False)
+def test_an_unfinished_study_has_a_partial_page(quick, undrawn):
+    assert "**Partial: 8 of 12 runs are finished.**" in write_page(plan_of({**QUICK, "seeds": 3}), quick, 1)
+
+
+OWN = """
+import time
+from ttt_envs import agents
+from ttt_envs.dev import Agent, uniform
+
+class Mine(Agent):
+    def policy(self, view):
+        return uniform(view.masks)
+
+def train(game, seed, budget):
+    assert game.id == "tic_tac_match" and budget in (300, 600)
+    return Mine()
+"""
+
+
+def test_a_method_of_the_users_own(tmp_path, undrawn, capsys):
+    file, path = tmp_path / "my.py", tmp_path / "plan.toml"
+    file.write_text(OWN)
+    path.write_text(
+        f'tasks = ["match-mini"]\nsteps = [300, 600]\nseeds = 2\n[methods.mine]\ntrain = "{file}:train"\n'
+        f'[agents]\nmatch-mini = ["{file}:Mine"]\n'
+    )
+    assert cli.main(["study", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert "name it behind --trust" in capsys.readouterr().err
+    trusted = ["--trust", f"{file}:train", f"{file}:Mine", "--workers", "1"]
+    assert cli.main(["study", str(path), "--out", str(tmp_path / "out"), *trusted]) == 0
+    rows = read_rows(tmp_path / "out/table.csv", Row)
+    assert len(rows) == 2 * 2 + 2
+    assert all(row.measure == pytest.approx(task_of("match-mini").random, abs=1e-6) for row in rows)
+    assert cli.main(["study", "--task", "match-mini", "--agents", f"{file}:Mine", "--workers", "1"]) == 0
+    assert f"| {file}:Mine | all 3 seeds: 0.0612 |" in capsys.readouterr().out
+
+
+def test_the_solver_is_a_method(tmp_path):
+    given = {"tasks": ["match-tiny"], "seeds": 1, "seconds": 1, "methods": {"solver": {"train": SOLVER}}}
+    made = plan_of(given, [SOLVER])
+    assert grid.carry_out(made, tmp_path, 1)
+    (run,) = grid.runs_of(made, tmp_path)
+    assert 0 <= grid.result_of(run, tmp_path)["measure"] < 0.001
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"tasks": ["chess"]}, "unknown task 'chess'"),
-        ({"tasks": []}, "tasks must be a list"),
-        ({"tasks": ["match-mini", "match-mini"]}, "a task is named twice"),
+        ({"tasks": []}, "tasks must be one name or several"),
+        ({"tasks": ["match-mini", "match-mini"]}, "tasks must be one name or several different"),
         ({"seeds": 0}, "seeds must be"),
         ({"seed": 1}, "unknown entry 'seed'"),
+        ({"steps": [20, 10]}, "steps must be one number or several in ascending order"),
+        ({"steps": []}, "steps must be one number or several"),
+        ({"search": -1}, "search must be"),
+        ({"also": {"x": "network"}}, "also must be a table of agents with {}"),
+        ({"also": {"x": "my.py:Mine:{}"}}, r"also\.x: .* is no agent of the library"),
+        ({"agents": {"match-mini": ["my.py:Mine"]}}, "names the agent 'my.py:Mine'.* --trust"),
+        ({"agents": {"chess": ["random"]}}, "agents: unknown task of the plan 'chess'"),
+        ({"agents": ["random"]}, "agents must be a table"),
         ({"methods": {}}, "methods must be tables"),
         ({"methods": {"sarsa": {}}}, r"methods.sarsa: unknown method 'sarsa'"),
         ({"methods": {"../x": {"method": "mmd"}}}, "a name has letters"),
         ({"methods": {"mmd": {"tasks": ["match-tiny"]}}}, "methods.mmd: unknown task of the plan 'match-tiny'"),
-        ({"methods": {"mmd": {"tasks": []}}}, "methods.mmd: tasks must be a list"),
+        ({"methods": {"mmd": {"tasks": "match-mini"}}}, "methods.mmd: tasks must be a list"),
         ({"methods": {"mmd": {"magnet": -1.0}}}, "methods.mmd: magnet must be"),
         ({"methods": {"mmd": {"magnetism": 1.0}}}, "methods.mmd: .*magnetism"),
-        ({"methods": {"mmd": {"steps": 0}}}, "steps must be"),
-        ({"methods": {"mmd": {"match-mini": 3}}}, "methods.mmd.match-mini must be a table of settings, not 3"),
+        ({"methods": {"mmd": {"ranges": {"magnet": 0.1}}}}, "ranges must be a table of lists"),
+        ({"search": 2, "methods": {"mmd": {"ranges": {"magnet": [0.1, -1.0]}}}}, "methods.mmd: magnet must be"),
+        ({"methods": {"mmd": {"steps": 5}}}, "methods.mmd: steps is for the plan"),
+        ({"methods": {"mmd": {"match-mini": 3}}}, "methods.mmd: match-mini must be a table of settings, not 3"),
         ({"methods": {"mmd": {"method": {"a": 1}}}}, "methods.mmd: unknown method {'a': 1}"),
-        ({"methods": {"mmd": {"game": "tic_tac_dice"}}}, "methods.mmd: game is for the plan and its tasks to say"),
-        ({"methods": {"mmd": {"seeds": 2}}}, "methods.mmd: seeds is for the plan and its tasks to say"),
+        ({"methods": {"mmd": {"game": "tic_tac_dice"}}}, "methods.mmd: game is for the plan and its tasks to decide"),
+        ({"methods": {"x": {"train": "my.py:train"}}}, "methods.x: my.py:train is a program"),
+        ({"methods": {"x": {"train": SOLVER, "a": 1}}}, "methods.x: a function that trains has no settings"),
         ({"tasks": [["match-mini"]]}, "tasks must be a list of names"),
         ({"seconds": 5}, "either steps or seconds"),
         ({"first_seed": -1}, "first_seed must be"),
@@ -269,16 +330,23 @@ def test_a_wrong_plan_is_refused(changes, words):
 
 def test_a_plan_in_a_file(tmp_path, capsys):
     path = tmp_path / "plan.toml"
-    path.write_text('tasks = ["match-mini"]\nseeds = 2\nsteps = 10\nmeasurements = 5\n[methods.x]\nmethod = "nfsp"\n')
-    plan = read_plan(path)
-    assert [(run.label, run.method, run.seed) for run in plan.runs] == [("x", "nfsp", 0), ("x", "nfsp", 1)]
-    assert plan.runs[0].settings["exploitability_every"] == 2
+    path.write_text('tasks = ["match-mini"]\nseeds = 2\nsteps = 10\n[methods.x]\nmethod = "nfsp"\n')
+    made = grid.runs_of(read_plan(path), tmp_path)
+    assert [(run.label, run.method, run.seed, run.budget) for run in made] == [
+        ("x", "nfsp", 0, 10),
+        ("x", "nfsp", 1, 10),
+    ]
     path.write_text("tasks = [")
     assert cli.main(["study", str(path)]) == 2
     assert "plan.toml:" in capsys.readouterr().err
     assert cli.main(["study", str(tmp_path / "missing.toml")]) == 2
     assert cli.main(["study", str(path), "more"]) == 2
     assert "give one plan" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.name)
+def test_shipped_plans_can_be_carried_out(path):
+    assert read_plan(path, [SOLVER]).methods
 
 
 def test_what_random_play_loses_is_exact():
@@ -288,17 +356,6 @@ def test_what_random_play_loses_is_exact():
         assert found.exploitability == pytest.approx(task.random, abs=1e-6)
         assert task.score(np.array([0.0, task.random])).tolist() == [1, 0]
     assert len(tasks()) >= 4
-
-
-def measured(task, agent) -> float:
-    """The measure of an agent, by the measurements that a learner of the task has."""
-    config = Settings(**task.settings(every=1), quiet=True)
-    config.check()
-    found = {}
-    for each in config.measurements(config.load()):
-        for row in each.measure(agents.load(agent), 0, lambda: None):
-            found |= each.values(row)
-    return float(task.measures(np.array([found[task.metric][0]]))[0])
 
 
 LONG = (
@@ -316,7 +373,7 @@ def quick_tasks(names):
 @pytest.mark.parametrize("name", quick_tasks(tasks()))
 def test_random_play_scores_nothing(name):
     task = task_of(name)
-    assert float(task.score(np.array(measured(task, "random")))) == pytest.approx(0, abs=0.1)
+    assert float(task.score(np.array(measure(name, "random")))) == pytest.approx(0, abs=0.1)
     assert task.seconds > 0
 
 
@@ -327,52 +384,94 @@ def test_random_play_scores_nothing(name):
 )
 def test_best_play_scores_one_and_what_is_between_is_between(name, agent, least):
     task = task_of(name)
-    score = float(task.score(np.array(measured(task, agent))))
+    score = float(task.score(np.array(measure(name, agent))))
     assert score == 1 if least == 1 else least < score < 0.65
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="games are played compiled")
 @pytest.mark.parametrize("name", quick_tasks(read_plan(SHIPPED / "minute.toml").tasks))
 def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
-    with (SHIPPED / "minute.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["task"] == name]
-    ends = {(row["method"], row["run"]): float(row["score"]) for row in rows}  # the last row of a run counts
-    best = max(ends, key=lambda run: ends[run])
+    best = min((row for row in read_rows(SHIPPED / "minute.csv", Row) if row.task == name), key=lambda row: row.measure)
     played = {"alphazero": "guided:{},simulations=32", "ntuple": "alphabeta:{},depth=3"}
-    agent = played.get(best[0], "network:{}").format(SHIPPED / f"best/{name}.safetensors")
-    task = task_of(name)
-    score = float(task.score(np.array(measured(task, agent))))
+    agent = played.get(best.method, "network:{}").format(SHIPPED / f"best/{name}.safetensors")
+    score = float(task_of(name).score(np.array(measure(name, agent))))
     # Exploitability is exact; the other measures are of games or positions that the seed of the run has drawn.
-    assert score == pytest.approx(ends[best], abs=1e-6 if task.measure == "exploitability" else 0.06)
+    assert score == pytest.approx(best.score, abs=1e-6 if task_of(name).measure == "exploitability" else 0.06)
 
 
 @pytest.mark.parametrize(
-    ("ends", "cells"),
-    [
-        ([0.9], "| one | 1 | 1 | 0.900 | 0.900 |"),
-        ([1.0] * 5, "| one | 1 | 5 | all 5 seeds: 1.000 | 1.000 |"),
-        ([0.8, 0.9, 0.95], "| one | 1 | 3 | 0.883 ± 0.190 | 0.883 |"),
-    ],
+    ("ends", "cell"),
+    [([0.006], "0.0060"), ([0.0] * 5, "all 5 seeds: 0.0000"), ([0.002, 0.004, 0.006], "0.0040 ± 0.0050")],
 )
-def test_no_interval_has_a_width_of_0(ends, cells):
+def test_no_interval_has_a_width_of_0(ends, cell):
     """One seed, seeds that agree, and others; the other method is far behind in all runs."""
-    curves = {
-        label: {"match-mini": [(np.array([0, 10]), np.array([0.0, 1.0]), np.array([0.0, end])) for end in some]}
-        for label, some in (("one", ends), ("other", [end - 0.5 for end in ends]))
-    }
-    text = page._text([task_of("match-mini")], curves, "")
-    assert cells in text
-    (compared,) = [line for line in text.splitlines() if line.startswith("| one over other | 1 |")]
-    n = len(ends)
-    assert compared.startswith(f"| one over other | 1 | {n} and {n} | 1.000" + (" (0." if n > 1 else " |"))
-    assert not re.search(r"± 0\.0+ |(\d\.\d+) to \1", text)
+    rows = [
+        page._row(task_of("match-mini"), label, "", seed, end + more, (10, 10, 1.0))
+        for label, more in (("one", 0.0), ("other", 0.05))
+        for seed, end in enumerate(ends)
+    ]
+    text = page.page(rows)
+    assert f"| one | {cell} |" in text
+    (compared,) = [line for line in text.splitlines() if "one over other" in line]
+    assert "| 1.00" in compared
+
+
+def test_the_page_says_what_the_shipped_table_does():
+    """Means with intervals, that one method is ahead of others in every pair of runs, and p-values."""
+    text = (SHIPPED.parent / "study.md").read_text()
+    rows = read_rows(SHIPPED / "minute.csv", Row)
+    names = ("match-medium", "operation-spies", "dice-round", "martian-3x3", "super")
+    found = {name: page.Found(rows, name) for name in names}
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    for method in {row.method for row in rows}:
+        cells = [each.cell(method, "", 60) if method in each.methods else "" for each in found.values()]
+        assert [f"`{method}`", *(cell.replace("–", "") for cell in cells)] in lines
+    ahead = [
+        *(("match-medium", one, other) for one in ("mmd", "ppo") for other in ("escher", "rnad", "nfsp")),
+        *(("operation-spies", one, "escher") for one in ("mmd", "ppo", "rnad")),
+        *(("martian-3x3", "ntuple", other) for other in found["martian-3x3"].methods if other != "ntuple"),
+        *(("martian-3x3", "alphazero", other) for other in found["martian-3x3"].methods[2:]),
+        *(("super", "ntuple", other) for other in found["super"].methods if other != "ntuple"),
+        *(("super", "alphazero", other) for other in ("value_learning", "ppo")),
+    ]
+    for name, one, other in ahead:
+        first, second = found[name].scores(one), found[name].scores(other)
+        assert first.min() > second.max()
+        assert statistics.exact_p(first, second) == pytest.approx(0.008, abs=0.0005)
+    medium = found["match-medium"]
+    assert statistics.exact_p(medium.scores("mmd"), medium.scores("value_learning")) == pytest.approx(0.09, abs=0.005)
+    spies = {method: found["operation-spies"].measures(method, "", 60) for method in found["operation-spies"].methods}
+    assert [method for method, lost in spies.items() if lost.max() < 0.98 / 2] == ["value_learning"]
+    pairs = sum(len(each.methods) * (len(each.methods) - 1) // 2 for each in found.values())
+    assert f"all {pairs} pairs" in text
+    shared = page.Found(read_rows(SHIPPED / "shared.csv", Row), "super")
+    means = {name: shared.measures(name, "", 60) for name in ("alphazero-shared", "alphazero")}
+    assert means["alphazero-shared"].max() < means["alphazero"].min()
+    for name, words in (("alphazero-shared", "0.386 ± 0.055"), ("alphazero", "0.543 ± 0.085")):
+        mean, half = page.t_interval(means[name])
+        assert f"{mean:.3f} ± {half:.3f}" == words
+        assert words in text
+
+
+def test_exact_p_values_by_enumeration():
+    """Two runs against two have six orders, one of which is as extreme on either side; equal runs say nothing."""
+    assert statistics.exact_p(np.array([3.0, 4.0]), np.array([1.0, 2.0])) == pytest.approx(2 / 6)
+    assert statistics.exact_p(np.arange(5) + 10.0, np.arange(5) + 0.0) == pytest.approx(2 / 252)
+    assert statistics.exact_p(np.array([1.0, 4.0]), np.array([2.0, 3.0])) == 1
+    assert statistics.exact_p(np.ones(4), np.ones(3)) == 1
+    assert statistics.exact_p(np.array([2.0, 2.0]), np.array([1.0, 2.0])) == pytest.approx(1)
+
+
+def test_holm_by_hand():
+    assert statistics.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert statistics.holm([0.9, 0.5]) == pytest.approx([1, 1])
+    assert statistics.holm([]) == []
 
 
 def test_statistics_by_hand():
     first, second = [np.array([0.5, 0.7]), np.array([0.2, 0.2])], [np.array([0.6, 0.4]), np.array([0.2, 0.1])]
     # 0.5 beats one of two, 0.7 both; equal scores count half.
     assert statistics.improvement(first, second)[0] == pytest.approx((0.75 + 0.75) / 2)
-    assert statistics.profile(first, np.array([0.0, 0.5, 0.9])).tolist() == pytest.approx([1, 0.25, 0])
 
 
 def test_a_method_that_is_ahead_in_all_few_runs_may_not_always_be():

@@ -293,11 +293,11 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     def one_round(steps: int) -> int:
         """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
         nonlocal owed
-        done = min((steps + config.num_envs) / config.steps, 1.0)
+        done = this.done(steps + config.num_envs)
         for rows in [searcher.play(average) for searcher in searchers]:
             buffer.add(rows)
             owed += config.reuse * len(rows["values"])
-        while buffer.added >= config.warm_up and owed >= config.batch:
+        while buffer.added >= this.warm_up and owed >= config.batch:
             learn(done)
             owed -= config.batch
         return config.num_envs

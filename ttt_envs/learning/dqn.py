@@ -183,9 +183,10 @@ class SeatLearner:
         self.parts: checkpoint.Parts = {"net": current.network, "target": self.target, **self.optimizers}
         self.numbers: dict[str, float] = {}
 
-    def enter(self, games: PlayerGames, generator: np.random.Generator) -> None:
-        """Play in these games, which were reset, from now on, with nothing in the buffer."""
+    def enter(self, games: PlayerGames, generator: np.random.Generator, warm_up: int | None = None) -> None:
+        """Play in these games, which were reset, from now on; `warm_up`: by default that of the settings."""
         self.games, self.generator = games, generator
+        self.warm_up = self.config.warm_up if warm_up is None else warm_up
         self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
 
     def round(self, exploration: float, rate: float) -> int:
@@ -200,7 +201,7 @@ class SeatLearner:
         actions = (cumulated > draws).argmax(axis=1)
         games.step(actions)
         self.replay.add(observations, masks, actions, games.rewards, games.done)
-        if self.replay.added * games.n >= config.warm_up and self.replay.added > config.n_step:
+        if self.replay.added * games.n >= self.warm_up and self.replay.added > config.n_step:
             for _ in range(config.updates):
                 self._learn(rate)
         return games.n
@@ -242,13 +243,13 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     games = PlayerGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
     games.set_opponents(opponents.pool())
     games.reset()
-    learning.enter(games, generator)
+    learning.enter(games, generator, this.warm_up)
 
     def one_round(steps: int) -> int:
         """One decision in each game, and the gradient steps that are due."""
-        falling = _FALLING * config.steps
-        exploration = max(config.exploration, 1 - steps / falling)
-        return learning.round(exploration, config.learning_rate * max(1 - steps / config.steps, 0.1))
+        done = this.done(steps)
+        exploration = max(config.exploration, 1 - done / _FALLING)
+        return learning.round(exploration, config.learning_rate * max(1 - done, 0.1))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
         """The online network, as `Network` and `save_network` take it."""

@@ -21,6 +21,7 @@ approach to reinforcement learning, quantal response equilibria, and two-player 
 theirs, the algorithm is not.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -122,12 +123,16 @@ class ActorNet(torch.nn.Module):
         return logits
 
 
-def make_model(config: Config, game: Game) -> MaskablePPO:
-    """An untrained MaskablePPO with its games; the opponent is replaced before the first of them starts."""
+def make_model(config: Config, game: Game, done: Callable[[int], float] | None = None) -> MaskablePPO:
+    """An untrained MaskablePPO with its games; the opponent is replaced before the first of them starts.
+
+    `done`: the share of the training that is over at a number of steps; by default of `config.steps`.
+    """
 
     def learning_rate(_: float) -> float:
-        left = 1 - model.num_timesteps / config.steps if config.anneal else 1.0
-        return config.learning_rate * max(left, 0.0)
+        steps = model.num_timesteps
+        share = min(steps / config.steps, 1.0) if done is None else done(steps)
+        return config.learning_rate * (1 - share if config.anneal else 1.0)
 
     env: SB3PlayerEnv
     buffer: dict[str, Any] = {}
@@ -224,7 +229,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     """Train in a folder that is locked."""
     game, folder = this.game, this.folder
     torch.set_num_threads(1)  # small networks get slower with more
-    model = make_model(config, game)
+    model = make_model(config, game, this.done)
     model.num_timesteps = start = this.restore(parts_of(model))
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     stream = int(fold(np.uint64(config.seed), np.uint64(start))) % 2**32
@@ -259,7 +264,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     def one_round(steps: int) -> int:
         """One rollout and the updates from it."""
         if config.entropy_final is not None:
-            share = min((steps + rollout) / config.steps, 1.0)
+            share = this.done(steps + rollout)
             model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)
         model.learn(rollout, callback=go_on, reset_num_timesteps=False)
         model.logger.dump()  # SB3 keeps the numbers of an update until the next one

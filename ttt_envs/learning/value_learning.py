@@ -226,8 +226,9 @@ def evaluate(network: TorchNetwork, observations: np.ndarray, head: str) -> np.n
 Losses = Callable[[TorchNetwork, TorchNetwork], Iterator[torch.Tensor]]
 
 
-def _rounds(config: Config, backup: ActionValues | MatrixGames, seed: int, generator: np.random.Generator) -> Losses:
+def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator) -> Losses:
     """Rounds by games and rows in NumPy's arrays."""
+    config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     batch = Batch(backup.game, config.num_envs, seed=seed, auto_reset=True)
     buffer, permutations = Buffer(config.buffer), permutations_of(backup.game)
 
@@ -235,7 +236,7 @@ def _rounds(config: Config, backup: ActionValues | MatrixGames, seed: int, gener
         rows, actions = backup.label(average, batch, generator)
         batch.step(actions)
         buffer.add(rows)
-        for _ in range(backup.updates if buffer.added >= config.warm_up else 0):
+        for _ in range(backup.updates if buffer.added >= warm_up else 0):
             permutation = permutations[generator.integers(len(permutations))]
             yield backup.loss(network, buffer.sample(config.batch, generator), permutation)
 
@@ -243,9 +244,10 @@ def _rounds(config: Config, backup: ActionValues | MatrixGames, seed: int, gener
 
 
 def _rounds_on_device(
-    config: Config, backup: ActionValues | MatrixGames, seed: int, generator: np.random.Generator
+    this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator
 ) -> Losses:
     """The same for action values, where nothing leaves the device."""
+    config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     games = DeviceValues(backup.game, config.num_envs, seed, config.device)
     ring = Ring(config.buffer, backup.game, games.device)
     permutations = [[torch.tensor(each, device=games.device) for each in pair] for pair in permutations_of(backup.game)]
@@ -253,7 +255,7 @@ def _rounds_on_device(
     def losses(network: TorchNetwork, average: TorchNetwork) -> Iterator[torch.Tensor]:
         ring.add(games.tensor(games.batch.observations()), games.label(average))
         games.play(average, backup.exploration)
-        for _ in range(backup.updates if ring.added >= config.warm_up else 0):
+        for _ in range(backup.updates if ring.added >= warm_up else 0):
             features, actions = permutations[generator.integers(len(permutations))]
             seen, target = ring.sample(config.batch)
             target = target[:, actions]
@@ -289,12 +291,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     start = this.restore(parts)
     # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
-    seed, latest = int(generator.integers(2**63)), dict[str, float]()
-    losses = (_rounds if config.device == "cpu" else _rounds_on_device)(config, backup, seed, generator)
+    losses = (_rounds if config.device == "cpu" else _rounds_on_device)(this, backup, generator)
+    latest: dict[str, float] = {}
 
     def learn_in_round(steps: int) -> int:
         """Label the positions that the games have come to, play on, and learn; returns how many they are."""
-        rate = config.learning_rate * max(1 - (steps + config.num_envs) / config.steps, 0.01)
+        rate = config.learning_rate * max(1 - this.done(steps + config.num_envs), 0.01)
         for loss in losses(network, average):
             latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
         return config.num_envs

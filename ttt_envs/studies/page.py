@@ -185,7 +185,10 @@ class Found:
 def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> str:
     """The page in Markdown; `runs`: those whose settings a search has found."""
     found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
-    tables = [_of_tasks([each.task for each in found]), *map(_of_methods, found), _over_all(found), _compared(found)]
+    tables = [_of_tasks([each.task for each in found])]
+    for each in found:
+        tables += [_of_methods(each), _of_agents(each)]
+    tables += [_over_all(found), _compared(found)]
     settings = {(run.task.name, run.label): run.settings for run in runs}
     tables.append(
         Table(
@@ -221,21 +224,26 @@ def _of_methods(found: Found) -> Table:
         ]
         for name in found.methods
     ]
-    last = max(len(budgets) - 1, 0)
-    for name in found.baselines:
-        cells = [*[""] * last, found.cell(name), *[""] * (len(found.played) + 2)]
-        rows.append([f"*{name}*", *cells[: len(budgets) + len(found.played) + 2]])
     head = ["method", *(f"{budget:g}" for budget in budgets), *found.played, "above 0.9", "processor time"]
-    seeds = sorted({len(found.measures(name, "", budget)) for name in found.methods for budget in budgets} - {0})
-    number = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1])))) if seeds else "no"
+    seeds = [len(found.measures(name, "", budget)) for name in found.methods for budget in budgets]
+    number = " to ".join(map(str, sorted({min(seeds, default=0), max(seeds, default=0)})))
     note = (
         f"{found.task.measure.capitalize()} at the end of the runs of each budget, in steps or seconds of processor "
         f"time: mean over {number} training seeds with a 95 % interval by Student's t, which is too narrow if a few "
         "runs fail. Columns with a name: the networks of the largest budget, played in another way. Above 0.9: the "
-        "smallest budget at which the whole interval of the score, 1 - measure / measure of random play, is above 0.9. "
-        "Baselines are in italics."
+        "smallest budget at which the whole interval of the score, 1 - measure / measure of random play, is above 0.9."
     )
     return Table(found.task.name, head, rows, note)
+
+
+def _of_agents(found: Found) -> Table:
+    """The baselines of a task."""
+    rows = []
+    for name in found.baselines:
+        scores = found.task.score(found.measures(name))
+        rows.append([name, found.cell(name), of_seeds(t_interval(scores), len(scores))])
+    note = "Means with 95 % intervals by Student's t over seeds of the measurement, not of training."
+    return Table(f"{found.task.name}: baselines", ["agent", found.task.measure, "score"], rows, note)
 
 
 def _over_all(found: Sequence[Found]) -> Table:

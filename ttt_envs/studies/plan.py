@@ -180,7 +180,8 @@ def plan_of(given: Mapping[str, Any], named: Collection[str] = ()) -> Plan:
         agents.check_named(_texts(f"agents.{name}", texts), "the plan", "name it behind --trust", named)
     if not isinstance(given["methods"], dict) or not given["methods"]:
         raise TypeError("methods must be tables, such as [methods.ppo]")
-    methods, ranges = dict[str, tuple[Run, ...]](), {}
+    methods: dict[str, tuple[Run, ...]] = {}
+    ranges: dict[tuple[str, str], Mapping[str, Sequence[Any]]] = {}
     for label, table in given["methods"].items():
         try:
             runs = [

@@ -1,4 +1,4 @@
-"""Statistics of comparisons over few seeds: performance profiles, the probability of improvement, exact tests.
+"""Statistics of comparisons over few seeds: the probability of improvement, exact tests and their correction.
 
 Interquartile means and their differences are in `ttt_envs.evaluation.reports.intervals`.
 
@@ -38,11 +38,6 @@ def improvement(first: Tasks, second: Tasks) -> tuple[float, tuple[float, float]
     variance = sum(p * (1 - p) * (1 + ((m + n) / 2 - 1) * spread) / (m * n) for m, n in sizes) / len(sizes) ** 2
     held = p[np.abs(p - found) <= student(free) * np.sqrt(variance) + 1e-9]
     return found, (min(found, float(held.min(initial=1))), max(found, float(held.max(initial=0))))
-
-
-def profile(scores: Tasks, limits: np.ndarray) -> np.ndarray:
-    """The share of runs whose score is above each limit, float (limits,), in the mean over tasks."""
-    return np.asarray(np.mean([(task[:, None] > limits).mean(axis=0) for task in scores], axis=0))
 
 
 def exact_p(first: np.ndarray, second: np.ndarray) -> float:

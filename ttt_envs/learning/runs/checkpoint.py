@@ -22,7 +22,7 @@ from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.storage.untrusted import brief, with_tuples
 
 RESUME = "resume.safetensors"
-RESUME_FORMAT = "ttt-envs resume 1"
+RESUME_FORMAT = "ttt-envs resume 2"
 
 #: Installed packages whose versions may change what is learned: module -> distribution.
 _LIBRARIES = {
@@ -71,7 +71,7 @@ class Run:
         if needs == RESUME and config.seeds > 1:
             raise ValueError("a run has one seed: learning.runs.loop.train_seeds trains with several")
         self.config, self.method, self.folder, self.start = config, method, config.out, 0
-        self._clock, self._before, self._asked = time.perf_counter(), 0.0, 0
+        self._clock, self._before, self._asked, self._done = time.perf_counter(), 0.0, 0, 0.0
         if config.resume:
             begun = read_config(self.folder)
             self._before = seconds if isinstance(seconds := begun.get("seconds"), (int, float)) else 0.0
@@ -98,13 +98,27 @@ class Run:
 
         Raises as the function `restore`; ValueError if fewer steps are asked for than before, and fewer than these.
         """
-        self.start = restore(self.folder, parts) if self.config.resume else 0
+        if self.config.resume:
+            self.start, self._done = restore(self.folder, parts)
         if self.config.steps < min(self.start, self._asked):
             raise ValueError(
                 f"the run in {self.folder} has been trained on {self.start:,} {self.config.UNIT} already, "
                 f"more than --steps, {self.config.steps:,}"
             )
         return self.start
+
+    def done(self, steps: int) -> float:
+        """The share of the training that is over at this many steps, for schedules.
+
+        It never decreases: a learning rate that has fallen stays low if a finished run is continued for more steps.
+        """
+        return max(self._done, min(steps / self.config.steps, 1.0))
+
+    @property
+    def warm_up(self) -> int:
+        """Rows to collect before learning begins: those of earlier calls count, but one batch has to be there."""
+        config = self.config
+        return int(min(config.warm_up, max(config.warm_up - self.start, config.batch)))
 
     def count_seconds(self, logged: float) -> None:
         """Count the wall time of earlier calls that a kill kept from `config.json`, but not from the log."""
@@ -200,8 +214,8 @@ def opened(config: Any, method: str) -> Iterator[Run]:
         yield Run(config, method)
 
 
-def save(folder: Path, steps: int, parts: Parts) -> None:
-    """Write the state of training, modules and optimisers by name, whole or not at all."""
+def save(folder: Path, steps: int, parts: Parts, done: float) -> None:
+    """Write the state of training, modules and optimisers by name, whole or not at all; `done` as of `Run.done`."""
     tensors: dict[str, torch.Tensor] = {}
     for part, stateful in parts.items():
         if isinstance(stateful, torch.nn.Module):
@@ -210,11 +224,14 @@ def save(folder: Path, steps: int, parts: Parts) -> None:
             for index, state in stateful.state_dict()["state"].items():
                 tensors.update({f"{part}.{index}.{name}": tensor for name, tensor in state.items()})
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps}, arrays)
+    write_tensors(folder / RESUME, RESUME_FORMAT, {"steps": steps, "done": done}, arrays)
 
 
-def restore(folder: Path, parts: Parts) -> int:
-    """Put what `save` wrote into fresh parts; returns the steps. FileNotFoundError, or BadTensorFile if damaged."""
+def restore(folder: Path, parts: Parts) -> tuple[int, float]:
+    """Put what `save` wrote into fresh parts; returns its steps and done.
+
+    Raises FileNotFoundError, or BadTensorFile if it is damaged.
+    """
     path = folder / RESUME
     if not path.is_file():
         raise FileNotFoundError(f"nothing to resume: no file {path}")
@@ -236,7 +253,7 @@ def restore(folder: Path, parts: Parts) -> int:
                 if any(each.ndim and each.shape != shape for each in kept.values()):
                     raise ValueError(f"{part} does not fit the parameters")
             stateful.load_state_dict({**stateful.state_dict(), "state": state})
-        return int(facts["steps"])
+        return int(facts["steps"]), float(facts["done"])
     except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadTensorFile(f"{path} is damaged, or does not fit this run's {CONFIG}: {error}") from None
 

@@ -199,7 +199,8 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
         if snapshot:
             learner.write(folder / SNAPSHOTS / f"{steps:012d}.safetensors", steps)
         learner.write(folder / learner.file, steps)
-        checkpoint.save(folder, steps, learner.parts)  # last: a resumed run makes again what is missing before it
+        # Last: a resumed run makes again what is missing before it.
+        checkpoint.save(folder, steps, learner.parts, this.done(steps))
         saved = steps
         if snapshot and learner.exchange is not None:
             learner.exchange()
@@ -209,6 +210,8 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
             this.write_config()
             if not config.resume:
                 save()
+            elif steps < config.steps and this.done(steps) == 1:
+                bar.say("The schedules of this run have ended: learning rates and penalties stay at their last values.")
             while steps < config.steps:
                 if steps >= planned:
                     measure()
@@ -290,7 +293,7 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
         # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
         method.begin(np.random.default_rng([config.seed, this.restore(method.parts)]))
         learner = Learner(
-            one_round=lambda steps: method.one_round(steps / config.steps),
+            one_round=lambda steps: method.one_round(this.done(steps)),
             write=lambda path, steps: save_network(path, replace(method.info, steps=steps), method.playing.tensors()),
             agent=lambda steps: PolicyAgent(Logits(method.playing)),
             parts=method.parts,
