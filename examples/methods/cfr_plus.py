@@ -20,6 +20,7 @@ def train(game: Game, seed: int, budget: float) -> Agent:
     until = time.process_time() + budget
     whole = tree.walk(game)
     solver = cfr.Solver(whole)
+    solver.run(1)
     while time.process_time() < until:
         solver.run(1)
     with tempfile.TemporaryDirectory() as folder:
