@@ -47,7 +47,7 @@ def __dir__() -> list[str]:
 
 
 #: Built-in agents: name -> "module:class". The class's keyword arguments are the parameters; its docstring describes
-#: them. Of the tree searches, `search_for` prefers the first.
+#: them. `search_for` prefers the first of the tree searches.
 AGENTS: dict[str, str] = {
     "random": "ttt_envs.agents.random:RandomAgent",
     "greedy": "ttt_envs.agents.greedy:Greedy",
@@ -91,14 +91,14 @@ def load(spec: Any) -> Agent:
     """The agent that `spec` names.
 
     Args:
-        spec: a text such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x" (a value without a
-            name belongs to the first parameter, a value with commas stands in quotes; an agent as a value keeps the
-            parameters behind it that only it has, as in "mixed:mcts:simulations=50,threads=2,random=0.1");
-            "my_agent.py:Mine" or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; a name that
-            an installed package registers under the entry point group `ttt_envs.agents`; or what `as_agent` takes. A
-            text may name a class, whose parameters it gives, an agent object or a function. The agent of a text gets
-            the text as its `name`. To call it otherwise: {"fast": "mcts:simulations=10"}, or the text
-            "fast=mcts:simulations=10"; an object is copied for it.
+        spec: a string such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x"; "my_agent.py:Mine"
+            or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; a name that an installed package
+            registers under the entry point group `ttt_envs.agents`; or an object that `as_agent` takes. A value without
+            a name is the first parameter; quote values that contain commas. An agent as a value keeps the parameters
+            behind it that only it has, as in "mixed:mcts:simulations=50,threads=2,random=0.1". A text may name a class,
+            whose parameters it gives, an agent object or a function. The agent of a text gets the text as its `name`.
+            To call it otherwise: {"fast": "mcts:simulations=10"}, or the text "fast=mcts:simulations=10"; an object is
+            copied for it.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
@@ -131,7 +131,6 @@ def load(spec: Any) -> Agent:
 
 
 def _named(given: Mapping[str, Any]) -> Agent:
-    """The agent of {name: agent}."""
     if len(given) != 1 or not all(isinstance(name, str) and name for name in given):
         raise ValueError(f"an agent with a name is given as {{name: agent}}, not {brief(repr(given))}")
     ((name, spec),) = given.items()
@@ -158,10 +157,10 @@ def several(given: Any) -> list[Any]:
 def stranger(text: str, own: Collection[str] = ()) -> str | None:
     """The first agent in a text that may do more than use the library's own data; None if there is none.
 
-    That is the text itself, or an agent inside its parameters, at any depth. What is no stranger starts no process,
-    imports no module but the library's and what it depends on, opens no file but those that come with the library and
-    its own caches, and reaches no server. Nothing that the text names is imported or opened to find out. By
-    `Agent.reaches`, which the classes of the library state; all else is a stranger, and so is what cannot be read.
+    The result is the string itself, or an agent inside its parameters, at any depth. A trusted spec starts no process,
+    imports only the library and its dependencies, opens only bundled files and the library's caches, and contacts no
+    server. Nothing that the text names is imported or opened to find out. By `Agent.reaches`, which the classes of the
+    library state; all else is a stranger, and so is what cannot be read.
 
     Args:
         text: an agent, as for `load`.
@@ -189,7 +188,7 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
 def check_named(texts: Iterable[str], where: str, how: str, named: Collection[str] = ()) -> None:
     """Raise ValueError for an agent that a file names, and that is a `stranger`, unless the user names it again.
 
-    All that reads files which name agents asks here before it loads them: a file may come from somebody else.
+    Every reader of files that name agents calls this before it loads them, because a file may come from someone else.
 
     Args:
         texts: the agents that the file names.
@@ -230,7 +229,7 @@ def as_agent(given: Any) -> Agent:
 
 
 def known() -> dict[str, Any]:
-    """All agents that have a name, the built-in ones and those of installed packages: class, function or object.
+    """Return all agents that have a name, built in and from installed packages: class, function or object.
 
     Warns of an installed package that cannot be imported, and leaves its agents out.
     """
@@ -286,7 +285,6 @@ def find(spec: str) -> tuple[Any, str]:
 
 
 def _names_agent(text: str) -> bool:
-    """Tell whether a text begins with an agent and a colon."""
     name, colon, _ = text.partition(":")
     if not colon:
         return False
@@ -299,7 +297,6 @@ def _unknown(name: str) -> str:
 
 
 def _module_of(place: str) -> Any:
-    """The module of a path that ends in .py, or of a dotted name."""
     if place.endswith(".py"):
         return _file_module(place)
     try:
@@ -325,7 +322,7 @@ def _file_module(place: str) -> Any:
         assert spec.loader is not None
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         execute = partial(spec.loader.exec_module, module)
-        # As for a script, modules beside the file can be imported; installed ones come first.
+        # As for a script, the file's folder is searched for modules; installed ones come first.
         sys.path.append(str(path.parent))
         try:
             _run(f"the agent file {place}", execute, path)
@@ -356,7 +353,6 @@ def _run(what: str, importing: Callable[[], Any], path: Path | None = None) -> A
 
 
 def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
-    """The parameters of a text, as keyword arguments of the agent's class."""
     name = spec.removesuffix(f":{rest}") if rest else spec
     try:
         signature = inspect.signature(make, eval_str=True)

@@ -68,8 +68,8 @@ class FunctionAgent(Agent):
 class TextAgent(Agent):
     """Plays by a function from a prompt to an answer, both text, such as a language model in the same process.
 
-    The prompts and the reading of answers are those of `make_text`: where an answer names no legal action, the prompt
-    comes again with the reason.
+    Prompts and parsing are as in `make_text`: if an answer names no legal action, the prompt comes again with the
+    reason.
     """
 
     def __init__(self, answer: Callable[[str], str], retries: int = 2, rules: bool = True, name: str = "text") -> None:
@@ -81,7 +81,7 @@ class TextAgent(Agent):
         self._counts: Counter[str] = Counter()
 
     def counts(self) -> Mapping[str, float]:
-        """Answers, and those of them that named no legal action."""
+        """Answers, and the number of them without a legal action."""
         return self._counts
 
     def act(self, view: View) -> np.ndarray:
@@ -95,7 +95,6 @@ class TextAgent(Agent):
         return gathered(self.name, len(view), {i: self._decide(view, i) for i in rows})
 
     def _decide(self, view: View, i: int) -> int | Fault:
-        """The action in one position, or the reason why there is none."""
         asked, reason, text = prompt(view, i, rules=self.rules), "", ""
         for _ in range(self.retries + 1):
             text = self.answer(again(asked, reason))
@@ -318,7 +317,6 @@ def _recurrent(policy: Any, tensors: Any, view: View, carried: Carried, name: st
 
 
 def _q_network(policy: Any) -> Callable[[Any], Any] | None:
-    """The network that computes a policy's Q values; None if it has none."""
     if hasattr(policy, "quantile_net"):
         return lambda observations: policy.quantile_net(observations).mean(dim=1)
     return getattr(policy, "q_net", None)
@@ -328,9 +326,9 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
     """A Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
 
     Args:
-        model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. What a
-            VecNormalize has learned is not in the model's file: load the model with it, as in
-            `MaskablePPO.load(file, env=VecNormalize.load(statistics, ttt_envs.make_sb3(id, 1)))`.
+        model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
+            file does not include its VecNormalize: load both, `MaskablePPO.load(file, env=VecNormalize.load(statistics,
+            ttt_envs.make_sb3(id, 1)))`.
         name: for reports; by default that of the model's class, such as "maskableppo".
 
     Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game of other spaces.
@@ -365,7 +363,7 @@ def from_torch(
         module: gets flat observations, or planes flattened. It is used as it is: call `module.eval()` before if it has
             dropout or normalises batches.
         encoding: "flat" or "planes".
-        history: so many of the player's last decisions stand in an observation, see `Game.layout`.
+        history: number of the player's past decisions in an observation, see `Game.layout`.
         temperature: 1 samples the softmax of the legal logits, less sharpens it, 0 plays the largest.
         name: for reports.
 

@@ -100,9 +100,9 @@ class Agent:
         hint_simulations: of a tree search that estimates the value of every action, how many simulations make a hint:
             a second or two in the longest game. 0 for all other agents; see `agents.search_for`.
         takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
-        reaches: parameters that name an agent or a file, "agent" or "file". Such a class says with it that apart from
-            these it uses the library's own data alone: no process, no module, file or server of somebody else's. None:
-            it may do anything. Each class states it for itself: it is not inherited. See `agents.stranger`.
+        reaches: parameters that name an agent or a file, "agent" or "file". Apart from these, such a class uses the
+            library's own data only: no process, module, file or server of others. None: it may do anything. Each class
+            states it for itself: it is not inherited. See `agents.stranger`.
     """
 
     name: str = "agent"
@@ -180,7 +180,7 @@ class Agent:
 
         Args:
             episodes: int64 (k,), their numbers as in `View.episodes`, whether or not the agent was asked in them.
-            rewards: float32 (k,), those of the agent's player; 0 where a game was left before its end.
+            rewards: float32 (k,), the rewards of the agent's player; 0 for unfinished games.
         """
 
     def counts(self) -> Mapping[str, float]:
@@ -215,7 +215,7 @@ class Agent:
 
 
 class Around(Agent):
-    """Base class of agents that play by another agent, and pass on to it what an agent is told.
+    """Base class of agents that play by another agent and pass on to it the notifications they receive.
 
     Attributes:
         agent: the other agent.
@@ -274,11 +274,11 @@ class Around(Agent):
 
 
 def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
-    """Ask `answer` about n positions, those of a match round by round: (n, ...).
+    """Ask `answer` about n positions, and about the current round of a match: (n, ...).
 
     The end of a match is further away than an agent looks that knows nothing but the rules: inside a round it would
-    choose nearly at random. So it is asked about the round that is being played, as a game by itself, whatever the
-    score is, and about the match only between two rounds.
+    choose nearly at random. `answer` sees the current round as a game of its own, whatever the score is, and the match
+    only between two rounds.
     """
     if view.game.extras.current_round is None:
         return answer(view)

@@ -24,7 +24,7 @@ class Mixed(Around):
 
         Args:
             agent: the other agent, such as greedy or mcts:simulations=50.
-            random: probability of a random action, from 0 to 1; each decision draws anew.
+            random: probability of a random action, from 0 to 1, independent for each decision.
 
         Raises ValueError if the agent is a person.
         """

@@ -8,8 +8,8 @@ action that is looked at, random playouts follow.
   algorithmic solution of n-person games", AAAI 1986).
 - All actions in a position meet the same futures, so that luck decides less between them.
 
-`guess` and `weigh` are templates, compiled for one game's rules; in them `legal_mask`, `step` and `resample` stand for
-the game's kernels. `weigh` looks one action ahead and asks `deeper`, which is `weigh` again, or at last `guess`.
+`guess` and `weigh` are templates, compiled for one game's rules; `legal_mask`, `step` and `resample` are the game's
+kernels. `weigh` looks one action ahead and asks `deeper`, which is `weigh` again, or at last `guess`.
 """
 
 # ruff: noqa: F821
@@ -42,7 +42,7 @@ class Search(NamedTuple):
 
     Attributes:
         playouts: random playouts at the end.
-        states: (depth + 2,), the position, and room for those that follow.
+        states: (depth + 2,), the position, and memory for its successors.
         legal: bool (depth + 1, num_actions).
         values: float64 (depth, num_actions, players); values[0] is left with the expected rewards of each legal action.
         joint: int64 (players,).
@@ -74,7 +74,7 @@ def weigh(search, ahead, samples, seed, out):
 
     Args:
         search: `Search`.
-        ahead: number of the position in search.states: so many actions were taken before it.
+        ahead: index of the position in search.states, which is the number of actions taken before it.
         samples: futures that each action here meets.
         seed: uint64, for everything that is drawn.
         out: float64 (players,).
@@ -118,7 +118,7 @@ def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
 class Expectimax(Agent):
     """Looks some actions ahead, over a few samples of chance, and plays the action that is best on average.
 
-    Plays any game of perfect information in which one player acts at a time; in a match, each round by itself.
+    Plays any game of perfect information in which one player acts at a time; in a match, each round separately.
     """
 
     name = "expectimax"

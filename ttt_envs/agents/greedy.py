@@ -1,7 +1,7 @@
 """The greedy agent: it looks one move ahead, and at the answer to that move.
 
-`draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; in them
-`legal_mask` and `step` stand for the game's kernels.
+`draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; `legal_mask` and `step`
+are the game's kernels.
 """
 
 # ruff: noqa: F821
@@ -31,8 +31,8 @@ def draw_choices(state, seed, legal, joint):
 def can_be_beaten(states, player, seed, legal):
     """Whether a side other than `player`'s may win at once in states[0].
 
-    A side shares its reward, so another one wins where a player is paid and `player` is not. Where several
-    act at once, the choices of all but the one looked at are drawn. states (2,): the position, and room to try actions.
+    A side shares its reward, so another one wins where a player is paid and `player` is not. If several players act
+    simultaneously, the others' choices are drawn. states (2,): the position, and memory to try actions.
     """
     joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
     mover = states[0]["to_move"]
@@ -94,9 +94,9 @@ def _kernel(kernels: Kernels) -> Callable[..., Any]:
 class Greedy(Agent):
     """Wins at once if it can; else does nothing that lets another side win at once; else plays at random.
 
-    Plays any game. Where the outcome of an action depends on chance, hidden information or simultaneous choices, it
-    takes the action that wins most and loses least over a few sampled worlds. In a match it looks at the round that is
-    being played.
+    Plays any game. If the outcome of an action depends on chance, hidden information or simultaneous choices, it takes
+    the action that wins most and loses least over a few sampled worlds. In a match it looks at the round that is being
+    played.
     """
 
     name = "greedy"

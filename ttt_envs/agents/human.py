@@ -13,7 +13,7 @@ from ttt_envs.core.view import View
 
 @dataclass(frozen=True)
 class Command:
-    """Something that a person can type in the place of an action.
+    """A word that a person can type instead of an action.
 
     Attributes:
         usage: its name, and a word for what follows it, if anything does, such as "save FILE".
@@ -53,7 +53,7 @@ class Human(Agent):
         game, player = view.game, view.game.player_names[view.players[i]]
         legal = np.flatnonzero(view.masks[i])
         names = [game.action_names[action] for action in legal]
-        # Where actions are named by numbers, a number in the list would be taken for a name.
+        # If actions are named by numbers, a number in the list would be confused with a name.
         numbered = not any(name.isdecimal() for name in game.action_names)
         listed = columns([f"{k + 1}: {name}" for k, name in enumerate(names)] if numbered else names)
         say()

@@ -1,12 +1,11 @@
 """Local matrix games: where two players choose at once, every pair of actions is played, and the matrix is solved.
 
-What a pair of actions leads to is worth its reward, or what a given function says of the position. The equilibrium of
+The successor of a pair of actions is worth its reward, or the result of a given value function. The equilibrium of
 these numbers is the position's value and a mixed strategy for each player. A position in which one player acts is a
 game of one row or one column. Backed up through all positions this is value iteration for zero-sum stochastic games:
 Shapley, "Stochastic games", PNAS 39, 1953.
 
-`expand` is a template, compiled for one game's rules; in it `step`, `observe` and `resample` stand for the game's
-kernels.
+`expand` is a template, compiled for one game's rules; `step`, `observe` and `resample` are the game's kernels.
 """
 
 # ruff: noqa: F821
@@ -51,8 +50,8 @@ class Children(NamedTuple):
     """The positions after pairs of actions; positions that neither player can tell apart are one child.
 
     Attributes:
-        numbers: int64 (cells, worlds), the child of each pair of actions, in each world. Cells are those of position
-            after position, in each row after row; player 0 chooses the row.
+        numbers: int64 (cells, worlds), the child of each pair of actions, in each world. Cells are ordered by position,
+            then by row; player 0 chooses the row.
         size: features of an observation.
         seen: int8 (children, 2, size or a few more), what each player observes; zeros if the game is over.
         words: the same memory as uint64 (children, -1), to compare it.
@@ -70,7 +69,7 @@ class Children(NamedTuple):
     states: np.ndarray
 
 
-#: Values of positions by what both players observe; of those that are looked through further, by how many plies.
+#: Values of positions by both players' observations, one table per number of plies searched.
 KnownValues = defaultdict[int, dict[bytes, float]]
 
 
@@ -151,8 +150,10 @@ def _valued(
     plies: np.ndarray,
     known: KnownValues,
 ) -> np.ndarray:
-    """The values of some children, float64 (k,), each looked through so many `plies`, by `deeper` if not 0; those that
-    both players see as they saw one before are `known`."""
+    """Return the values of children, float64 (k,), each searched for `plies` more by `deeper` if not 0.
+
+    `known` has those whose observations occurred before.
+    """
     words = np.ascontiguousarray(children.words[rows])
     keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0]
     worth = np.empty(len(rows))
@@ -207,7 +208,7 @@ def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
-    """Allocate children for so many pairs of actions; if `keep`, also the positions."""
+    """Allocate children for `cells` pairs of actions; if `keep`, also the positions."""
     most, size = cells * worlds, game.observation_size
     words = np.empty((most, 2 * -(-size // 8)), np.uint64)
     seen = words.view(np.int8).reshape(most, 2, -1)
@@ -285,7 +286,7 @@ def kernel_for(kernels: Kernels) -> Callable[..., Any]:
 
 @jit.kernel
 def solve_rows(legal, payoffs, iterations, out):
-    """Solve the games whose matrices stand in `payoffs` float64 (cells,) one after the other; fills `out` Equilibria.
+    """Solve the games with matrices `payoffs` float64 (cells,) one after the other; fill `out` Equilibria.
 
     legal bool (n, 2, num_actions).
     """
@@ -311,8 +312,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 
     Predictive regret matching+ in which the players take turns to answer each other, the t-th strategy counting t * t
     times in the average: Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability",
-    AAAI 2021. Where nobody gains by mixing, as if a player has no choice, this is found at once, and the players share
-    their probability among their best actions.
+    AAAI 2021. If no player gains by mixing, as if one has no choice, a shortcut applies: the players divide their
+    probability among their best actions.
 
     Args:
         payoffs: float64 (m, n), what the player of the rows gets.
@@ -357,7 +358,7 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 def share_saddle(payoffs, mix, other_mix):
     """Whether there is a saddle point, so that no player gains by mixing; then fills the mixes: the safest actions of
     each, evenly."""
-    # What each action of either player is sure of, to the player of the rows.
+    # The value that each action of either player guarantees, to the player of the rows.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):
         for y in range(payoffs.shape[1]):

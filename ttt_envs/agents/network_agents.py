@@ -1,4 +1,4 @@
-"""Agents that play by a trained network: by itself, or with one ply of search."""
+"""Agents that play by a trained network, alone or with one ply of search."""
 
 from functools import partial
 from pathlib import Path
@@ -123,7 +123,7 @@ _DEEPEST = 8
 class Lookahead(Agent):
     """Tries every legal action by the rules, and takes the one after which a network values the position highest.
 
-    Where two players choose at once, it tries every pair of their actions, and plays the equilibrium of the matrix.
+    If two players choose simultaneously, it tries every pair of actions and plays the equilibrium of the matrix.
     """
 
     name = "lookahead"
@@ -147,18 +147,18 @@ class Lookahead(Agent):
         Args:
             path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
             worlds: samples of what the player cannot know, averaged over; one where nothing is left to chance.
-            mix: share of the values found by looking ahead; the rest are those of a q network itself.
+            mix: weight of the values from looking ahead; the q network's own values have the rest.
             temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
                 choose at once.
             symmetric: average the network over the board's symmetries: stronger, and slower.
             iterations: iterations of predictive regret matching+ in a matrix game, where two players choose at once.
-            outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated in the place
-                of one sample, as far as they have at most so many outcomes: 36 for two dice, 1296 where they are often
-                rolled again.
+            outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated instead of
+                sampled, as far as there are at most this many outcomes: 36 for two dice, 1296 if they are often rolled
+                again.
             depth: plies to look ahead; with more than one, other players choose what is best for them, and know as much
-                as the player who looks ahead. Where two players choose at once, what follows is worth its own
-                equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that pairs of
-                actions lead to.
+                as the player who looks ahead. If two players choose simultaneously, a successor is worth the value of
+                its own equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that
+                pairs of actions lead to.
             extend: where two players choose at once: look one ply further where after them one player decides alone,
                 such as on the use of an ability.
 
@@ -232,7 +232,7 @@ class Lookahead(Agent):
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed.
 
-        Where players choose at once, the player's mixed strategy in the equilibrium of the mean matrix.
+        For simultaneous choices: the player's mixed strategy in the equilibrium of the mean matrix.
         """
         game = view.game
         if not game.simultaneous:
@@ -248,7 +248,6 @@ class Lookahead(Agent):
 
     @kept
     def _equilibria(self, view: View) -> Equilibria:
-        """The equilibria of the mean matrices."""
         game = view.game
         self.check(game)
 

@@ -40,10 +40,10 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 class _OneBlasThread:
-    """While somebody is inside, NumPy's products of matrices take one thread.
+    """Inside this context, NumPy's matrix products use one thread.
 
-    More gain nothing with products this small. Where another process has a core, each waits for the other: a position
-    took 23 ms in the place of 0.3.
+    More gain nothing with products this small. If another process occupies a core, threads wait for each other: a
+    position took 23 ms instead of 0.3.
     """
 
     def __init__(self) -> None:
@@ -90,12 +90,12 @@ class NetworkInfo:
         squash: the values pass through tanh at the end.
         values: numbers that the value head gives: 1, the expected reward of the observing player, in a game of two
             sides; or one for each player, in turn order from the observing player.
-        history: so many of the player's last decisions stand in an observation, see `Game.layout`.
-        also: other options of the game that it was trained for, beside `options`.
+        history: number of the player's past decisions in an observation, see `Game.layout`.
+        also: other options of the game that it was trained for, besides `options`.
         parts: the parts of the board, see `Game.parts`, with inputs as features.
         shared: sizes of the layers that each part passes through, by the same weights; the hidden layers take what they
-            give, and the inputs that show no part. What they give of a part also adds to the policy or values of its
-            actions, by the same weights. Empty without parts.
+            give, and the inputs that show no part. Their output for a part also adds to the policy or values of its
+            actions, with the same weights. Empty without parts.
     """
 
     game: str
@@ -137,12 +137,12 @@ class NetworkInfo:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers that pass through a body: those that come in, and those of each hidden layer."""
+        """Widths of a body: its input, and each hidden layer."""
         return len(self.others) + sum(len(self.parts) * size for size in self.shared[-1:]), *self.hidden
 
     @property
     def sizes_of_part(self) -> tuple[int, ...]:
-        """Numbers that pass through the shared layers: those that come in, and those of each layer; () without any."""
+        """Widths of the shared layers: their input, and each layer; () without any."""
         return (len(self.parts[0].features), *self.shared) if self.shared else ()
 
     @property
@@ -173,7 +173,7 @@ class Network:
     """A multilayer perceptron, in NumPy; before it, if there are any, the layers that the parts of the board share."""
 
     def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray], name: str = "the network") -> None:
-        """`tensors`: those of `info.shapes()`, float16 or float32; computed with as float32. `name`: for messages."""
+        """`tensors`: as `info.shapes()`, float16 or float32; computed with as float32. `name`: for messages."""
         self.info, self.name, self.tensors = info, name, tensors
         self._fits: Game | None = None
 
@@ -281,7 +281,7 @@ class Network:
         history only where it is asked with the player's `past`, as by agents that know it.
 
         Other options of the same game are accepted, with a warning: how well a network transfers is worth measuring.
-        Those that make no difference (`Game.same_play`) get none.
+        No warning for options that make no difference (`Game.same_play`).
         """
         info, needed = self.info, values_of(game)
         if info.history and not past:

@@ -39,7 +39,7 @@ def action_values(
         seeds: uint64 (n,); by them chance and hidden information are redrawn, the same for all actions of a position,
             so that the actions are compared in one world.
         worth: values the positions that follow, for all players.
-        outcomes: the first draws of each action are enumerated as far as they have at most so many outcomes, see
+        outcomes: the first draws of each action are enumerated as far as there are at most this many outcomes, see
             `core.chance.Chance.stratified`; 1: none.
         depth: plies; with more than one, in a game of two sides, the players to move next choose what is best for them
             by the same values with a depth of one less.

@@ -12,8 +12,8 @@ from ttt_envs.core.view import View
 class Rounds(Around):
     """Plays each round of a match as another agent plays single rounds, whatever the score is.
 
-    The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`. What is decided between the
-    rounds, such as who begins, is chosen at random.
+    The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`. Decisions between the
+    rounds, such as who begins, are random.
     """
 
     name = "rounds"

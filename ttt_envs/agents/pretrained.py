@@ -19,7 +19,7 @@ from ttt_envs.storage.untrusted import with_tuples
 
 CARD = "card.json"
 
-#: Stands in a card's text of the agent for the folder that the card lies in.
+#: Placeholder for the card's folder in a card's text of the agent.
 FOLDER = "{folder}"
 
 #: In the installed package, and in a checkout.
@@ -67,7 +67,7 @@ class Card:
         name: its name among the agents of the game.
         title: what it is, in some words.
         best: whether it is the agent that "trained:GAME" gives for the options that it was made for.
-        agent: text for `agents.load`, in which {folder} stands for the agent's folder.
+        agent: text for `agents.load`; {folder} is the agent's folder.
         method: how it was trained, and what it does at play.
         weaknesses: what it is bad at.
         train: the command of its training.
@@ -96,7 +96,7 @@ class Card:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that it was made for; those of its first figure."""
+        """Return the options that it was made for: those of its first figure."""
         return self.outcomes[0].options
 
     def fits(self, game: Game) -> bool:
@@ -123,8 +123,8 @@ def cards() -> list[Card]:
 def digests(texts: Iterable[str]) -> dict[str, str]:
     """The shipped agents that texts name, also inside others, each with 12 hexadecimal digits of what it plays by.
 
-    That is the text on its card, and the networks in its folder and in those beside it that the text names. Under
-    "trained:GAME" are all agents that it may stand for. Agents that there are not are left out.
+    These are the text on its card, and the networks in its folder and in the neighbouring folders that the text names.
+    The key "trained:GAME" lists all agents that it may mean. Agents that there are not are left out.
     """
     found = {}
     for name in sorted(set(re.findall(rf"\b{Trained.name}:\w+(?:/\w+)?", " ".join(texts)))):
@@ -191,10 +191,10 @@ class Trained(Agent):
         return max(agent.history for _, agent in self.choices)
 
     def agent_for(self, game: Game) -> Agent:
-        """The agent that plays `game`: of those that were made for its options, the one that differs in the fewest.
+        """Return the agent that plays `game`: among those made for its options, the one that differs in the fewest.
 
-        One for single rounds plays those of a match. Raises ValueError if there is none, naming what fits; or with the
-        reason why the one that comes next cannot play it.
+        An agent for single rounds plays each round of a match. Raises ValueError if there is none, naming what fits; or
+        with the reason why the one that comes next cannot play it.
         """
         return self._for(game)[1]
 
@@ -225,7 +225,6 @@ class Trained(Agent):
         raise refusals[0] if refusals else ValueError(self._misfit(game))
 
     def _misfit(self, game: Game) -> str:
-        """Why none of the agents is for the game, and what fits it."""
         # Imported here: the loader of agents stands above this module.
         from ttt_envs.agents import search_for
 
@@ -280,7 +279,7 @@ class Trained(Agent):
 
 
 def full_name(text: str, game: Game) -> str | None:
-    """The full name of the agent that a text such as "trained:GAME" stands for in a game; None for any other text."""
+    """Return the full name of the agent that "trained:GAME" means for a game; None for any other text."""
     name, _, rest = text.partition(":")
     if name != Trained.name or not rest or "/" in rest:
         return None
@@ -297,7 +296,6 @@ def _differences(game: Game, card: Card) -> int:
 
 
 def _made_for(card: Card) -> str:
-    """The options of a card's figures, for people."""
     texts = [" ".join(f"{name}={as_text(value)}" for name, value in each.options.items()) for each in card.outcomes]
     return " or ".join(dict.fromkeys(text or "the default options" for text in texts))
 

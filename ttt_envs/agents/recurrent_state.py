@@ -20,7 +20,7 @@ class Carried:
     """The states of a recurrent policy by episode, see `View.episodes`.
 
     An agent may be asked about a decision several times, as for its policy and then for its action: it has the same
-    state there. At an earlier decision than the last one, as after a move was taken back, it begins anew.
+    state there. It restarts at an earlier decision than the last one, for example after a move was taken back.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Carried:
         return len(self._kept)
 
     def before(self, name: str, view: View, begin: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The states before these decisions; `begin`, arrays (n, ...), are those of games that begin.
+        """Return the states before these decisions; games that begin have `begin`, arrays (n, ...).
 
         Raises ValueError, naming the agent, for a view without episodes.
         """

@@ -47,10 +47,10 @@ def columns(words: list[str]) -> str:
 
 
 class Handover:
-    """One terminal shared by several people: nobody sees what another was asked or has answered."""
+    """One terminal shared by several people: each sees only their own questions and answers."""
 
     def __init__(self, game: Game) -> None:
-        """Start with nobody having been asked."""
+        """Start before any question."""
         self._game = game
         self._seat: int | None = None
         self._secret = False

@@ -84,7 +84,7 @@ class PolicyAgent(Agent):
             self._carried.over(episodes)
 
     def _forward(self, game: Game, observations: np.ndarray, states: Sequence[np.ndarray] | None = None) -> np.ndarray:
-        """The logits; those of a network with a state leave its next one in `_after`."""
+        """Return the logits; a network with a state leaves its next one in `_after`."""
         import torch
 
         if self.encoding == "planes":
@@ -125,5 +125,4 @@ class PolicyAgent(Agent):
 
 
 def _arrays(state: Any) -> list[np.ndarray]:
-    """A tensor, or a tuple of tensors, as arrays."""
     return [each.detach().cpu().numpy() for each in (state if isinstance(state, (tuple, list)) else (state,))]

@@ -246,7 +246,6 @@ def exam(
 
 
 def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
-    """All positions of a set, or so many of them."""
     drawn = asked.draw()
     if not 0 < number < len(drawn):
         return drawn

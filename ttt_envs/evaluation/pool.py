@@ -96,7 +96,6 @@ def _call(folder: str, path: Sequence[str], packed: bytes, number: int, job: Any
 
 
 def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any]]:
-    """Results from processes of this machine."""
     # Who stops early, as by Ctrl-C, is not told how to avoid it.
     warnings.filterwarnings("ignore", r"\d+ tasks which were still being processed", UserWarning)
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}

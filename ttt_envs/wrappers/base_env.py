@@ -126,7 +126,6 @@ class Board:
         return self._pay.rewards(np.zeros(n, np.int64), self._states.repeat(n), old, np.arange(n))
 
     def _cut_off(self) -> bool:
-        """Whether the game is cut off before its end."""
         if self.max_plies is None:
             return False
         state = self._states[0]

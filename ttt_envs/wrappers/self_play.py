@@ -316,7 +316,6 @@ class PlayerGames:
                 self._watchers[key].observe(view)
 
     def _tell(self, rows: np.ndarray) -> None:
-        """Tell the opponents that these games are over."""
         self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self._opponents)
 
     def _tell_of_those_left(self, rows: np.ndarray) -> None:
@@ -350,7 +349,6 @@ class PlayerGames:
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
 
     def _cast(self, rows: np.ndarray) -> None:
-        """Draw opponents for these games."""
         self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.players[rows])
         if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
             self._opponents.forget(self._others)

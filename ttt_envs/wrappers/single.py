@@ -152,7 +152,6 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._renderer(*self._shown())
 
     def _repr_svg_(self) -> str | None:
-        """The same as a picture for notebooks; None before the first reset."""
         return self.game.draw(*self._shown()) if self._live else None
 
     def _shown(self) -> tuple[Any, int | None]:

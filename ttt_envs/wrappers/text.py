@@ -345,7 +345,6 @@ class TextGame:
 
     @property
     def _own(self) -> int | None:
-        """The player who is asked, if an opponent plays the others."""
         if self._opponents is None:
             return None
         return self._turn % self.game.num_players if isinstance(self._learner, str) else self._learner
@@ -378,12 +377,10 @@ class TextGame:
             self._step()
 
     def _step(self) -> None:
-        """Play what all have chosen."""
         self._memory.note(_FIRST, self._batch.states, self._joint)
         self._batch.step(self._joint)
 
     def _tell(self) -> None:
-        """Tell the opponents that the game is over."""
         if self._opponents is not None:
             rewards = self._batch.states["rewards"]
             self._memory.over(_FIRST, rewards, self._others[None], self._opponents)

@@ -21,10 +21,10 @@ from ttt_envs.storage.untrusted import brief, printable, read_json
 #: The version of the protocols.
 PROTOCOL = 1
 
-# Attributes that a copy has anew.
+# Attributes that a copy does not share.
 _OWN = ("_lock", "_process", "_game", "_notes", "_spent", "_questions")
 
-# After so many starts in a row that failed, a program is not started again.
+# After this many failed starts in a row, a program is not started again.
 _STARTS = 3
 
 
@@ -35,8 +35,8 @@ class GameRefused(ValueError):
 class ProcessAgent(Agent):
     """An agent that asks one process, one question after the other.
 
-    The process is started when a game is checked or first asked about. Where it breaks a limit or the protocol it is
-    killed, the position that it was asked about is a fault, and another process answers the next question.
+    The process is started when a game is checked or first asked about. A program that breaks a limit or the protocol is
+    killed; the position it was asked about is a fault, and a new process answers the next question.
 
     A subclass says how it is started and asked: `_command`, `_hello`, `_question`, `_action`.
     """
@@ -95,11 +95,9 @@ class ProcessAgent(Agent):
     # --- what a subclass says ---
 
     def _command(self) -> tuple[Sequence[str], Mapping[str, str]]:
-        """The command line and the environment."""
         raise NotImplementedError
 
     def _hello(self, game: Game) -> dict[str, Any]:
-        """The first message."""
         raise NotImplementedError
 
     def _question(self, view: View, row: int, seconds: float) -> dict[str, Any]:
@@ -113,7 +111,6 @@ class ProcessAgent(Agent):
     # --- questions ---
 
     def _begin(self) -> None:
-        """Have no process."""
         self._lock = threading.RLock()  # one question at a time
         self._process: Process | None = None
         self._game: Game | None = None
@@ -159,7 +156,6 @@ class ProcessAgent(Agent):
         return action
 
     def _limit(self, game: int | None) -> float:
-        """The seconds that a decision of a game may take."""
         if self.game_seconds is None or game is None:
             return self.seconds
         return max(min(self.seconds, self.game_seconds - self._spent.get(game, 0.0)), 1e-3)
@@ -187,7 +183,6 @@ class ProcessAgent(Agent):
         return process
 
     def _stop(self) -> None:
-        """End the process, if there is one."""
         process, notes = self._process, self._notes
         self._process, self._game, self._notes = None, None, []
         if process is not None:

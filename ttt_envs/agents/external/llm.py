@@ -1,7 +1,7 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
 A decision is a conversation: the prompt of `ttt_envs.core.prompts`, and where the answer names no legal action, the
-reason and another answer. With `rules="first"` a game is one conversation. A model is told what its player may know,
+reason and another answer. With `rules="first"` a game is one conversation. A model receives what its player may know,
 and no seed. See docs/language_models.md.
 """
 
@@ -51,7 +51,7 @@ _MILLION = 1e6
 #: Among the counts: decisions in which the server failed or was too slow.
 FAILED = "server failures"
 
-#: When a model is told the rules: with each prompt, at the beginning of a game, which is one conversation then, or not.
+#: When the prompt includes the rules: always, at the beginning of a game (which is then one conversation), or never.
 RULES = ("always", "first", "never")
 
 _TOOL = {
@@ -67,7 +67,7 @@ _TOOL = {
     },
 }
 
-# What a request says besides, for each form of answers.
+# Further entries of a request, for each answer format.
 _FORMS: dict[str, dict[str, Any]] = {
     "text": {},
     "json": {"response_format": {"type": "json_object"}},
@@ -83,7 +83,7 @@ class LanguageModel(Agent):
     """A language model behind any server that speaks OpenAI's chat completions protocol.
 
     Positions of several games are asked about at the same time. A server that fails, or a model that names no legal
-    action, loses only the games in question. Requests, tokens and cost are counted and stand in reports.
+    action, loses only the games in question. Reports list requests, tokens and cost.
     """
 
     name = "llm"
@@ -173,7 +173,7 @@ class LanguageModel(Agent):
         self.rules, self.answers = choice("rules", rules, RULES), choice("answers", answers, ANSWERS)
         self.legal, self.system = legal, system
         self.transcripts = None if transcripts is None else Transcripts(transcripts)
-        # Of each game under way, by its number: what has been said in it.
+        # The conversation of each game in progress, by its number.
         self._talks: dict[int, list[dict[str, str]]] = {}
         settings = {
             "temperature": temperature,
@@ -260,7 +260,6 @@ class LanguageModel(Agent):
             return
 
     def _refusal(self) -> str:
-        """The reason why a server may have refused the key."""
         if self._key_name is None:
             return f"wants a key: name the variable of the environment that holds it, such as key={_KEY}"
         known = "which it may not know" if self._key() else "which is not set"
@@ -442,7 +441,6 @@ def _said(message: Any) -> tuple[str, str | None, str]:
 
 
 def _parts(content: Sequence[Any], kind: str) -> Iterator[str]:
-    """The texts of the parts of this kind."""
     for each in content:
         found = each.get(kind) if isinstance(each, Mapping) and each.get("type") == kind else None
         if isinstance(found, str):
@@ -452,7 +450,7 @@ def _parts(content: Sequence[Any], kind: str) -> Iterator[str]:
 def _http_client(headers: Mapping[str, str] | None) -> Any:
     """The HTTP client of the requests: it follows no redirects and reads at most the allowed size of an answer.
 
-    `headers`: sent besides plain ones, in the place of all others; None for all that `openai` sends.
+    `headers`: sent besides plain ones, instead of all others; None for everything that `openai` sends.
     """
     import openai
 

@@ -22,8 +22,8 @@ _MEMORY = 4096
 class OpenSpiel(Agent):
     """Plays the MCTSBot of OpenSpiel, in C++, in games that OpenSpiel has with the same rules.
 
-    OpenSpiel knows a position by the moves that led to it: the agent follows a game from its start, and finds an order
-    of the moves of a short opening by itself. Where a move is several actions in OpenSpiel, it searches for each.
+    OpenSpiel represents a position by its moves, so the agent follows a game from its start; for a short opening it
+    finds an order of the moves. If a move is several actions in OpenSpiel, it searches for each.
     """
 
     name = "open_spiel"
@@ -57,7 +57,7 @@ class OpenSpiel(Agent):
     def act(self, view: View) -> np.ndarray:
         """int64 (n,); -1 where the player has no legal action. By the view's seeds alone.
 
-        Raises errors as of `check`, and ValueError for a position to which no order of moves is found.
+        Raises errors as `check` does, and ValueError for a position without an order of moves.
         """
         self.check(view.game)
         out, worlds = np.full(len(view), -1), view.sample_worlds()

@@ -2,8 +2,8 @@
 
 A process has its own session and process group, no open files but its standard streams, and an environment of a few
 variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when the library's
-process ends; if that one is killed, the process meets the end of its input. What it writes on its standard error is
-read all the time, and the end of it is kept.
+process ends; if that one is killed, the process meets the end of its input. Standard error is read continuously, and
+its end is kept.
 """
 
 import os
@@ -23,7 +23,7 @@ ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 #: The longest answer, in bytes.
 LONGEST = 1 << 16
 
-# Bytes of standard error that are kept, and seconds that a process has to end by itself.
+# Bytes of standard error that are kept, and seconds in which a process may exit.
 _TAIL, _MOMENT = 2000, 0.5
 
 # Bytes read at once, and the most that a pipe holds on any system in its usual size.
@@ -164,7 +164,6 @@ class Process:
                     self._read_answer()
 
     def _write(self, data: memoryview) -> memoryview:
-        """Write as much of `data` as fits; return the rest."""
         try:
             while data:
                 data = data[os.write(self._in, data) :]
@@ -193,7 +192,6 @@ class Process:
                 self._selector.unregister(self._error)
 
     def _reap(self, seconds: float) -> bool:
-        """Wait for the process to end; return whether it did within that time."""
         deadline = time.monotonic() + seconds
         while self._process.poll() is None:
             if time.monotonic() >= deadline:
@@ -203,7 +201,6 @@ class Process:
         return True
 
     def _death(self) -> str:
-        """The way the process ended, as text."""
         code = self._process.returncode
         return f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
 
@@ -215,7 +212,6 @@ def _signal_name(number: int) -> str:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill the whole group and wait for its leader."""
     # The number of a group is not given to another one while a process is in it, nor before its leader is waited for.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

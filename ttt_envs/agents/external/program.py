@@ -19,7 +19,7 @@ from ttt_envs.storage.untrusted import brief
 class Program(ProcessAgent):
     """A program in any language, which speaks lines of JSON on its standard input and output.
 
-    It runs in a process of its own, is told what its player may know, and gets no seed.
+    It runs in its own process, receives what its player may know, and gets no seed.
     """
 
     name = "program"

@@ -7,12 +7,12 @@ other side is taken to make the move that its own values say is best, one ply de
 
 Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
 iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
-position after each. With `reduce` there are late move reductions, too, and windows that only tell whether a later
-action is better (Reinefeld, "An improvement to the Scout tree search algorithm", ICCA Journal 6(4), 1983). At the
-horizon a position is worth what a value function says: an n-tuple network, or any network that has values.
+position after each. `reduce` adds late-move reductions and null windows (Reinefeld, "An improvement to the Scout tree
+search algorithm", ICCA Journal 6(4), 1983). At the horizon a position is worth what a value function says: an n-tuple
+network, or any network that has values.
 
-`expand`, `reply` and `search` are templates, compiled for one game's rules; in them `legal_mask` and `step` stand for
-the game's kernels, and `evaluate` for one of the value functions of `ttt_envs.agents.search.horizon`.
+`expand`, `reply` and `search` are templates, compiled for one game's rules; `legal_mask` and `step` are the game's
+kernels, and `evaluate` is one of the value functions of `ttt_envs.agents.search.horizon`.
 """
 
 # ruff: noqa: F821
@@ -75,7 +75,7 @@ _SOONER = 1e-3
 _INFINITE = 1e9
 
 # How the latest action of a frame was searched: with all plies and the whole window; in a window of _WIDTH, that only
-# tells whether it is better than the best; and with fewer plies, too.
+# tells if it beats the best; and with fewer plies, too.
 FULL, NARROW, FEWER = 0, 1, 2
 _WIDTH = 1e-6
 
@@ -112,7 +112,7 @@ class Scratch(NamedTuple):
         scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
         legal: bool (num_actions,).
         joint: int64 (players,).
-        reductions: int32 (plies, actions): plies that a search with so many plies leaves out, by the number of the
+        reductions: int32 (plies, actions): plies by which a search of that depth is reduced, by the number of the
             action in the order; (0, 0) for none.
     """
 
@@ -245,7 +245,7 @@ def look_up(entry, key, plies, window):
 @jit.inlined
 @jit.allocates_nothing
 def store(frame, entry, killers):
-    """Write what was found in a frame to its entry of the table, and a refutation to `killers` int32 (2,) as well."""
+    """Write the result of a frame to its entry of the table, and a refutation to `killers` int32 (2,) as well."""
     entry["key"], entry["value"] = frame["key"], frame["best"]
     entry["move"], entry["depth"] = frame["move"], frame["left"]
     entry["bound"] = _AT_MOST if frame["best"] <= frame["low"] else _EXACT
@@ -281,7 +281,7 @@ def search(depth, start, budget, own_replies, scratch, valuation):
         depth: plies, at least 2.
         start: uint64, tells this root's entries of the table from others'.
         budget: positions after which it returns, to be called again.
-        own_replies: whether the others make the moves of `reply`; then plies are those of the root's side.
+        own_replies: the others make the moves of `reply`; plies then count the root's side only.
         scratch: `Scratch`, in which the root's frame, order and guess are filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
@@ -460,7 +460,7 @@ class AlphaBeta(Agent):
         """float64 (n, num_actions), NaN where illegal: the score of the best action; all others are at most theirs.
 
         A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
-        action is not searched. Without a file, in a match each round is a game by itself.
+        action is not searched. Without a file, each round of a match is a game of its own.
         """
         return by_round(view, self._values) if self.values is None else self._values(view)
 
@@ -565,14 +565,14 @@ class _Search:
             while not done and time.monotonic() < deadline:
                 done = self.kernels.search(plies, start, _CHUNK, self.own_replies, scratch, self.valuation)
             bounds = scratch.scores.copy()
-            # Actions that were not searched to this depth are behind the best of those that were.
+            # Actions not searched to this depth rank behind the best of the others.
             if not done and bounds.max() == -_INFINITE:
                 break
             scores = bounds
             out[actions] = np.where(bounds[actions] == -_INFINITE, -_CERTAIN - 1, bounds[actions])
             if not done:
                 break
-        # The first of the best is the one that was found: all others are bounds, which may be equal to it.
+        # The first of the best is exact: all others are bounds, which may be equal to it.
         best_action = actions[np.argmax(out[actions])]
         others = actions[actions != best_action]
         out[others] = np.minimum(out[others], np.nextafter(out[best_action], -np.inf))

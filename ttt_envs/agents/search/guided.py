@@ -14,7 +14,7 @@ from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
-# The trees of positions that are searched side by side may take so many bytes; what trees do take is a tenth of that.
+# Limit in bytes of the trees of positions that are searched side by side; real trees take a tenth of that.
 _MEMORY = 1 << 28
 
 # More positions side by side are no faster.
@@ -165,7 +165,6 @@ class Guided(Agent):
         return result
 
     def _side_by_side(self, game: Game) -> int:
-        """The positions that are searched side by side."""
         return max(1, min(_SIDE_BY_SIDE, _MEMORY // GumbelSearch.memory_for(game, self.simulations)))
 
     def _search_until(

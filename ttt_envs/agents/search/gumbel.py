@@ -3,14 +3,14 @@
 Danihelka, Guez, Schrittwieser and Silver, "Policy improvement by planning with Gumbel", ICLR 2022. A network gives each
 position a prior over its actions and a value for each player. At the root the simulations are shared out by sequential
 halving among the actions of highest logit plus Gumbel noise; below it, actions are visited in proportion to the
-improved policy. This is the softmax of the logits plus a monotone function of the "completed" values, in which an
-action that was not tried has a mixture of the position's own value and those of the tried ones.
+improved policy. It is the softmax of the logits plus a monotone function of the "completed" values, where an untried
+action has a mixture of the position's own value and those of the tried ones.
 
 - One simulation of all games ends in new positions, which the network values in one call.
 - Any number of players in any order: values are vectors, and each position's mover maximises their own.
-- Chance: the tree holds no states. Each simulation plays from the root in a future drawn anew, and recognises positions
-  as `ttt_envs.agents.search.mcts` does. The k-th visit of each action at the root meets the same draws, which takes
-  noise out of their comparison.
+- Chance: the tree holds no states. Each simulation plays from the root in a newly drawn future, and recognises
+  positions as `ttt_envs.agents.search.mcts` does. The k-th visit of each action at the root meets the same draws, which
+  takes noise out of their comparison.
 """
 
 import math
@@ -117,7 +117,7 @@ class GumbelSearch:
         if self.proofs:
             check_proofs(game, type(self).__name__)
         world = np.repeat(game.prototype, 3)
-        # What is not touched takes no memory: no tree is as large as it may be.
+        # Untouched memory costs nothing: no tree reaches its largest size.
         self._forest = Forest(
             np.zeros(games, HEAD),
             np.empty((games, size), node_for(players)),

@@ -1,8 +1,7 @@
 """The trees of `ttt_envs.agents.search.gumbel` and the compiled kernels that walk them.
 
-`walk` and `prove` are templates, compiled for one game's rules; in them `legal_mask`, `step`, `observe` and `resample`
-stand for the game's kernels, `arrive` for `follow` or `recognise`, and `probe` and `settle` for functions that prove
-results, or do nothing.
+`walk` and `prove` are templates, compiled for one game's rules; `legal_mask`, `step`, `observe` and `resample` are the
+game's kernels, `arrive` is `follow` or `recognise`, and `probe` and `settle` prove results or do nothing.
 """
 
 # ruff: noqa: F821
@@ -207,7 +206,7 @@ def softmax(scores):
 
 @jit.kernel
 def best_at_root(edges, scores, noise, visits):
-    """The edge of highest score plus noise among those with so many visits; noise float32 (num_actions,)."""
+    """The edge of highest score plus noise among those with `visits` visits; noise float32 (num_actions,)."""
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
         if edges[k]["visits"] == visits:
@@ -246,7 +245,7 @@ def lost_edges(node, edges):
 
 @jit.kernel
 def open_edges(node, edges):
-    """How many edges of the root are compared: those that were not lost from the first; all if there is none else."""
+    """The number of root edges compared: those not lost from the first; all if there are no others."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
@@ -301,13 +300,13 @@ def add_node(forest, game, mover, legal):
 
 @jit.kernel
 def unproved(forest, game):
-    """In the place of `prove`: nothing is known of a new node."""
+    """Replaces `prove`: prove nothing."""
     return False
 
 
 def prove(forest, game):
     """Look two plies ahead of the new node, whose position is in `forest.world`: mark its actions that win at once, or
-    after which the other player can. Returns whether this decides it; the rewards are then those of the position."""
+    after which the other player can. Return whether it decides the position; the rewards are then the position's."""
     worlds, legal, joint = forest.world, forest.legal, np.zeros(2, np.int64)
     state, child, reply = worlds[0], worlds[1], worlds[2]
     node = forest.nodes[game, forest.heads[game]["leaf"]]
@@ -417,7 +416,7 @@ def grow(logits, values, leaves, forest):
         scores = forest.scores[: own.shape[0]]
         some = lost_edges(node, own) < own.shape[0]
         for i in range(own.shape[0]):
-            # What is proved to lose is not tried, where there is a choice.
+            # Actions proven to lose are skipped unless all are.
             hopeless = some and own[i]["proved"][node["mover"]] < 0
             scores[i] = -np.inf if hopeless else logits[k, own[i]["action"]]
         softmax(scores)

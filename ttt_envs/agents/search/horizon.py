@@ -1,7 +1,7 @@
 """The values of positions at the horizon of an alpha-beta search, as templates for its kernels.
 
 Each is (state, mover, valuation) -> the value of the position to `mover`, who has just moved. In the templates
-`legal_mask`, `observe` and `find` stand for the game's kernels.
+`legal_mask`, `observe` and `find` are the game's kernels.
 """
 
 # ruff: noqa: F821

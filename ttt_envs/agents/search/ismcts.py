@@ -1,15 +1,14 @@
 """Information set Monte Carlo tree search: for games with hidden information.
 
 SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE TCIAIG
-4(2), 2012. The search is that of `ttt_envs.agents.search.mcts`: each simulation plays in a world drawn anew from all
-that fit what the player at the root, the searcher, knows; others' cards and the draws to come are different in each.
-What differs:
+4(2), 2012. The search is that of `ttt_envs.agents.search.mcts`: each simulation plays in a newly drawn world that fits
+what the searcher, the player at the root, knows, with different hands and future draws. What differs:
 
 - The tree is over what the searcher knows. A position in which the searcher is to move is recognised by two things
-  alone: their last action in the tree, which stands for all that they knew before it, and their present observation.
-  A position in which another player is to move is recognised by the actions since the searcher's last one, and by the
-  player to move. So the searcher never acts upon anything they do not see, be it cards or a secret action of another;
-  and others do not act upon what the searcher drew since that last action.
+  alone: their last action in the tree, which represents all that they knew before it, and their present observation. A
+  position in which another player is to move is recognised by the actions since the searcher's last one, and by the
+  player to move. The searcher thus never acts on anything they do not see, be it cards or another player's secret
+  action, and others do not act on what the searcher drew since that last action.
 - Not every action that is in the tree is legal in every world. UCB1 weighs the visits of an action against how often
   it was legal when its position was visited, and not against all visits there: otherwise actions that are seldom legal
   would be tried too often.
@@ -23,7 +22,7 @@ searcher's own hand: the tree contains no bluffs, and no player who falls for on
 
 With a network the search is that of `ttt_envs.agents.search.puct`, over the same positions.
 
-`arrive` is a template, compiled for one game's rules; in it `observe` stands for the game's kernel.
+`arrive` is a template, compiled for one game's rules; `observe` is the game's kernel.
 """
 
 # ruff: noqa: F821
@@ -98,12 +97,12 @@ def arrive(state, tree, index, node, seen):
 
 @jit.kernel
 def as_given(state, player, seed):
-    """In the place of a game's `resample`: worlds of somebody's own are searched as they are."""
+    """Replaces a game's `resample`: given worlds are searched as they are."""
 
 
 @cache
 def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> Callable[..., Any]:
-    """`mcts.simulate` for one game's rules, with positions as here, from worlds drawn anew or from those given.
+    """`mcts.simulate` for one game's rules, with positions as here, from sampled or given worlds.
 
     With a network it is `puct.simulate`.
     """
@@ -124,8 +123,8 @@ def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> 
 class ISMCTS(mcts.MCTS):
     """Plays the action that a tree search over many possible worlds visited most; ties as in MCTS.
 
-    Plays any game in which one player acts at a time, whatever is hidden; in a match, each round by itself. Rewards
-    must lie in -1..1.
+    Plays any game in which one player acts at a time, with any hidden information; in a match, each round separately.
+    Rewards must lie in -1..1.
     """
 
     name = "ismcts"
@@ -184,12 +183,11 @@ class ISMCTS(mcts.MCTS):
 
         By default None: each simulation draws its own world from all that fit what is seen now. A subclass with a
         memory gives worlds of its own, such as `view.sample_worlds` with the hands that it believes others to hold.
-        Each simulation draws one of the k worlds of its position, and chance to come anew.
+        Each simulation draws one of the k worlds of its position, and redraws future chance.
         """
         return None
 
     def _worlds(self, view: View) -> tuple[np.ndarray, Callable[..., Any]]:
-        """Those of `possible_worlds`, checked; TypeError or ValueError for others than states (n, k)."""
         worlds = self.possible_worlds(view)
         if worlds is None:
             return super()._worlds(view)
@@ -203,7 +201,7 @@ class ISMCTS(mcts.MCTS):
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """Those of `MCTS`; a network was made for the game as it is, and not for the rounds of a match."""
+        """As `MCTS`, but a network sees the whole match: it was made for the game, not for its rounds."""
         if self.network is None:
             return super()._results(view)
         self.check(view.game)

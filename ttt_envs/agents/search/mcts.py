@@ -5,18 +5,18 @@ of Browne et al., "A survey of Monte Carlo tree search methods", IEEE TCIAIG 4(1
 from the root through the tree, adds one node, and plays on at random to the end.
 
 - Any number of players in any order: a node's value counts for the player who moved into it (max^n).
-- Chance: each simulation plays in a world drawn anew, so that no plan can rest on dice that nobody can know. The
-  resulting position decides where in the tree it goes on. The tree holds no states, but recognises a position by a
-  digest of its record, whatever actions led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups
-  in Monte Carlo tree search", IEEE CIG 2008.
+- Chance: each simulation redraws the future, so that no plan can rest on dice that are not known. The resulting
+  position decides where in the tree it goes on. The tree holds no states, but recognises a position by a digest of its
+  record, whatever actions led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo
+  tree search", IEEE CIG 2008.
 - Proofs, if asked for, in games of two sides without chance: an action that ends the game has its value for good, and
   so has one after which every answer loses, or one that allows an answer that wins. MCTS-Solver: Winands, Björnsson and
   Saito, "Monte-Carlo tree search solver", CG 2008. A proved win is a value of infinity, a proved loss one of minus
   infinity: UCB1 then takes the first and leaves the second alone, and what is added changes neither.
 
-`playout` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step`, `resample` and
-`drawn` stand for what `core.loops.kernels_of` names, and `arrive` for `follow` or `recognise`. Another search may have
-another `best_child`, `arrive` and `settle`.
+`playout` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample` and `drawn` are
+as `core.loops.kernels_of` names them, and `arrive` is `follow` or `recognise`. Another search may have another
+`best_child`, `arrive` and `settle`.
 """
 
 # ruff: noqa: F821
@@ -56,7 +56,7 @@ NODE = np.dtype(
     align=True,
 )
 
-#: Where positions are found by their digests: a trie of 4 branches, each entry a position of the same number.
+#: Index of positions by their digests: a trie of 4 branches, each entry a position of the same number.
 INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
 
 # With chance, share of the exploration constant that holds below the root. Each position is seen seldom there, and
@@ -107,7 +107,7 @@ def best_child(tree, place, legal, exploration):
 
 @jit.kernel
 def vary(tree, number):
-    """A factor of exploration from 0.75 to 1.25, drawn anew for each number and simulation; see `ismcts`."""
+    """A factor of exploration from 0.75 to 1.25, random for each number and simulation; see `ismcts`."""
     return 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], number), _STEPS) / _STEPS
 
 
@@ -192,9 +192,9 @@ def find(index, new, digest):
 
 
 def playout(state, joint, legal, plies):
-    """Play uniformly random actions, in place, to the end or for so many plies; joint int64 (players,) is room to work.
+    """Play uniformly random actions, in place, to the end or for `plies`; joint int64 (players,) is scratch memory.
 
-    A game that is not over pays nobody, and so counts as a draw.
+    An unfinished game pays no player, and so counts as a draw.
     """
     while plies > 0 and not state["done"]:
         plies -= 1
@@ -204,7 +204,7 @@ def playout(state, joint, legal, plies):
 
 
 class Scratch(NamedTuple):
-    """The memory that a search works in, beside its tree.
+    """The scratch memory of a search, besides its tree.
 
     Attributes:
         world: states (1,), in which simulations are played.
@@ -305,7 +305,7 @@ def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable
 class MCTS(Agent):
     """Plays the action that a tree search visited most; ties go to the better value, then to the seed.
 
-    Plays any game of perfect information in which one player acts at a time; in a match, each round by itself. Rewards
+    Plays any game of perfect information in which one player acts at a time; in a match, each round separately. Rewards
     must lie in -1..1.
     """
 
@@ -333,8 +333,8 @@ class MCTS(Agent):
                 gets depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
             threads: Number of threads. Does not change the result of a fixed-size search.
-            playout_plies: plies after which a playout ends as a draw; None plays on to the end. Where random games are
-                long, a short playout takes less time, and counts what is near.
+            playout_plies: plies after which a playout ends as a draw; None plays on to the end. In long games, a short
+                playout takes less time, and counts what is near.
             proofs: keep wins and losses that are proved in the tree, play a proved win, and no proved loss where there
                 is a choice. Only in games of two players, without chance.
         """
@@ -371,8 +371,8 @@ class MCTS(Agent):
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
 
-        A forced action is not searched, and has one visit. In a match the values are those of the round. A win that is
-        proved counts as if all visits had been won, a loss as if all had been lost.
+        A forced action is not searched, and has one visit. In a match the values refer to the current round. A win that
+        is proved counts as if all visits had been won, a loss as if all had been lost.
         """
         results = self._results(view)
         return results[:, 0], np.clip(results[:, 1], 0.0, results[:, 0])
@@ -443,7 +443,6 @@ class MCTS(Agent):
         return view.sample_worlds()[:, None], self._kernel(view.game)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
-        """`simulate`, compiled for a game."""
         return kernel_for(game.kernels, self._recognises(game), self.proofs)
 
     def _recognises(self, game: Game) -> bool:
@@ -461,7 +460,6 @@ class MCTS(Agent):
         tree[0]["action"] = TO_THE_END if self.playout_plies is None else self.playout_plies
 
     def _read(self, tree: np.ndarray, out: np.ndarray) -> None:
-        """The result of a search, float64 (rows, num_actions)."""
         read_root(tree, out)
 
 

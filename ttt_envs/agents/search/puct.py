@@ -2,16 +2,16 @@
 
 The search is that of `ttt_envs.agents.search.mcts`; what a position is, its user decides (`arrive`). What differs:
 
-- A simulation ends at the node that it adds, with the network's value of the best action there, in the place of a
+- A simulation ends at the node that it adds, with the network's value of the best action there, instead of a
   playout: "neural network evaluation" of Silver et al., "Mastering the game of Go without human knowledge", Nature 550,
   2017, like the other points.
-- Actions are selected by PUCT, with the softmax of the network's values as prior. So none is tried only because it was
-  not tried yet: where others hold one hand of very many, a position is seldom met twice.
-- The value of an action is the mean of its visits and of `_PRIOR_VISITS` at the network's value. The network is asked
-  in each world anew, as the player to move sees it there: a position of the tree may stand for many hands of theirs.
+- Actions are selected by PUCT, with the softmax of the network's values as prior. An action is thus never tried merely
+    because it is untried: if others hold one of very many hands, positions seldom recur.
+- The value of an action is the mean of its visits and of `_PRIOR_VISITS` at the network's value. The network is
+    evaluated in each world, as the player to move sees it: a position of the tree may represent many hands of theirs.
 
-`simulate` is a template, compiled for one game's rules; in it `legal_mask`, `step`, `observe`, `resample` and `arrive`
-stand for what they do in `mcts`.
+`simulate` is a template, compiled for one game's rules; `legal_mask`, `step`, `observe`, `resample` and `arrive` are as
+in `mcts`.
 """
 
 # ruff: noqa: F821
@@ -36,7 +36,7 @@ _TEMPERATURE = 0.1
 
 
 class Guide(NamedTuple):
-    """A q network, and the memory that a search with it works in, beside that of `mcts`.
+    """A q network, and the scratch memory of its search, besides that of `mcts`.
 
     Attributes:
         seen: int8 (observation size,).
@@ -153,7 +153,7 @@ def simulate(root, seed, tree, index, scratch):
     rewards = np.zeros(sides.shape[0])
     exploration = tree[0]["value"]
     symmetries = guide.features.shape[0]
-    # What the player sees is the same in all worlds.
+    # The player's view is the same in all worlds.
     observe(root[0], player, guide.seen)
     worth[0] = 0.0
     for symmetry in range(symmetries):

@@ -2,24 +2,24 @@
 
 SM-MCTS with regret matching, of Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
 applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is that of
-`ttt_envs.agents.search.mcts`, and where one player acts it is the same to the last draw. Where several act at once:
+`ttt_envs.agents.search.mcts`, and where one player acts it is the same to the last draw. If several act simultaneously:
 
-- Each player draws from a strategy of their own, and nobody sees what the others draw: an action's probability is in
-  proportion to its regret, how much more it would have earned so far than the strategy. With probability gamma the
-  player explores and draws uniformly.
+- Each player draws from their own strategy, hidden from the others. An action's probability is proportional to its
+  regret: how much more than the strategy it would have earned. With probability gamma the player explores and draws
+  uniformly.
 - What an action would have earned is its mean reward against these choices of the others; or, if it was never
-  played against them, against all choices. Where another player explores nothing is counted: otherwise each strategy
-  would answer the others' exploration too, and their averages would lie beside the equilibrium.
+  played against them, against all choices. Only visits where the other player explores nothing are counted. Otherwise
+  each strategy would also answer the others' exploration, and their averages would miss the equilibrium.
 - Regrets never fall below 0, and the n-th strategy counts n times in the average: regret matching+ of Tammelin,
-  "Solving large imperfect information games using CFR+", arXiv:1407.5042, 2014. So the lessons of early, poor
-  playouts are forgotten sooner.
+  "Solving large imperfect information games using CFR+", arXiv:1407.5042, 2014. Early, poor playouts are thus forgotten
+  sooner.
 - The answer is the average of a player's strategies, without the draws that explored. With two sides and zero sum such
   averages approach an equilibrium if the bandit keeps regret low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of
   Monte Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. How close they can come is
   limited by gamma, since the value of a position is learned from games in which both explore.
 
-`playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; in them `legal_mask`, `step`,
-`resample` and `drawn` stand for what `core.loops.kernels_of` names, and `arrive` for `follow` or `recognise` of
+`playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample`
+and `drawn` are as `core.loops.kernels_of` names them, and `arrive` is `follow` or `recognise` of
 `ttt_envs.agents.search.mcts`.
 """
 
@@ -337,8 +337,8 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 class SMMCTS(mcts.MCTS):
     """Draws from the mixed policy that a tree search found, where several choose at once; elsewhere it plays as MCTS.
 
-    Plays any game in which nothing is hidden but simultaneous choices; in a match, each round by itself. With two sides
-    and zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.
+    Plays any game in which only simultaneous choices are hidden; in a match, each round separately. With two sides and
+    zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.
     """
 
     name = "smmcts"

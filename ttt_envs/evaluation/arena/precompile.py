@@ -72,7 +72,6 @@ def _play(game: Game) -> None:
 
 
 def _positions(game: Game) -> View:
-    """Some positions of a random game, in which a player has a choice."""
     seats = np.zeros(game.num_players, np.int64)
     states = play_games(game, [agents.load("random")], seats=seats, games=1, seed=0, record=[0]).records[0].states[:-1]
     states = states[:: max(len(states) // _POSITIONS, 1)]

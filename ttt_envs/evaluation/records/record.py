@@ -244,7 +244,6 @@ def read(
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The lines of a file, each with its place."""
     number = 0
     with path.open("rb") as plain:
         packed = plain.peek(2)[:2] == b"\x1f\x8b"

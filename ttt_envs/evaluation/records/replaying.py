@@ -80,7 +80,6 @@ def replay(
 
 
 def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> Iterator[ReplayedGame]:
-    """Replay records of one game side by side."""
     n, players = len(records), game.num_players
     codes = [_codes(game, record) for record in records]
     length = np.array([len(each) for each in codes])
@@ -163,7 +162,6 @@ def _codes(game: Game, record: GameRecord) -> np.ndarray:
 
 
 def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str:
-    """The reason why the actions int64 (players,) cannot be played in states[i]."""
     mask = np.empty(game.num_actions, np.bool_)
     acting = set(acting_players(game, states, np.array([i]))[1].tolist())
     for player, action in enumerate(actions.tolist()):

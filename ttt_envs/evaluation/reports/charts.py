@@ -120,7 +120,6 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _row(name: str, bar: str, text: str, label: str, kind: str = "bar") -> str:
-    """A row: name, bar, numbers."""
     return (
         f'<div class="row"><span class="name">{escape(name)}</span><svg class="{kind}" role="img" '
         f'aria-label="{escape(f"{name}: {label}")}">{bar}</svg><span class="number">{escape(text)}</span></div>'
@@ -128,7 +127,6 @@ def _row(name: str, bar: str, text: str, label: str, kind: str = "bar") -> str:
 
 
 def _figure(title: str, rows: Sequence[str], note: str) -> str:
-    """A chart; `title` may be empty."""
     heading = f"<h3>{escape(title)}</h3>" if title else ""
     caption = f"<figcaption>{escape(note)}</figcaption>" if note else ""
     return f'<figure class="chart">{heading}{"".join(rows)}{caption}</figure>'

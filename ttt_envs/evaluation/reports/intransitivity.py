@@ -121,7 +121,6 @@ def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
 
 
 def _shortest(beats: np.ndarray, start: int) -> tuple[int, ...]:
-    """A shortest cycle through an agent that is part of one."""
     ways = deque[tuple[int, ...]]([(start,)])
     met = {start}
     while True:
