@@ -42,7 +42,7 @@ class BestPlay:
     """The best play in a decision, as far as it is known or estimated.
 
     Attributes:
-        source: "oracle", or the text of the search that estimates; "" where nobody knows.
+        source: "oracle", or the text of the search that estimates; "" if the value is unknown.
         values: float64 (num_actions,), expected reward of the player after each action; nan if it is not known.
         policy: float64 (num_actions,), a best policy; all zeros if none is known.
         value: expected reward of the player under best play; None if it is not known.
@@ -64,7 +64,7 @@ class Thoughts:
 
     Attributes:
         player: the player who decides.
-        source: "oracle", or the text of the search that estimates; "" where nobody knows.
+        source: "oracle", or the text of the search that estimates; "" if the value is unknown.
         silence: the reason why the oracle does not answer, as a sentence; "" if it does.
         value: expected reward of the player under best play, if the oracle answers.
         error: the largest error of the oracle's values.
@@ -73,7 +73,7 @@ class Thoughts:
         losses: action -> expected reward lost by it: against best play if the oracle answers, or else against the
             estimate of the search's own choice.
         visits: action -> simulations that began with it, where a search estimates.
-        best: the best actions; for a mixed policy those that it plays, the likeliest first.
+        best: the best actions; for a mixed policy the actions it plays, the likeliest first.
         best_probabilities: action -> probability under best play, where it is mixed.
         agent: text of the agent that decides; None for a person.
         probabilities: action -> probability with which that agent plays it.
@@ -132,7 +132,7 @@ def by_oracle(view: View) -> BestPlay:
     try:
         with without_building():
             oracle = view.game.oracle()
-            # What is still to be drawn is drawn anew; with nothing hidden, the rest is the position itself.
+            # Future chance is redrawn; with nothing hidden, the rest is the position itself.
             world = view.sample_worlds()
             if not oracle.covers(world)[0]:
                 raise NoAnswer("The oracle does not cover this position.")
@@ -268,7 +268,7 @@ def _judged(ply: int, view: View, action: int, judge: BestPlay, _: str) -> Judge
 
 
 def _worth(judge: BestPlay) -> float | None:
-    """The expected reward of a position under the judge's best play; None where nobody knows."""
+    """The expected reward of a position under the judge's best play; None if unknown."""
     worth, played = judge.value, judge.policy > 0
     if worth is None and played.any():
         worth = float(np.average(judge.values[played], weights=judge.policy[played]))

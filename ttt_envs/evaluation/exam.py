@@ -91,7 +91,7 @@ class ExamReport(PagedReport):
 
     @property
     def command(self) -> str:
-        """The command line that makes this report again; the game's options are those of the set."""
+        """The command line that makes this report again; the game's options are the set's."""
         return command_line(["ttt", self.verb, self.game.id], self.settings, self.settings.defaults)
 
     @property
@@ -187,7 +187,7 @@ def exam(
     """Ask agents fixed questions with exact answers, and let them play fixed games.
 
     Args:
-        game: id of a game with questions, whose options are those of its set.
+        game: id of a game with questions; its options are the set's.
         agents: what `agents.load` takes, or several of these; they are asked besides random, greedy and the agent that
             is shipped for the game.
         questions: how many, drawn by the seed; 0 for all.

@@ -7,8 +7,8 @@
 
 The same on the command line: `ttt ladder some_game --agent greedy`; `--show` shows the rungs, `--make` measures them.
 
-A game's ladders are the JSON files in the folder `ladders` beside its module, one for each set of options that has one.
-The version of a ladder fixes its rungs and their ratings, so that ratings of different people are on one scale.
+A game's ladders are the JSON files in the folder `ladders` of its module, one per set of options. The version of a
+ladder fixes its rungs and their ratings, so that ratings of different people are on one scale.
 
 The agent plays every rung on the same seeds, from every seat. The model is that of Bradley and Terry (1952): it scores
 1 / (1 + 10 ** ((b - r) / 400)) against a rung of rating b, a draw being half a win, and its rating r is the most likely
@@ -53,7 +53,7 @@ from ttt_envs.storage.untrusted import read_json
 #: The number of the form of the file.
 FORMAT = 3
 
-# What the file has of each rung besides its agent.
+# The file's facts about each rung besides its agent.
 _NUMBERS = ("elo", "half_width", "seconds")
 
 # How far beyond the rungs a rating is looked for, and how far beyond them it says little, in Elo.
@@ -73,7 +73,7 @@ class Ladder(Rows):
     Attributes:
         game: id of the game.
         options: options of the game, in JSON's types.
-        version: number of this ladder among those of the game and options.
+        version: number of this ladder for the game and options.
         rungs: texts for `agents.load`.
         elo: float64 (rungs,); `random`, or else the weakest rung, has 0.
         half_width: float64 (rungs,), that of the 95 % interval of each difference from the rung with 0, which has none.
@@ -387,8 +387,8 @@ def ladder(
         resamples: resamples of the bootstrap that gives the interval.
         strict: an error or an illegal action of an agent ends it all, instead of losing the game.
         table: file of the ladder; by default the one that comes with the game.
-        rungs: those of `table` that may do more than use the library's own data, such as programs, named again: they
-            are run only then, see `agents.stranger`.
+        rungs: rungs of `table` that may do more than use the library's own data, such as programs, named again:
+            otherwise they do not run, see `agents.stranger`.
         workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.
@@ -398,7 +398,7 @@ def ladder(
         ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a
             ladder, a ladder of another game, or one with a rung that `rungs` must name.
         FileNotFoundError: no such table, or a file that the agent needs is not there.
-        FileExistsError, InUse, NotSaved, ChildProcessError: as from `tournament`.
+        FileExistsError, InUse, NotSaved, ChildProcessError: as `tournament`.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Arguments(ladder, locals())

@@ -1,4 +1,4 @@
-"""Mistakes: in what share of solved positions an agent throws away what it has, wherever it would get to by itself.
+"""Mistakes: how often an agent errs in solved positions, whether it would reach them or not.
 
     from ttt_envs import evaluation
 
@@ -15,12 +15,12 @@ limit says what counts.
 Positions are drawn evenly by length. An oracle that has its game solved as a whole draws them itself (`Drawer` in
 `ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that best
 play still takes, a draw without end counting as one length. With other oracles they are drawn from games of random
-play, evenly by the number of plies played. Positions that the oracle does not answer, and those in which no action
-loses more than `least`, do not count. Where players choose at once, an action's loss is that against an equilibrium
-strategy of the others: actions that the equilibrium plays lose nothing, and how often each is to be played is not
-asked. The interval of the share (95 %) is that of `ttt_envs.evaluation.reports.intervals`, Clopper and Pearson's where
-each position is drawn by itself. Of games of random play, the longest, of which there are few, give as many positions
-as the shortest; there the interval is one over games, and wider.
+play, evenly by the number of plies played. Positions without an answer of the oracle, and positions where no action
+loses more than `least`, do not count. If players choose simultaneously, an action's loss is measured against an
+equilibrium strategy of the others: actions that the equilibrium plays lose nothing, whatever their probabilities. The
+interval of the share (95 %) is from `ttt_envs.evaluation.reports.intervals`: Clopper and Pearson's if each position is
+drawn independently. In games of random play, the few longest games give as many positions as the shortest ones; the
+interval is then one over games, and wider.
 """
 
 from dataclasses import asdict, dataclass
@@ -49,7 +49,7 @@ from ttt_envs.storage.files import new_folder
 #: The least that a mistake loses, in units of reward.
 LEAST = 0.05
 
-# Positions are drawn at most so many times before there are enough that count.
+# Limit on the draws of positions until enough count.
 _ROUNDS = 20
 
 

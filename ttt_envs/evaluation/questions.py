@@ -6,8 +6,8 @@
         print(question["prompt"], question["best"])
 
 A game's set is in the file questions.toml of its folder: the game's options, a number of positions and a seed, from
-which it is drawn wherever it is used. `ttt exam GAME --write FILE` writes it for other programs. The digest of its
-positions stands in the file too, so that a set of one version is the same one for ever, or refused.
+which it is drawn wherever it is used. `ttt exam GAME --write FILE` writes it for other programs. The file contains the
+digest of its positions, so that a set of one version never changes, or is rejected.
 
 `ttt_envs.evaluation.mistakes` draws positions that an oracle knows. Two kinds without an oracle have exact
 values all the same: `draw_endings` searches positions near the end of a game of perfect information to the end, by
@@ -50,7 +50,7 @@ _WON = 1.5
 # Information sets that the equilibrium gets to less often are not asked about.
 _REACHED = 1e-4
 
-# Values of PCFR+ are rounded to so many digits, so that a set does not hang on the order of a sum.
+# Digits to which values of PCFR+ are rounded, so that a set does not depend on the order of a sum.
 _SOLVED_DIGITS = 3
 
 
@@ -90,7 +90,7 @@ class QuestionSet:
         return load(self.game, **self.options)
 
     def draw(self) -> Positions:
-        """The positions; raises ValueError if they are not those of this version any more."""
+        """Return the positions; raise ValueError if they differ from this version's."""
         game, least, seed = self.load(), self.least, self.seed
         if self.remaining is not None:
             drawn = draw_endings(game, self.positions, least=least, seed=seed, remaining=self.remaining)

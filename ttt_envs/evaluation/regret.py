@@ -16,14 +16,14 @@ with one legal action count too.
 - **A game**: the sum over the decisions of one side (a player, or a team) in one game; the mean over games and sides.
 
 How that relates to value lost: between two sides with opposite rewards, best play keeps a side's expected reward where
-it is, and a decision of regret r lowers it by r. So the expected reward of a side is the value of the start, minus its
-own regret a game, plus its opponent's. Against the oracle, which has none, the regret a game is exactly what the agent
-gives away; against others, their mistakes may pay it back. With more sides, or with choices at once, regret is the loss
-if all play on as the oracle does, and no such sum holds.
+it is, and a decision of regret r lowers it by r. The expected reward of a side is thus the value of the start, minus
+its own regret per game, plus its opponent's. Against the oracle, which has none, the regret a game is exactly what the
+agent gives away; against others, their mistakes may pay it back. With more sides, or with choices at once, regret is
+the loss if all play on as the oracle does, and no such sum holds.
 
 Not all may be known. A decision is `covered` where the oracle answers for the position, and `measured` where it also
 knows the value of the action that was played. Only measured decisions enter the means, and the report says how many
-they are. Where they are not all, the regret a game is that of the measured ones: a lower bound.
+they are. If not all are, the regret per game is that of the measured ones: a lower bound.
 
 Intervals (95 %) take seeds for independent, with all games and decisions of a seed as one cluster; few seeds and rare
 mistakes widen them, see `reports.intervals.mean_interval`. They do not include the error of an oracle that
@@ -53,7 +53,7 @@ from ttt_envs.storage.files import new_folder
 #: Below this share of measured decisions a report's headline is the share.
 MEASURED_ENOUGH = 0.1
 
-# What a side can lose between the best and the worst end of a game; rewards are from -1 to 1.
+# The largest loss of a side between the best and the worst end of a game; rewards are from -1 to 1.
 _RANGE = 2.0
 
 _COUNTS = ("decisions", "covered", "measured", "mistakes")
@@ -126,7 +126,7 @@ class MeasuredRegret:
 
     @property
     def enough(self) -> bool:
-        """Whether so many decisions were measured that the figures say something of the agent."""
+        """Whether enough decisions were measured to judge the agent."""
         return self.measured >= MEASURED_ENOUGH
 
 
@@ -142,7 +142,7 @@ def measure(
 ) -> MeasuredRegret:
     """Let an agent play, and measure the regret of its decisions.
 
-    Arguments and errors are those of `regret`. `progress` is a callback for the numbers of finished and of all games.
+    Arguments and errors as for `regret`. `progress` is a callback for the numbers of finished and of all games.
     """
     tally = Tally(game, agent, games, seed, opponent)
     tally.play(chunk, progress)

@@ -40,7 +40,7 @@ from ttt_envs.storage.files import locked_folder, new_folder
 from ttt_envs.storage.runs import CONFIG
 from ttt_envs.storage.untrusted import brief
 
-#: The numbers of two agents, and those of the seeds that they play in all seatings.
+#: The numbers of two agents, and of the seeds that they play in all seatings.
 Job = tuple[int, int, range]
 
 # Games of a pairing's first job, and of its largest ones: each begins where as many have been played as it has.
@@ -73,8 +73,8 @@ def tournament(
         strict: an agent's error or illegal action ends the tournament, instead of losing the game.
         pairs: pairs of names or numbers that play each other, such as [(0, 1), (0, 2)]; by default every two agents.
         workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
-        resume: go on with the tournament in `out`, with the same settings; `games` may be more than before, and further
-            agents may stand behind the others.
+        resume: continue the tournament in `out`, with the same settings; `games` may have grown, and further agents may
+            be appended.
         out: folder for report.md, report.html, results.json and games.jsonl, and for what `resume` needs; nothing is
             written without one.
         quiet: no progress bar.
@@ -230,7 +230,7 @@ class Schedule:
         return jobs
 
     def total(self, finished: Sequence[Result] = ()) -> int:
-        """The number of games, with those that are finished."""
+        """The number of games, and of finished ones."""
         left = sum(len(seeds) for *_, seeds in self.jobs(finished))
         return sum(map(len, finished)) + left * len(seatings(self.game))
 

@@ -13,15 +13,15 @@ from ttt_envs.wrappers.common import as_action, forfeit
 class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
     """A game whose players, `player_0`, `player_1`, ..., act one after the other.
 
-    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `infos` too, as
-    the same array. With `mask="info"` it stands there alone, and the observation is the array. A waiting player's mask
-    is all zeros. Where players choose at once they commit one after the other, and nothing of a choice is seen before
-    all have chosen. Checks everything itself and needs no PettingZoo wrapper.
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; `infos` has the same mask array. With
+    `mask="info"` only `infos` has the mask, and the observation is the array. A waiting player's mask is all zeros.
+    Players who choose simultaneously commit one after the other, and see nothing of a choice before all have chosen.
+    Checks everything itself and needs no PettingZoo wrapper.
     """
 
     _FACTS: ClassVar[dict[str, Any]] = {"is_parallelizable": False}
 
-    #: The mover's info, and what they see if nobody has asked for it yet, after a move that told both; else None.
+    #: The mover's info, and their observation if not yet requested, after a move that computed both; else None.
     _info: dict[str, Any] | None = None
     _ready: np.ndarray | None = None
     _infos: dict[str, dict[str, Any]]
@@ -110,7 +110,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self._ready = self._with_past(player, seen) if self._history else seen
 
     def observe(self, agent: str) -> Any:
-        """The observation of `agent`: fresh `observation`, and the `action_mask` that stands in `infos`."""
+        """The observation of `agent`: fresh `observation`, and the `action_mask` of `infos`."""
         self._check_live("observe")
         player = self._player(agent)
         selected = agent == self.agent_selection

@@ -41,14 +41,14 @@ class Board:
         np_random_seed: the last seed that `reset` was given; None if it was given none.
     """
 
-    #: Actions of an agent beside the game's, such as waiting.
+    #: Actions of an agent besides the game's, such as waiting.
     _MORE_ACTIONS: ClassVar[int] = 0
     #: Entries that a subclass adds to `metadata`.
     _FACTS: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, game: Game, **settings: Any) -> None:
-        """An environment for `game`; call `reset` first. `settings`: those of `EnvSettings`; `reward` is asked at each
-        ply, for all players."""
+        """An environment for `game`; call `reset` first. `settings`: `EnvSettings`; `reward` is called at each ply, for
+        all players."""
         given = EnvSettings(**settings)
         self.game = game
         self.__doc__ = manual(game)  # what tells a language model the rules reads them here
@@ -155,7 +155,7 @@ class Board:
         self._check_live("view")
         player = self._player(agent)
         if self._episodes is None:
-            # Of the system, which shows nothing of a game; and not before somebody asks, as it takes a while.
+            # Drawn from the system's entropy, which reveals nothing of a game; on demand only, as it takes a while.
             self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
         by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
         return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))

@@ -38,8 +38,8 @@ class EnvSettings:
         mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so that
             the observation is a plain array.
         max_plies: plies after which a game is truncated; None plays each to its end.
-        history: 0 to 100: so many of a player's last decisions stand in their observations, see `Game.layout`.
-        reward: pays in the place of the game, see `wrappers.rewards.RewardFunction`.
+        history: 0 to 100: number of a player's past decisions in their observations, see `Game.layout`.
+        reward: replaces the game's reward, see `wrappers.rewards.RewardFunction`.
         dtype: of observations, "int8" or "float32".
     """
 
@@ -70,7 +70,7 @@ class Encoder:
     """
 
     def __init__(self, game: Game, settings: EnvSettings, *, masked: bool = True) -> None:
-        """`masked`: masks stand beside the observations, if the settings say so."""
+        """`masked`: observations include masks, if the settings say so."""
         self.game, self.dtype = game, np.dtype(settings.dtype)
         self.planes = settings.encoding == "planes"
         self.masked = masked and settings.mask == "both"
@@ -84,7 +84,7 @@ class Encoder:
         return encoded if encoded.dtype is self.dtype else encoded.astype(self.dtype, copy=False)
 
     def shown_space(self, actions: int) -> gymnasium.Space[Any]:
-        """The space of what `shown` gives, for masks of so many actions."""
+        """The space of the results of `shown`, for masks of `actions` actions."""
         if not self.masked:
             return self.space
         mask = gymnasium.spaces.Box(0, 1, (actions,), np.int8)
@@ -145,7 +145,7 @@ def state_space(game: Game, dtype: np.dtype) -> gymnasium.spaces.Box:
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
-    """End states[i]: the sides of the offenders are paid -1, the rest +1, shared; nobody is if all sides offend."""
+    """End states[i]: the sides of the offenders get -1, the others share +1; all get 0 if all sides offend."""
     state = states[i]
     losers = [player for team in game.teams if set(team) & set(offenders) for player in team]
     state["done"] = True
@@ -219,9 +219,9 @@ def pack_state(
 ) -> bytes:
     """A position as bytes: all of it, hidden things and the generator included.
 
-    It holds the record, the choices int16 (players,) that wait for others to choose, the seed that agents' own random
-    numbers come from, `past`, int8 (players, history, features), see `core.information.Known`, and the number of the
-    player who learns in this game, -1 for nobody.
+    It contains the record, the choices int16 (players,) that wait for others, the seed of the agents' own random
+    numbers, `past`, int8 (players, history, features), see `core.information.Known`, and the learner's player number,
+    -1 for none.
     """
     history, features = (0, b"") if past is None else (past.shape[1], np.packbits(past).tobytes())
     body = _MAGIC + _fingerprint(game, history) + np.uint64(episode_seed).tobytes()

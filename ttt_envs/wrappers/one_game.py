@@ -10,10 +10,10 @@ from ttt_envs.wrappers.self_play import PlayerGames
 
 
 class OneGame(PlayerGames):
-    """A game that does not start anew by itself; `play_one` and `reply_one` are quicker ways to `step` it."""
+    """A game without autoreset; `play_one` and `reply_one` are quicker ways to `step` it."""
 
     def __init__(self, game: Game, **arguments: Any) -> None:
-        """Make the game; call `reset` first. `arguments` are those of `PlayerGames`."""
+        """Make the game; call `reset` first. `arguments` as for `PlayerGames`."""
         # Room for what those who look may do and see, see `loops.move_one`.
         self._legal = np.zeros((*game.lookers, game.num_actions), np.bool_)
         self._told = np.empty(self._legal.shape, np.int8)
@@ -34,8 +34,8 @@ class OneGame(PlayerGames):
     def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
         """`step` with a legal action in the only game: without arrays that hold one number.
 
-        Where the learner is to act again, `legal` bool (num_actions,) is filled with what they may do, and they see
-        what is returned, int8 (observation size,); None if the game is over.
+        If the learner is to act again, fill `legal` bool (num_actions,) with their mask and return their observation,
+        int8 (observation size,); return None if the game is over.
         """
         learner, at_once = int(self.players[0]), self.game.simultaneous
         self._masks = self._seen = None
@@ -62,9 +62,10 @@ class OneGame(PlayerGames):
         return self.game.move(self.batch.states, self._joint[0], False, self._legal, self._told, self._sight)
 
     def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
-        """Let those in `acting` choose, and those who follow, until the learner acts or the game is over: which it is.
+        """Let the players in `acting` choose, and their successors, until the learner acts or the game is over; return
+        which.
 
-        The position was just looked at, and if `chosen`, the learner's choice stands in `_joint`.
+        The position is fresh and, if `chosen`, `_joint` has the learner's choice.
         """
         states, seeds, move, most = self.batch.states, self.batch.episode_seeds, self.game.move, self.max_plies
         keys, at_once, (joint,) = self._others[0].tolist(), self.game.simultaneous, self._joint

@@ -74,7 +74,7 @@ class Opponents:
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
         """The keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
 
-        `seeds` uint64 (k,) are those of the episodes.
+        `seeds` uint64 (k,) are the episodes' seeds.
         """
         shape, usual = (len(seeds), self.game.num_players), self._pools.get(None)
         if isinstance(usual, tuple) and len(usual[0]) == 1 and self._partner is None:  # a draw would take longer

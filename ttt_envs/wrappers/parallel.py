@@ -14,9 +14,9 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
     """A game whose players, `player_0`, `player_1`, ..., all answer in each step.
 
     The last action is `wait`, the only legal one of a player who does not act now, so that no mask is all zeros.
-    Observations are `{"observation": int8, "action_mask": int8 (num_actions + 1,)}`; the mask stands in the infos too,
-    as the same array. With `mask="info"` it stands there alone, and the observation is the array. An agent that
-    is asked by `view` answers -1 where it would wait.
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions + 1,)}`; `infos` has the same mask array.
+    With `mask="info"` only `infos` has the mask, and the observation is the array. An agent that is asked by `view`
+    answers -1 where it would wait.
     """
 
     _MORE_ACTIONS: ClassVar[int] = 1

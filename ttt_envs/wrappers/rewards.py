@@ -1,4 +1,4 @@
-"""Rewards of an environment's steps: those of the game or of a function, and those of the rounds of a match."""
+"""Rewards of an environment's steps, from the game or a function, and rewards of the rounds of a match."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ class Pay:
     """
 
     def __init__(self, game: Game, n: int, function: RewardFunction | None) -> None:
-        """`function`: in the place of the game's own rewards; TypeError if it cannot be called."""
+        """`function`: replaces the game's own rewards; TypeError if it cannot be called."""
         if function is not None and not callable(function):
             raise TypeError(f"reward must be a function of (before, after, player), not {function!r}")
         self.function = function

@@ -57,7 +57,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
     def reset(self) -> np.ndarray:
         """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
 
-        "player" and "opponent" of an earlier `set_options` are those of the games that start now. Raises ValueError or
+        "player" and "opponent" of an earlier `set_options` apply to the games that start now. Raises ValueError or
         TypeError for an unknown option, a wrong value, or options that are not the same for all games.
         """
         options = self._options
@@ -80,7 +80,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
     def step_wait(
         self,
     ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play; returns observations, rewards, dones, infos. Finished games have started anew."""
+        """Play; returns observations, rewards, dones, infos. Finished games have restarted."""
         self._check_live("step")
         offences = self._games.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]

@@ -19,10 +19,10 @@ from ttt_envs.wrappers.common import EnvSettings, forfeit, pack_state, unpack_st
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.rewards import Pay
 
-#: When a game that has ended starts anew.
+#: When a finished game restarts.
 Autoreset = Literal["same_step", "next_step", "disabled"]
 
-# So often may games in a row end before the learner's first decision.
+# Limit on games in a row that end before the learner's first decision.
 _PATIENCE = 1000
 
 #: The options of a Gymnasium `reset` of a learner's environments.
@@ -43,7 +43,7 @@ class PlayerGames:
         rewards: float32 (n,), the learner's, of the last step; in its first step with what came before it.
         round_rewards: float32 (n,), in a match: the same of its rounds, see `Extras.round_rewards`; else None.
         done: bool (n,), games that the last step ended.
-        truncated: bool (n,), those of them that were cut off.
+        truncated: bool (n,), which of them were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
         at_random: whether all that the others do is to draw uniformly: then a step is one call, see `reply_rows`.
         final_observations: int8 (k, observation size, with the history), the learner's, of the k games that the last
@@ -72,9 +72,9 @@ class PlayerGames:
             opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
             player: the learner's number, or "alternate".
             seed: whole number, or None for one from the system.
-            autoreset: a game that ends starts anew in the "same_step", in the "next_step", whose action does not count
-                then, or when it is "disabled" by `reset` alone.
-            settings: those of the environment; `reward` is asked at each step, for the learners.
+            autoreset: a finished game restarts in the "same_step", in the "next_step", whose action is then ignored,
+                or, if "disabled", by `reset` alone.
+            settings: the environment's; `reward` is called at each step, for the learners.
         """
         given = settings or EnvSettings()
         self.game, self.history, self.illegal, self.max_plies = game, given.history, given.illegal, given.max_plies
@@ -150,7 +150,7 @@ class PlayerGames:
         opponent: Any = None,
         reset_mask: Any = None,
     ) -> None:
-        """Start games anew, from `seed`; None goes on with each game's next episode.
+        """Restart games from `seed`; None continues with each game's next episode.
 
         Args:
             seed: a whole number, out of which each game gets a seed by its number; or a list of n, see
@@ -242,8 +242,8 @@ class PlayerGames:
     def set_states(self, saved: Sequence[bytes]) -> None:
         """Go to saved positions, one a game. The others' agents are drawn as in the episodes that these are of.
 
-        The learner is who it was there; or, where the position has none, who it is here. Where it is not their turn,
-        the others move.
+        The learner is who it was there; or, where the position has none, who it is here. If it is not their turn, the
+        others move.
 
         Raises TypeError or ValueError for bytes that are no such positions; nothing has changed then.
         """
@@ -319,7 +319,7 @@ class PlayerGames:
         self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self._opponents)
 
     def _tell_of_those_left(self, rows: np.ndarray) -> None:
-        """Tell the opponents of those of these games that are left before their end."""
+        """Tell the opponents which of these games are abandoned before their end."""
         left = rows[(self._started[rows] > 0) & ~self._over(rows)]
         if len(left):
             self._tell(left)
@@ -445,7 +445,8 @@ class PlayerGames:
         return offences
 
     def _account(self, before: np.ndarray | None, anew: np.ndarray | None = None) -> None:
-        """Find what a step has paid; `before` from `Pay.before`; `anew` bool (n,), games that it has only started."""
+        """Compute the rewards of a step; `before` from `Pay.before`; `anew` bool (n,), games that it has only
+        started."""
         states = self.batch.states
         if anew is None:
             self.rewards = self._pay.rewards(self._rows, states, before, self.players)

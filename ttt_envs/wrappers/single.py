@@ -16,10 +16,10 @@ from ttt_envs.wrappers.self_play import LooksAtGames, reset_options
 class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     """One game for one player: the others' moves happen inside `step`.
 
-    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; the mask stands in `info` too. With
-    `mask="info"` it stands there alone, and the observation is the array. `info` has the keys "action_mask", "player",
-    the learner's number, "opponent", see `opponent_names`, "illegal_action", the one that has lost the game or -1, and
-    in matches "round_reward".
+    Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; `info` has the same mask. With
+    `mask="info"` only `info` has the mask, and the observation is the array. `info` has the keys "action_mask",
+    "player", the learner's number, "opponent", see `opponent_names`, "illegal_action", the one that has lost the game
+    or -1, and in matches "round_reward".
     """
 
     _games: OneGame
@@ -32,7 +32,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
             game: from `ttt_envs.load`.
             opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
             player: the learner's number, or "alternate" from game to game.
-            settings: those of `EnvSettings`; `reward` is asked at each step, for the learner.
+            settings: `EnvSettings`; `reward` is called at each step, for the learner.
         """
         given = EnvSettings(**settings)
         self.game = game
@@ -55,7 +55,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
 
         Args:
             seed: fixes it and all that follow, up to 128 bits; None goes on with the next.
-            options: "player" and "opponent" of this game, in the place of the usual ones.
+            options: "player" and "opponent" of this game, instead of the usual ones.
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """

@@ -9,7 +9,7 @@
         prompt, reward, terminated, truncated, info = env.step(models[env.player](prompt))
     print(env.rewards)
 
-`reset`, `step`, `render` and `close` are as Gymnasium's. `facts` are those of TextArena: Guertler et al., "TextArena",
+`reset`, `step`, `render` and `close` are as Gymnasium's. `facts` are as in TextArena: Guertler et al., "TextArena",
 arXiv:2504.11442. See docs/language_models.md.
 """
 
@@ -35,8 +35,8 @@ _FIRST = np.zeros(1, np.int64)
 
 
 class TextGame:
-    """One game by prompts and answers. Players who choose at once are asked one after the other, and none of them is
-    told what another has chosen.
+    """One game by prompts and answers. Players who choose simultaneously are asked one after the other, and learn
+    nothing of each other's choice.
 
     Attributes:
         game: the game.
@@ -154,12 +154,12 @@ class TextGame:
     def step(self, text: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take the answer of `player`.
 
-        Returns (prompt, reward, terminated, truncated, info): the next prompt, after an answer that could not be used
-        with the reason, empty after the end; and what the player who has answered was paid since they were told last,
-        in most games 0.0 before the end: `rewards` has all players' totals. info holds "player", who has answered;
-        "action", the name of the action taken, or None; "illegal", the reason why the answer could not be used, or
-        None; "retries_left"; "lost", whether the player has lost by it; and what the info of `reset` does. An answer
-        that cannot be used leaves the game as it is, as long as there are retries left.
+        Returns (prompt, reward, terminated, truncated, info): the next prompt, with the reason after a rejected answer,
+        empty after the end; and the reward of the player who has answered since their last step, in most games 0.0
+        before the end: `rewards` has all players' totals. info holds "player", who has answered; "action", the name of
+        the action taken, or None; "illegal", the reason of the rejection, or None; "retries_left"; "lost", whether the
+        player has lost by it; and the info of `reset`. An answer that cannot be used leaves the game as it is, as long
+        as there are retries left.
 
         Raises TypeError if the answer is no text, RuntimeError before `reset` or after the end.
         """

@@ -18,7 +18,7 @@ _RENDER_MODES = ("rgb_array", "ansi")
 
 
 class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
-    """`num_envs` games for one player each. A game that ends starts anew by itself, as `autoreset_mode` says.
+    """`num_envs` games for one player each. A finished game restarts, as `autoreset_mode` says.
 
     Attributes:
         autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game gives the next one's first observation, and
@@ -73,9 +73,9 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
             seed: up to 128 bits, out of which each game gets a seed of its own by its number, so that neighbouring
                 seeds share no game, as they do where game i gets seed + i. Or a list of `num_envs`, as Gymnasium's
                 vectors take it: game i is then the game of a single environment with that seed; with None it goes on.
-            options: "player" and "opponent" of the games that start now, in the place of the usual ones; "reset_mask",
-                bool (num_envs,): the games that start now, while the others stay as they are, without a seed or with a
-                list of them.
+            options: "player" and "opponent" of the games that start now, instead of the usual ones; "reset_mask", bool
+                (num_envs,): the games that start now, while the others stay as they are, without a seed or with a list
+                of them.
 
         Raises ValueError or TypeError for an unknown option or a wrong value.
         """
@@ -90,8 +90,8 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
     ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Play int (num_envs,); returns observations, rewards, terminated, truncated, infos.
 
-        With SAME_STEP `infos` holds the last observation of each game that ended under "final_obs", and what else it
-        was told under "final_info", as Gymnasium's own do.
+        With SAME_STEP `infos` holds the last observation of each finished game under "final_obs", and its last info
+        under "final_info", as Gymnasium's vectors do.
 
         Raises:
             RuntimeError: before `reset`; or a game is over, with autoreset_mode DISABLED.

@@ -1,7 +1,7 @@
 """Play many games at once between agents. Tournaments, measurements and films of games are built on this.
 
-Each agent is asked once a ply for all the games in which it acts. All chance comes from the games' seeds, by
-way of the states and of `View`, so a game is the same whatever else is played beside it.
+Each agent is asked once a ply for all the games in which it acts. All chance comes from the games' seeds, through the
+states and `View`, so a game does not depend on others beside it.
 """
 
 import time
@@ -85,8 +85,8 @@ class Games:
             games that went the same way.
         seconds: float64 (agents,), time spent in `act` by each agent.
         decisions: int64 (agents,), positions answered by each agent.
-        spent: float64 (n, players), the seconds of each seat's decisions; those of games that an agent answered
-            together are shared out evenly.
+        spent: float64 (n, players), the seconds of each seat's decisions; time for games answered together is divided
+            evenly.
         records: the games that were to be recorded, by number.
         actions: the actions of the games of which these were to be kept, by number; as in `Trajectory`.
         failures: errors and illegal actions of agents, game after game.
@@ -141,7 +141,7 @@ def play_games(
         seed: fixes all games.
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
             With them there may be any number of agents.
-        seeds: uint64 (n,), in the place of `games` and `seed`: one a game, such as `game_seeds(0, n)`.
+        seeds: uint64 (n,), instead of `games` and `seed`: one per game, such as `game_seeds(0, n)`.
         record: numbers of games to keep move by move, with their positions.
         keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
         chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result, except
@@ -242,14 +242,14 @@ def iter_seeds(
 ) -> Iterator[Games]:
     """Play seeds in all seatings, and give whole seeds as they are finished: a caller who is interrupted keeps these.
 
-    A seed's games follow from `seed` and its number alone, whoever plays it. Games in `records` and `actions` are
-    counted from the first one played here, those in `failures` from seed number 0.
+    A seed's games follow from `seed` and its number alone, whoever plays it. `records` and `actions` count games from
+    the first one played here, `failures` from seed number 0.
 
     Args:
         game: the game.
         agents: the one in the seats that are `held`, and the one in the others, if there are any.
         held: bool (seatings, players), for each game of a seed.
-        seed: fixes the games; the seeds are those of `game_seeds`.
+        seed: fixes the games, whose seeds are `game_seeds`.
         units: numbers of seeds.
         chunk, strict, progress: as of `play_games`.
         record, keep: whether all games are kept with their positions, and the actions of all.

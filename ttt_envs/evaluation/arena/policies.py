@@ -1,10 +1,10 @@
 """The probabilities of an agent's actions, also where they depend on seeds or change from call to call.
 
-An agent is asked for its probabilities, `agent.policy(view)`. Where these depend on the view's seeds, or change from
-call to call, as those of a search that samples worlds or of an agent that only answers actions drawn at random, their
-mean is estimated from `samples` seeds. A best response also profits from the luck of such an estimate, so that
-the figures come out too high, by less the more samples there are. Whether the seeds matter is tried on a part of the
-positions, and if they do in one of them, then all are asked with all seeds.
+An agent is asked for its probabilities, `agent.policy(view)`. If these depend on the view's seeds, or change from call
+to call (a search that samples worlds, or an agent that only answers random actions), their mean is estimated from
+`samples` seeds. A best response also profits from the luck of such an estimate, so that the figures come out too high,
+by less the more samples there are. Whether the seeds matter is tried on a part of the positions, and if they do in one
+of them, then all are asked with all seeds.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from ttt_envs.core.view import View
 # Probabilities that differ by less are the same but for rounding.
 _ROUNDING = 1e-6
 
-# To see whether seeds make a difference, an agent is asked again with so many others, in so many positions with each.
+# To see whether seeds matter, an agent is asked again with this many other seeds, in this many positions each.
 _TRIALS, _TRIED = 4, 256
 
 

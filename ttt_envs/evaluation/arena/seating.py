@@ -18,7 +18,7 @@ class Lineup:
 
     Attributes:
         agents: in the order given.
-        texts: those that `agents.load` makes the agents of, for files and commands; of an object its name.
+        texts: what `agents.load` makes the agents from, for files and commands; an object's name.
         made: names of the agents that were given as objects.
     """
 
@@ -33,7 +33,7 @@ class Lineup:
 
     @property
     def sent(self) -> tuple[Agent | str, ...]:
-        """What another process makes the agents of: texts, and objects that are pickled."""
+        """The agents for another process: texts, and pickled objects."""
         pairs = zip(self.agents, self.texts, strict=True)
         return tuple(agent if agent.name in self.made else text for agent, text in pairs)
 
@@ -43,7 +43,7 @@ class Lineup:
         return any(agent.interactive for agent in self.agents)
 
     def close(self) -> None:
-        """Close the agents that were given as texts: nobody else has them."""
+        """Close the agents that were given as texts: no one else uses them."""
         for agent in self.agents:
             if agent.name not in self.made:
                 agent.close()
@@ -59,7 +59,7 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
     Raises:
         ValueError: too few of them, two with one name, or one that is unknown or cannot play this game.
-        TypeError, FileNotFoundError: as from `agents.load`.
+        TypeError, FileNotFoundError: as `agents.load`.
     """
     specs = several(given)
     if len(specs) < least:

@@ -124,7 +124,7 @@ def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) 
 
 
 def as_settings(game: Game, settings: Arguments) -> dict[str, Any]:
-    """The settings of a tournament as JSON's types; those in `MAY_CHANGE` included."""
+    """The settings of a tournament as JSON's types, including the settings in `MAY_CHANGE`."""
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     options = {name: as_text(value) for name, value in game.options.items()}
     return {"game": settings.game or game.id, "game_id": game.id, "option": options, **plain, "ttt_envs": __version__}

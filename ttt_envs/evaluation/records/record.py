@@ -7,7 +7,7 @@
 
 A line holds all that its game needs: rules and options, the seed of all chance, and the actions by their names.
 `docs/records.md` describes the keys. `ttt tournament` writes such a file, `ttt replay` shows it, and
-`ttt_envs.evaluation.records.replaying` leads back to the positions. What is damaged is refused, with the line named.
+`ttt_envs.evaluation.records.replaying` leads back to the positions. Damaged lines are rejected and named.
 """
 
 import gzip
@@ -62,7 +62,7 @@ class GameRecord:
     """One game as it was played.
 
     Attributes:
-        number: number of the game among those that were played together.
+        number: number of the game among those played together.
         game: id of the game.
         options: all options that the game had then; see `registry.game_of_file`.
         library: version of the library that played it.
@@ -221,8 +221,8 @@ def read(
         number: only the game of this number.
         agent: only games in which this agent played.
         winner: only games that this agent won, alone or with others; or "draw".
-        min_plies: only games of at least so many plies.
-        max_plies: only games of at most so many plies.
+        min_plies: only games of at least this many plies.
+        max_plies: only games of at most this many plies.
 
     Raises:
         FileNotFoundError: there is no such file, or the folder has no recorded games.

@@ -1,7 +1,7 @@
 """Charts for pages: rows of bars as HTML and inline SVG, without a script, readable at any width.
 
 Positions in the SVG are percentages, so that a bar is as wide as the page allows and its lines stay thin. Every bar has
-its numbers as text beside it and as its label for screen readers. Colours are the page's, see `page.css`.
+its numbers as text next to it and as its label for screen readers. Colours are the page's, see `page.css`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Whisker:
     Attributes:
         name: what it belongs to.
         low, value, high: in increasing order; nan for a value that is not known.
-        text: the numbers, to be written beside it.
+        text: the numbers next to it.
     """
 
     name: str

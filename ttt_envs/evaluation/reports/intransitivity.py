@@ -5,7 +5,7 @@ One number an agent says who beats whom only if the crosstable is transitive. Th
 - `cycles`: agents that each score more than one half against the next, beyond chance.
 - `nash_average`: the agents' shares in the maximum entropy Nash equilibrium of the game of choosing an agent, played
   for log-odds of winning, and what each agent gets against it (D. Balduzzi, K. Tuyls, J. Perolat and T. Graepel,
-  "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent share its share, and change nobody's value.
+  "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent divide its share, and change no other agent's value.
 - `alpha_rank`: the shares of time that a population spends on each agent when better ones take over from worse ones
   (S. Omidshafiei et al., "alpha-Rank: multi-agent evaluation by evolution", Scientific Reports 9, 2019).
 """
@@ -224,11 +224,11 @@ def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPUL
     A single copy of another agent, each equally likely, appears in a population of one agent, and takes it over with
     the probability of fixation under selection of strength `alpha`, which compares what the two score against each
     other (the local selection model, OpenSpiel's default); between equal agents that is 1 / population.
-    Probabilities are logarithms throughout, and the distribution is found by elimination without subtractions (W. K.
+    Probabilities are logarithms throughout, and the distribution is computed by elimination without subtractions (W. K.
     Grassmann, M. I. Taksar and D. P. Heyman, Operations Research 33, 1985), so that no transition is too rare.
 
     Args:
-        scores: float64 (k, k), of the row agent against the column agent, those of two agents adding up to 1.
+        scores: float64 (k, k), the row agent's score against the column agent; the two scores of a pair add up to 1.
         alpha: selection strength, more than 0.
         population: number of copies, at least 2.
 

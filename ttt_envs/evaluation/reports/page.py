@@ -1,7 +1,7 @@
 """Reports as pages: one HTML file that needs no network and no other file, from the same tables as the Markdown.
 
-A page has charts where the report gives some. What comes from outside, such as the names of agents, is escaped; and
-the page's own policy forbids the browser to load anything and to run any script.
+A page has charts where the report gives some. External text, such as names of agents, is escaped; and the page's own
+policy forbids the browser to load anything and to run any script.
 """
 
 import re
@@ -93,7 +93,7 @@ def section(table: Table, charts: Sequence[Chart] = (), level: int = 2) -> str:
 
 
 def html_table(table: Table) -> str:
-    """A table alone; one that is too wide is scrolled by itself."""
+    """A table; a wide one has its own scroll bar."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     rows = []
     for first, *rest in table.rows:

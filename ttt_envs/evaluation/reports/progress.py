@@ -19,8 +19,8 @@ from rich.progress import (
 class Work:
     """Long work under way: `with Work(results, "games", 100) as work:` shows a progress bar on stderr meanwhile.
 
-    If it is interrupted (Ctrl-C, or a person who quits), the code behind it goes on with what was found by then; with
-    nothing found, the interrupt is raised again.
+    If it is interrupted (Ctrl-C, or a person who quits), the code behind it continues with the results so far; without
+    any, the interrupt is raised again.
 
     Attributes:
         complete: whether it was not interrupted, known afterwards.
@@ -56,5 +56,5 @@ class Work:
             self._bar.update(self._task, completed=done, description=what)
 
     def part(self, before: float, what: str) -> Callable[..., None]:
-        """A function to be told what is done of a part of the work, called `what`, which begins after `before`."""
+        """Return a callback for the progress of one part of the work, called `what`, which begins after `before`."""
         return lambda done, *_: self.update(before + done, what)

@@ -9,8 +9,8 @@ MM steps crawl when records are lopsided.
 
 A unit is what may be resampled as a whole: all games of one seed, from every seat, of every pairing.
 Intervals come from the Bayesian bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): each resample weights
-the units by Exp(1) instead of drawing them, and the prior's parts by Gamma variables of their size. So a clean
-record of 100 wins, too, gets an interval of sensible width.
+the units by Exp(1) instead of drawing them, and the prior's parts by Gamma variables of their size. A clean record of
+100 wins thus gets an interval of sensible width, too.
 
 - Elo: the bootstrap takes the spread of few units for too small. Its intervals are widened, as far from the
   rating as Student's t says for the units in which the agent played.
@@ -100,18 +100,19 @@ def rate_pairs(
     """Ratings of agents of whom not every two play each other.
 
     The prior's drawn unit of an agent is shared out among the opponents that it is to meet, so that it weighs as much
-    as among all. What no chain of games connects is connected by the prior alone: the intervals are then very wide.
+    as among all. Groups not connected by a chain of games are connected by the prior alone: the intervals are then very
+    wide.
 
     Args:
         agents: their number, k.
         pairs: int (p, 2), who are to meet, each two once, connected by chains of pairs.
         won, lost: float (units, p), what the first of each pair won and lost in each unit: 1 a win, 1/2 each a draw.
         resamples, seed, prior: as of `rate`.
-        zero: the agent whose rating is 0, so that intervals are those of differences from it; by default the field's
-            mean has 0.
+        zero: the agent whose rating is 0, so that intervals are of differences from it; by default the field's mean is
+            0.
 
     Raises:
-        ValueError: as from `rate`, or pairs of other agents, or that fall apart into groups.
+        ValueError: as `rate`, or pairs of other agents, or disconnected groups.
     """
     within(1, MOST, agents=agents)
     within(0, MOST, resamples=resamples)
@@ -150,8 +151,8 @@ def rate_pairs(
         last = min(first + size, resamples)
         weighted = rng.standard_exponential((last - first, units))
         ups, downs = weighted @ won, weighted @ lost
-        # Ratings join all of an agent's games, a score has only those of one pairing: there the prior counts in
-        # full. What stands against the first's score is what stands for the second's.
+        # Ratings join all of an agent's games; a score has only one pairing: there the prior counts in
+        # full. The prior against the first's score is the prior for the second's.
         joined = (
             each + np.maximum(rng.standard_gamma(share / 2, each.shape), _LEAST) * worth if prior else each
             for each in (ups, downs)
@@ -205,7 +206,7 @@ def _table(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray, known: 
 
 
 def _tables(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """float64 (r, k, k): wins of the row against the column, from those of each pair's first and second, (r, p)."""
+    """float64 (r, k, k): wins of the row against the column, from the wins (r, p) of each pair's first and second."""
     tables, (i, j) = np.zeros((len(won), k, k)), pairs.T
     tables[:, i, j], tables[:, j, i] = won, lost
     return tables

@@ -1,4 +1,4 @@
-"""Reports: what was found as tables for people and JSON for programs, and the command line that finds it again."""
+"""Reports: results as tables for people and JSON for programs, and the command line that reproduces them."""
 
 import inspect
 import re
@@ -22,7 +22,7 @@ from ttt_envs.registry import full_id
 from ttt_envs.storage.files import reason_of, write_whole
 from ttt_envs.storage.rows import Rows, as_json, flat
 
-# Arguments that change no result, and those that stand elsewhere.
+# Arguments that change no result, or are saved elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
 
 # The beginning of what Markdown would take for HTML.
@@ -32,7 +32,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 # The least width that is left to names.
 _LEAST = 12
 
-# What a cell may be broken behind: simulations=4000 is not to be read as simulations=400.
+# Places where a cell may be broken, so that simulations=4000 is not read as simulations=400.
 _PART = re.compile(r"[^:,/– ]+[:,/– ]*|[:,/– ]+")
 
 
@@ -111,9 +111,9 @@ class Table:
 
 
 class Arguments(dict[str, Any]):
-    """The arguments of the function that made a report, without those that change no result.
+    """The arguments of the function that made a report, except those that change no result.
 
-    Their names are those of the command line, on which agents are texts.
+    They are named as on the command line, on which agents are texts.
 
     Attributes:
         game: the text that named the game, or None for a Game.
@@ -171,7 +171,7 @@ class Report(Rows):
 
     @cached_property
     def chosen(self) -> dict[str, str]:
-        """The full name of the shipped agent that a text such as trained:GAME stands for with the game's options."""
+        """The full name of the bundled agent that a text such as trained:GAME means with the game's options."""
         named = [*self.settings.get("agents", ()), self.settings.get("agent", ""), self.settings.get("opponent", "")]
         texts = [each for each in named if isinstance(each, str) and each not in self.made]
         return {text: name for text in texts if (name := full_name(text, self.game)) is not None}
@@ -194,7 +194,7 @@ class Report(Rows):
         return []
 
     def data(self) -> dict[str, Any]:
-        """The results that `json` holds beside the facts that all reports share."""
+        """The results in `json`, besides the facts common to all reports."""
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
@@ -241,7 +241,7 @@ class Report(Rows):
         write_json(folder / "results.json", self.json())
 
     def save_others(self, folder: Path) -> None:
-        """Write the files beside results.json; a subclass adds its own."""
+        """Write the files other than results.json; a subclass adds its own."""
         write_whole(folder / "report.md", self.markdown())
 
     def kept(self, folder: Path | None) -> Self:
@@ -280,7 +280,7 @@ class Report(Rows):
 
 
 class NotSaved(OSError):
-    """Raised if the files of a report cannot be written; nothing that was found is lost.
+    """Raised if the files of a report cannot be written; no result is lost.
 
     Attributes:
         report: the report; `report.save(folder)` writes it elsewhere.

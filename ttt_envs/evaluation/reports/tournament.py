@@ -36,7 +36,7 @@ class TournamentReport(PagedReport):
 
     Attributes:
         agents: names, in the order given.
-        results: those of each pairing with at least one seed.
+        results: one for each pairing with at least one seed.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.reports.ratings`.
     """
 
