@@ -217,8 +217,7 @@ class Batch:
             self.step(actions)
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
-        """Replace all positions; `done` and `rewards` are set to those of the positions, with rewards only of finished
-        games.
+        """Replace all positions; `done` and `rewards` follow from the positions, with rewards of finished games only.
 
         A position from text has no generator: it gets one from the seed of the game's episode, a different one at each
         call.
@@ -333,7 +332,7 @@ class Batch:
             )
 
     def _number(self, rows: np.ndarray) -> None:
-        """Give the episodes that these games begin numbers, once somebody has asked for a view."""
+        """Number the episodes of these games, if a view has been requested before."""
         if self._numbers is not None:
             drawn = np.frombuffer(os.urandom(8 * len(rows) * self.game.num_players), np.uint64)
             self._numbers[rows] = (drawn >> np.uint64(11)).reshape(-1, self.game.num_players)
@@ -349,7 +348,7 @@ class Batch:
         done: bool = False,
         reward: float | None = None,
     ) -> None:
-        """Start episodes of the games `rows`, int64 (k,): the next ones, or those of these numbers uint64 (k,)."""
+        """Start episodes of the games `rows`, int64 (k,): the next ones, or those numbered uint64 (k,)."""
         key = self._key if key is None else key
         numbers = self._episodes[rows] if numbers is None else numbers
         seeds = episode_seeds(key, rows.astype(np.uint64), numbers)
@@ -380,7 +379,7 @@ class Batch:
             self._known.show(rows, self._states[rows])
 
     def _noted(self, rows: np.ndarray, joint: np.ndarray) -> _Noted | None:
-        """The information that players have after playing in those of the games `rows` which are not over."""
+        """The players' information after a step in those of the games `rows` that are not over."""
         if self._known is None:
             return None
         going = np.flatnonzero(~self._states["done"][rows])
@@ -410,7 +409,7 @@ class Batch:
         return joint if joint.ndim == 2 else joint[:, None]
 
     def _check_legal(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Raise the error of the first game in which these actions, as from `_check_actions`, cannot be played."""
+        """Raise the error of the first game in which these actions, as from `_check_actions`, are illegal."""
         mask = np.empty(self.game.num_actions, np.bool_)
         wrong = int(self.game.loops.find_illegal(self.states, rows, joint, mask))
         if wrong >= 0:

@@ -10,9 +10,8 @@ A game draws its dice and cards by `rng.below` and `rng.pick` and need not list 
 
 Outcomes that are the same state are one. The generator is no part of it: the field `rng` of all states here is 0.
 
-What cannot be enumerated is refused with a ValueError: drawing again until something fits, which never ends with
-certainty, and draws other than by `below` and `pick`. `stratified` enumerates the first draws alone and refuses
-nothing.
+Chance that cannot be enumerated raises ValueError: redrawing until something fits, which never ends with certainty, and
+draws other than `below` and `pick`. `stratified` enumerates the first draws alone and refuses nothing.
 """
 
 # ruff: noqa: F821
@@ -33,7 +32,7 @@ from ttt_envs.core.options import within
 #: One start or step must lead to fewer different states.
 MOST_STATES = 1 << 20
 
-#: The most outcomes of first draws that are enumerated where others follow: a script tells so many numbers apart.
+#: The most outcomes of first draws that are enumerated if others follow: a script distinguishes this many numbers.
 MOST_STRATA = 2048
 
 # No outcome is less likely than 1 / MOST_OUTCOMES, and float64 adds up that many of them far more exactly than this.
@@ -82,12 +81,12 @@ def buffers_for(dtype: np.dtype, size: int) -> OutcomeBuffers:
 def outcomes_rows(states, joint, most, buffers):
     """Write to `buffers` what joint[k] in states[k] may lead to, for each k in turn, each state once.
 
-    A template, in which `play` stands for `begin` or for `loops.advance` with a game's kernels.
+    A template, in which `play` is `begin`, or `loops.advance` with a game's kernels.
 
     Args:
         states: structured (n,).
         joint: int64 (n, players); for `begin` the seeds.
-        most: the first draws are enumerated as far as they have at most so many outcomes, and those that follow are
+        most: the first draws are enumerated as far as there are at most this many outcomes, and the following draws are
             the generator's; 0: all are enumerated.
         buffers: `OutcomeBuffers`.
 
@@ -184,7 +183,7 @@ class Chance:
 
         Args:
             states: structured (n,), none of them finished.
-            joint: int64 (n, players), legal actions; those of players who do not act are ignored.
+            joint: int64 (n, players), legal actions; entries of players who do not act are ignored.
 
         Returns:
             For each outcome the row that it belongs to, int64 (k,), ascending; its probability, float64 (k,); these add
@@ -201,7 +200,8 @@ class Chance:
         Args:
             states: structured (n,), none of them finished; their generators draw what is not enumerated.
             joint: int64 (n, players), as for `outcomes`.
-            most: from 1 to `MOST_STRATA`; the first draws are enumerated as long as they have at most so many outcomes.
+            most: from 1 to `MOST_STRATA`; the first draws are enumerated as long as there are at most this many
+                outcomes.
 
         Returns what `outcomes` does, and raises ValueError for a finished game. A mean over the outcomes is an unbiased
         estimate of the expectation, exact where the steps have no more draws.

@@ -225,7 +225,7 @@ def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.
 
 
 def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
-    """The message for an illegal action, with its name and those of the legal ones."""
+    """The message for an illegal action, with its name and the legal ones."""
     names = (*game.action_names, "wait")
     legal = [names[a] for a in np.flatnonzero(mask)]
     shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")

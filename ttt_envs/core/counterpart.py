@@ -13,8 +13,8 @@ class Counterpart(NamedTuple):
 
     Attributes:
         name: its name in OpenSpiel, with parameters if it needs them.
-        history: (states (1,), since) -> OpenSpiel's actions from the start to this position, beginning with those of
-            `since`, such as the history of an earlier position of the same game. Raises ValueError if none is found.
+        history: (states (1,), since) -> OpenSpiel's actions from the start to this position, beginning with `since`,
+            such as the history of an earlier position of the same game. Raises ValueError if there is none.
         action: (states (1,), OpenSpiel's actions by the player to move) -> the action here.
     """
 

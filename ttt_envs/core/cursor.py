@@ -26,10 +26,10 @@ from ttt_envs.core.observation_layout import check_history
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, position_start
 
-# What `look` finds, beside a player to move.
+# The result of `look`, besides a player to move.
 _OVER, _AT_ONCE = 0, 1
 
-# In the place of an action: everybody's choices stand in the room; and whose actions are wanted: those of the player to
+# Instead of an action: everyone's choices are in the buffer; and the requested actions: the ones of the player to
 # move.
 _JOINT = _MOVER = -1
 
@@ -353,7 +353,7 @@ class State:
 class RecallingState(State):
     """A cursor that keeps account of what the players know. History before the first position is unknown.
 
-    After `redrawn` it knows of the player who redraws; what others were shown is not drawn anew.
+    After `redrawn` it contains the redrawing player's knowledge; what others were shown is not redrawn.
     """
 
     __slots__ = ("_known",)
@@ -361,7 +361,7 @@ class RecallingState(State):
     _known: Known
 
     def clone(self) -> "RecallingState":
-        """The same position with what the players know, to be moved on by itself."""
+        """The same position and knowledge, as an independent cursor."""
         return _recalling(super().clone(), self._known.copy())
 
     def apply(self, action: int | Sequence[int]) -> None:

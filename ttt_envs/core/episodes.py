@@ -36,7 +36,7 @@ class Memory:
 
     def begin(self, rows: np.ndarray) -> None:
         """Restart these games, int64 (k,)."""
-        # Of the system: numbers show nothing of a game.
+        # From the system's entropy: numbers reveal nothing of a game.
         drawn = np.frombuffer(os.urandom(8 * len(rows) * self.episodes.shape[1]), np.uint64)
         self.episodes[rows] = (drawn >> np.uint64(11)).reshape(len(rows), -1)
         if self.known is not None:
@@ -61,7 +61,7 @@ class Memory:
             states: structured (k,).
             seeds: uint64 (k,), of the episodes.
             keys: int64 (k, players), who plays them.
-            watchers: those of the keys who want to see every ply, see `observers`.
+            watchers: those of the keys that want to see every ply, see `observers`.
 
         Gives for each of these the key, the view for `observe`, and the entries of `rows` that it has, int64.
         """
@@ -75,7 +75,7 @@ class Memory:
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
         """Take note of the actions int64 (k, players) that are to be played; -1 for players who do not act.
 
-        `states`, structured (n,), are those of all games, as they stand before.
+        `states`, structured (n,), are all games before the step.
         """
         if self.known is not None:
             self.known.note(rows, states.take(rows), actions)

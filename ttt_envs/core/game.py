@@ -35,7 +35,7 @@ from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Patterns, Symmetry
 from ttt_envs.storage.untrusted import brief, with_tuples
 
-#: Where chance can play a part, see `Game.chance`.
+#: If chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"
 
 #: When rewards are paid, see `Game.rewards`.
@@ -52,11 +52,11 @@ class Extras:
         patterns: gives the patterns that n-tuple networks look up.
         solve_commands: gives what the game's solver can work out, by name; the same whatever the options.
         current_round: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states (k,) of that
-            game): in a match, the positions in which a round is being played, and these rounds, each as a game by
-            itself, with the same players, actions and masks. In the other positions something of the match is decided,
-            such as who begins the next round. None where a game is no match.
-        round_rewards: (states (n,), out float32 (n, players)): in a match, fills what the rounds so far would have paid
-            as games by themselves, added up; environments tell it as `info["round_reward"]`, at every step, so that it
+            game): in a match, the positions within a round, and these rounds, each as a game of its own, with the same
+            players, actions and masks. In the other positions something of the match is decided, such as who begins the
+            next round. None where a game is no match.
+        round_rewards: (states (n,), out float32 (n, players)): in a match, fills the sum of what the rounds so far
+            would have paid as games of their own; environments report it as `info["round_reward"]` at every step, so it
             should be compiled. None where a game is no match.
         counterpart: the same game in OpenSpiel; None where OpenSpiel has none with these rules.
     """
@@ -88,10 +88,10 @@ class Game:
             every other, or else with the value whose games have all starts, with which it must be made.
         prototype: structured (1,), the record before a reset, option fields filled in.
         ranges: the range of each field by name, as the prototype's dtype declares it. No kernel may leave its arrays or
-            hang in a state whose fields lie in their ranges, nor in one that play leads to from there.
+            hang in a state whose fields are within their ranges, or in any successor.
         action_names: one text an action, unique.
         observation_layout: the blocks of an observation, in order.
-            A network of then still plays.
+            A network made before still plays.
         parts: the parts of the board, where it has some that are like each other: a learner may look at all of them by
             the same weights. No action is in two of them.
         simultaneous: some states let several players act at once.
@@ -100,12 +100,12 @@ class Game:
         max_plies: no game has more steps.
         teams: the players of each side, who all get the same rewards.
         rewards: "end" if nothing is paid before the end, "steps" if any step may pay. A state's field `rewards` holds
-            what each player has been paid so far: at the end, what the game has paid. Searches, measures and solvers go
-            by that; a `Batch` and environments tell what each step pays.
+            what each player has been paid so far: at the end, what the game has paid. Searches, measures and solvers
+            rely on it; a `Batch` and environments report the payment of each step.
         zero_sum: the players' rewards add up to 0.
         rotate_players: states (n,) -> the same states with each player's part given to the next (with two players:
             exchanged), for games in which all have the same part. Player p + 1 then observes what p did.
-        players_differ: in the place of `rotate_players`, the reason why the players' parts are not the same.
+        players_differ: instead of `rotate_players`, the reason why the players' roles differ.
         kernels: the rules, as compiled functions of one record.
         faces: text, pictures, clicks.
         extras: symmetries, oracle, patterns, commands of its solver, the rounds of a match.
@@ -181,7 +181,7 @@ class Game:
 
     @cached_property
     def chosen(self) -> dict[str, Any]:
-        """The options that are not as they are by default; those that follow from the others are left out."""
+        """The options that differ from their defaults; options that follow from the others are left out."""
         try:
             usual = self.factory().options
         except Exception:  # a function that must be given some, or that is no good: a message must not fail over it
@@ -200,7 +200,7 @@ class Game:
         """The options that make this another game for an agent, each with its value there and here; see `same_play`.
 
         Args:
-            options: those that a file names of what the agent was made with; lists stand for tuples.
+            options: options named in a file, with which the agent was made; lists represent tuples.
 
         Raises ValueError or TypeError for options that no such game has.
         """
@@ -235,7 +235,7 @@ class Game:
     def rules_text(self) -> str:
         """The rules with these options for a player, in plain words, and how to read the positions as text.
 
-        Empty where nobody has written them.
+        Empty if there are none.
         """
         return "\n\n".join(filter(None, (self.faces.rules_text, self.faces.legend)))
 
@@ -441,9 +441,9 @@ class Game:
     def check_states(self, states: Any) -> np.ndarray:
         """The states, structured (n,), if all are positions of this game with these options.
 
-        A record counts as an array of one. Each field lies in its range, options are the prototype's, padding is 0,
-        rewards are finite, and 0 before the end unless the game pays at steps, and in a game that is not over somebody
-        can act. Whether the fields are consistent with each other, or the position is reachable, is not checked.
+        A record counts as an array of one. Each field is within its range, options are the prototype's, padding is 0,
+        rewards are finite, and 0 before the end unless the game pays at steps, and in a game that is not over some
+        player can act. Whether the fields are consistent with each other, or the position is reachable, is not checked.
 
         Raises:
             ValueError: naming the first state that is wrong, its field and what that must be; or another dtype.
@@ -502,7 +502,7 @@ class Game:
     def clicks(self) -> Callable[[Any, int], tuple[str, ...]] | None:
         """(state, action) -> the names of the spots to be clicked to choose the action, see `Faces`; None without any.
 
-        It raises TypeError or ValueError for another state, and for an action that nobody may choose now.
+        It raises TypeError or ValueError for another state, and for an action that no player may choose now.
         """
         return None if self.faces.clicks is None else self._clicks
 
@@ -583,8 +583,8 @@ class Game:
             generator 0.
 
         Raises:
-            TypeError, ValueError: as from `step`; a finished game; or chance that cannot be enumerated, with the
-                reason, such as dice that are rolled again until something fits.
+            TypeError, ValueError: as `step`; a finished game; or chance that cannot be enumerated, with the reason,
+                such as dice that are rolled again until something fits.
         """
         checked, joint = self._joint(states, actions, check)
         if joint.shape[1] != self.num_players:

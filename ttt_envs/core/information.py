@@ -83,7 +83,7 @@ class Known:
         return int(self.past.shape[2])
 
     def copy(self) -> "Known":
-        """The same, to go on by itself."""
+        """An independent copy."""
         new: Known = object.__new__(Known)
         new._game, new.past = self._game, self.past.copy()
         new.digests = None if self.digests is None else self.digests.copy()

@@ -72,7 +72,7 @@ _STARTS = _starts()
 @kernel
 @allocates_nothing
 def has_row(cells, size, length):
-    """Whether `length` cells of a set, 2 or more, lie in a row on a square of `size` by `size`, 2 to 8.
+    """Whether `length` cells of a set, 2 or more, are in a row on a square of `size` by `size`, 2 to 8.
 
     A set of cells is a number of which bit k says whether cell k is in it.
     """

@@ -2,8 +2,8 @@
 
 Rules common to all games are defined here once: a reset starts from the prototype record; a finished game has no legal
 action and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules. In
-them `reset`, `legal_mask`, `step`, `observe` and `resample` stand for the game's kernels. They are called from Python
-with (states, i), never with a record: that costs 0.3 us, a record 1.2 us.
+the templates `reset`, `legal_mask`, `step`, `observe` and `resample` are the game's kernels. They are called from
+Python with (states, i), never with a record: that costs 0.3 us, a record 1.2 us.
 """
 
 # ruff: noqa: F821
@@ -37,8 +37,8 @@ class Kernels(NamedTuple):
         reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
         step: (state, actions int (players,)): plays; entries of players who do not act are ignored. If another one is
-            not legal, it calls `refuse` and leaves all as it is. `ply` is counted by the caller, see `advance`. What it
-            pays it adds to `rewards`, see `Game.rewards`.
+            not legal, it calls `refuse` and leaves all as it is. `ply` is counted by the caller, see `advance`. It adds
+            its payments to `rewards`, see `Game.rewards`.
         observe: (state, player, out int8 (observation size,)): writes every entry.
         resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
         is_legal: (state, player, action): the entry of the legal mask, without the rest; False for numbers that are no
@@ -108,7 +108,7 @@ def advance(state, actions):
 
 @jit.kernel
 def refuse(state):
-    """Leave the position as it is, in the place of a step: the ply that `advance` will count is taken back."""
+    """Leave the position as it is, instead of a step: undo the ply that `advance` will count."""
     state["ply"] -= 1
 
 
@@ -136,8 +136,8 @@ def move_one(states, actions, play, legal, told, seen):
     With shape (players, ...) all players observe; otherwise only the player to move, and no one after the game is over.
     Return the set of observing players who must choose, as bits.
 
-    actions int64 (players,), all -1 after they were played; legal bool (num_actions,), which stands in the first
-    entries of told int8 (num_actions or more,), too, and seen int8 (observation size,), all with or without rows.
+    actions int64 (players,), all -1 after they were played; legal bool (num_actions,), which is also in the first
+    entries of told int8 (num_actions or more,), and seen int8 (observation size,), all with or without rows.
     """
     state = states[0]
     if play:
@@ -271,7 +271,7 @@ def find_illegal(states, rows, actions, mask):
     """The first of the games `rows` in which its actions[k] cannot be played, or -1; nothing is changed.
 
     actions as for `step_rows`, -1 for none; mask bool (num_actions,) is room for one. Numbers that are no action are
-    found in entries too that would be ignored.
+    detected also in entries that would be ignored.
     """
     columns = actions.shape[1]
     for k in range(rows.shape[0]):
@@ -348,7 +348,7 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 
 @cache
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
-    """The meaning of the names that stand for a game's kernels in templates.
+    """The meaning of the names of a game's kernels in templates.
 
     These are the names of `Kernels`, of which `step` counts the ply, and four more: `allowed`, see `by_mask`, `drawn`,
     see `drawn_by_mask`, `look` and `reply`.

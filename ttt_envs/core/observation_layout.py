@@ -73,7 +73,7 @@ def describe(blocks: Sequence[Block], index: int) -> str:
 
 
 def with_history(blocks: tuple[Block, ...], num_actions: int, history: int) -> tuple[Block, ...]:
-    """The blocks, and behind them those of the last `history` decisions, the newest first; see `Game.layout`."""
+    """The blocks, followed by the last `history` decisions, the newest first; see `Game.layout`."""
     chosen = Block("chosen", (num_actions,), "the action that I chose")
     return blocks + tuple(
         replace(block, name=f"{ago} ago: {block.name}", meaning=f"at my decision number {ago} before: {block.meaning}")

@@ -24,7 +24,7 @@ def unknown(kind: str, name: object, known: Sequence[str], short: Mapping[str, s
     names = {**{each: each for each in known}, **(short or {})}
     found = get_close_matches(str(name), names, n=3, cutoff=0.5)
     like = [SequenceMatcher(None, each, str(name)).ratio() for each in found]
-    # Only those that are about as close as the closest one.
+    # Only names about as close as the closest one.
     close = dict.fromkeys(names[each] for each, ratio in zip(found, like, strict=True) if ratio > like[0] - 0.15)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
     return f"unknown {kind} {brief(repr(name))}{hint} known: {', '.join(known) or 'none'}"
@@ -202,7 +202,7 @@ def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: 
     """The command line that has these settings: `program`, then each setting that differs from its default.
 
     Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
-    several `name=value`. What has no default is left out if it is empty.
+    several `name=value`. An empty option without a default is left out.
     """
     words = list(program)
     for name, value in settings.items():

@@ -31,7 +31,7 @@ class PlayedGame:
         episode_seed: seed of the episode, from 0 to 2**64-1: of all chance in it, and of its players' decisions.
         states: structured (1,) each, the start first, the present last.
         actions: the actions in all positions but the last: one number a player, -1 for players who did not act.
-        waiting: player -> action, choices of the present turn that nobody else knows until all have chosen.
+        waiting: player -> action, choices of the present turn, secret until all have chosen.
         rounds: the numbers of plies played when a round had ended inside a match.
     """
 
@@ -178,7 +178,7 @@ class PlayedGame:
         return self.game.faces.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def aside(self, ply: int) -> str:
-        """The remark of a log beside the actions of ply number `ply`, from 1; see `Faces.aside`."""
+        """The remark of a log on the actions of ply number `ply`, from 1; see `Faces.aside`."""
         joint = np.array(self.actions[ply - 1])
         return self.game.faces.aside(self.states[ply - 1][0], joint, self.states[ply][0])
 

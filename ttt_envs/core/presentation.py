@@ -16,7 +16,7 @@ class Box(NamedTuple):
     height: float
 
     def contains(self, x: float, y: float) -> bool:
-        """Tell whether the point lies in it; of the edges, the left and the top one belong to it."""
+        """Tell whether the point is inside; the left and the top edge belong to it."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
 
@@ -57,8 +57,8 @@ class Faces:
         short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
         spoken_action_names: these names as people say them, one an action, where the names themselves are codes; or
             none. The page shows them, and `Game.parse_action` reads them.
-        rules_text: the rules with these options for a player, in plain words: Markdown paragraphs and lists, each
-            paragraph and item on a line of its own; empty where nobody has written them.
+        rules_text: the rules with these options for a player: Markdown paragraphs and lists, each paragraph and item on
+            a line of its own; empty if there are none.
         legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
         ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
             or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
@@ -75,8 +75,8 @@ class Faces:
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
             board of a round that this step has ended inside a match, as it was before the next one was dealt; None
             where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
-        aside: (state record, actions int (players,), the state record after them) -> what a log of moves says beside
-            the actions, known to all, such as what was rolled for them; "" for nothing.
+        aside: (state record, actions int (players,), the state record after them) -> a log's remark on the actions,
+            public, such as the roll; "" for none.
         tips: (state record, viewer) -> what the parts of `draw`'s picture are and do: rectangles, each with a sentence
             or two, of which the last one on a point counts.
     """

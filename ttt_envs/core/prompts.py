@@ -1,7 +1,7 @@
 """Prompts for players who read and write text, and the actions that their answers name.
 
-The prompt is made of the player's view alone: positions that a player cannot tell apart give the same prompt. Of an
-answer only three forms count, so that no action is guessed from prose; see `read_answer`.
+The prompt is made of the player's view alone: positions that a player cannot tell apart give the same prompt. Only
+three forms of an answer count, so that no action is guessed from prose; see `read_answer`.
 """
 
 import json
@@ -122,7 +122,8 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
 
 
 def _in_object(text: str) -> tuple[list[str], str]:
-    """What the last JSON object with a key "action" names, as a list of one or none; and the text that follows it."""
+    """The action named by the last JSON object with a key "action", as a list of one or none; and the text that follows
+    it."""
     named, end = list[str](), 0
     for start in (each.start() for each in re.finditer("{", text)):
         if start >= end:
@@ -152,7 +153,7 @@ def _plain(name: str) -> str:
 
 
 def _hint(game: Game, mask: np.ndarray, said: str) -> str:
-    """The legal actions, if they are few; else those that look like the answer."""
+    """The legal actions, if they are few; else the ones that look like the answer."""
     legal = legal_names(game, mask)
     if len(legal) <= _LISTED:
         return f" Legal actions: {', '.join(legal)}."

@@ -7,9 +7,9 @@ Seeds come from a run's key by SipHash, in two steps: the key and the numbers of
 episode's seed (`episode_seeds`), which gives the generator's and each decision's (`derive`). An agent is handed its
 decisions' seeds alone.
 
-A game's kernels draw by `below(state, n)` and `pick(state, mask)` only. Where the field `script` is not 0 these take
-what they return from the script and leave the generator alone, so that `core.chance` can let a game's kernels meet all
-that may be drawn. A script holds:
+A game's kernels draw by `below(state, n)` and `pick(state, mask)` only. If the field `script` is not 0, they take their
+results from the script and leave the generator alone, so that `core.chance` can present every possible draw to a game's
+kernels. A script holds:
 
 - bits 0 to 31, the tape: what is to be drawn, in a mixed radix, the first draw its lowest digit;
 - bits 32 to 55, the product of the sizes of all draws so far: the outcome has one chance in that many;
@@ -47,8 +47,8 @@ BROKEN = np.uint64(1) << np.uint64(63)
 # --- SipHash-2-4, a pseudo-random function with a 128-bit key ---
 
 # J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, whose test vectors the tests
-# use. Without the key, its outputs cannot be told from random numbers. Messages here are two 64-bit words, read as
-# little-endian bytes.
+# use. Without the key, its outputs are indistinguishable from random numbers. Messages here are two 64-bit words, read
+# as little-endian bytes.
 _INITIAL = np.array([0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573], np.uint64)
 _FINAL = np.uint64(0xFF)
 
@@ -115,7 +115,7 @@ def start(state, seed):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def draw(state):  # type: ignore[no-untyped-def]
-    """Next uint64 of a state's generator; not for the kernels of a game, as no script can tell what it returns."""
+    """Next uint64 of a state's generator; not for a game's kernels, because a script cannot replace it."""
     state["rng"] = state["rng"] + GOLDEN
     return mix(state["rng"])
 
@@ -249,7 +249,7 @@ def fold_all(seeds, index, out):  # type: ignore[no-untyped-def]
 
 
 def _check_uint64(name: str, array: np.ndarray, length: int | None = None) -> None:
-    """Raise TypeError or ValueError if it is no uint64 (n,): kernels read as far as they are told."""
+    """Raise TypeError or ValueError if it is no uint64 (n,), because kernels do not check its length."""
     if not isinstance(array, np.ndarray) or array.dtype != np.uint64:
         raise TypeError(f"{name} must be an array of uint64, not {getattr(array, 'dtype', type(array).__name__)}")
     if array.ndim != 1 or (length is not None and len(array) != length):
@@ -351,7 +351,7 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
 
 
 def first_episode_seed(seed: int | None) -> int:
-    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as from `new_key`."""
+    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as `new_key`."""
     first = np.zeros(1, np.uint64)
     return int(episode_seeds(new_key(seed), first, first)[0])
 

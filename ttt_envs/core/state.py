@@ -44,8 +44,8 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence
     Header: `to_move` int8 (acting player or SIMULTANEOUS), `ply` int32 (steps so far), `done` bool, `rewards`
     float32 (players,) (paid to each so far, see `Game.rewards`), `rng` uint64 (the generator), `script` uint64 (what is
     to be drawn instead of it; 0 but while `core.chance` enumerates). `fields` are the game's own. Rule options are
-    fields too, so that a state is complete by itself: copying a record clones a game, and its bytes are its hash and
-    its file.
+    fields too, so that a state is self-contained: copying a record clones a game, and its bytes are its hash and its
+    file.
 
     A field is (name, type) or (name, type, shape), followed by its range, `between(low, high)` or `option(low, high)`:
     `Game.check_states` refuses states outside it. A field without a range may have any value; a bool is 0 or 1.
@@ -96,7 +96,7 @@ def position_start(dtype: np.dtype) -> int:
 def copied(states: np.ndarray) -> np.ndarray:
     """A copy of records, structured (n,), as bytes: NumPy's own goes field by field, and takes ten times as long.
 
-    Of some of them `take` is the quick copy, and not an index.
+    For some of them `take` is the fast copy, and not an index.
     """
     return np.ndarray(states.shape, states.dtype, bytearray(states.tobytes()))
 

@@ -37,7 +37,7 @@ def _decision_rows() -> Callable[..., None]:
 
 
 def _decisions(seeds: np.ndarray, players: np.ndarray, states: np.ndarray) -> NDArray[np.uint64]:
-    """The seeds uint64 (n,) of decisions, of those of the episodes."""
+    """The seeds uint64 (n,) of decisions, from their episodes' seeds."""
     decisions = np.empty(len(states), np.uint64)
     _decision_rows()(seeds, players, states["ply"], decisions)
     return decisions
@@ -55,8 +55,8 @@ class View:
             they have observed and done, see `ttt_envs.core.information`; None unless tracked, which happens for agents
             that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
         past: int8 (n, k, observation size + num_actions), what the players saw and chose at their last k decisions,
-            the newest first, see `Game.layout`; zeros where there were fewer. None where nobody kept account of it. It
-            is kept for agents that ask for it, see `Agent.history`, and in a `Batch` with `history=k`.
+            the newest first, see `Game.layout`; zeros where there were fewer. None if no record was kept. It is kept
+            for agents that ask for it, see `Agent.history`, and in a `Batch` with `history=k`.
     """
 
     game: Game
@@ -155,7 +155,7 @@ class View:
         own["seeds"] = read_only(seeds if derived else _decisions(seeds, players, states))
 
     def _add(self, keys: np.ndarray | None, past: np.ndarray | None) -> None:
-        """Add what somebody kept account of."""
+        """Add recorded information."""
         if keys is not None:
             vars(self).update(info_state_keys=read_only(keys))
         if past is not None:
@@ -280,7 +280,7 @@ class View:
         return part
 
     def current_round(self) -> tuple[NDArray[np.int64], "View"]:
-        """The positions in which a round is being played, int64 (k,), and these rounds, each as a game by itself.
+        """The positions within a round, int64 (k,), and these rounds, each as a game of its own.
 
         The players and seeds are the same. In the other positions something of the match is decided, such as who begins
         the next round. Raises ValueError if the game is no match.
@@ -335,7 +335,7 @@ def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
 
 
 def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple[int, str]]:
-    """The positions of `view` in which actions as from `numbers_of` are not legal, and why not."""
+    """The positions of `view` in which actions as from `numbers_of` are illegal, and the reasons."""
     masks = view.masks
     # Action -1 would read the last column of the mask.
     for k in ((actions < 0) | ~masks[np.arange(len(view)), actions]).nonzero()[0].tolist():

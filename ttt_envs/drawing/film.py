@@ -94,7 +94,7 @@ def film(
 ) -> bytes:
     """A game as an animated GIF: its positions, one after the other.
 
-    Where a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
+    If a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
     position. Needs the extra `render`.
 
     Args:
@@ -118,7 +118,7 @@ def film(
 
 
 def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:
-    """The images, uint8 (height, width, 3) each, as an animated GIF, each for so many seconds."""
+    """The images, uint8 (height, width, 3) each, as an animated GIF, each for `seconds`."""
     require("render", "PIL")
     from PIL import Image
 

@@ -3,7 +3,7 @@
 A picture is `WIDTH` units wide: a bar in the colour of the player to move or of the winners; the game's title; whose
 turn it is, or the result, as a headline; what can be chosen, or how the game was won; the game's own part; and in the
 last line what was played last. In every game yellow is what can be chosen now, a dark frame is what was played last,
-and a dark stroke is the row that has won. Nothing is told by colour alone.
+and a dark stroke is the row that has won. Nothing relies on colour alone.
 """
 
 import re
@@ -23,13 +23,13 @@ INNER = WIDTH - 2 * MARGIN
 #: Sizes of text. At 300 pixels a LABEL is 9 pixels high.
 HEADLINE, NOTE, LABEL = 26, 17, 15
 
-#: Where the game's own part begins, and the height of what follows it.
+#: The top of the game's own part, and the height of the footer.
 TOP, FOOT = 102, 36
 
 INK, SOFT, PAPER, PANEL, OPEN, GRID = (COLOURS[name][0] for name in ("ink", "soft", "paper", "panel", "open", "grid"))
 SIGN, LIGHT, BLACK = (COLOURS[name][0] for name in ("sign", "light", "black"))
 
-#: Colours of marks, of what a mark owns, and of a large mark below others: each for nobody, X and O.
+#: Colours of marks, of cells owned by a mark, and of a large mark below others: each for neutral, X and O.
 MARKS = ("draw", "x", "o")
 MARK_COLOURS = tuple(COLOURS[name][0] for name in MARKS)
 TINTS = (PANEL, COLOURS["tint_x"][0], COLOURS["tint_o"][0])
@@ -67,7 +67,7 @@ class Caption:
 
     @property
     def words(self) -> str:
-        """The whole picture in words, for people who cannot see it."""
+        """The whole picture as text, for people who cannot see it."""
         parts = (self.headline, self.note, self.fact, f"last: {self.last}" if self.last else "")
         return f"{self.title}: " + "; ".join(part for part in parts if part)
 
@@ -138,7 +138,7 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) 
 
 
 def disc(x: float, y: float, radius: float, fill: str, edge: str = "none", thick: float = 0) -> str:
-    """A disc; its edge, if it has one, lies on its rim."""
+    """A disc; its edge, if any, is on its rim."""
     rim = f' stroke="{edge}" stroke-width="{thick:g}"' if thick else ""
     return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"{rim}/>'
 

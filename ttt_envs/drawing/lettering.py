@@ -1,6 +1,6 @@
 """Text as outlines, so that it looks the same and takes the same room on every machine.
 
-The outlines are those of Roboto Medium (Apache License 2.0, see `NOTICE` beside this file), written to `glyphs.json` by
+The outlines are from Roboto Medium (Apache License 2.0, see `NOTICE` in this folder), written to `glyphs.json` by
 `python -m tools.glyphs`.
 """
 

@@ -12,7 +12,7 @@ class Drawing:
     """A drawing taken apart.
 
     Attributes:
-        attributes: those of the outermost element.
+        attributes: the outermost element's.
         elements: the elements within it, as text.
     """
 

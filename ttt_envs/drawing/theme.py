@@ -2,7 +2,7 @@
 
 A picture names colours by their light values. `themed` writes the dark ones in their place, or leaves the choice to
 whoever shows it: a style sheet in the SVG turns the picture dark where the browser prefers dark pages. Text and marks
-(INKS) have a contrast of at least 4.5 to the grounds that they stand on, in both themes.
+(INKS) have a contrast of at least 4.5 to their backgrounds, in both themes.
 """
 
 import re
@@ -85,7 +85,7 @@ _PLAIN = {there: plain for plain, there in _LIT.items()}
 
 
 def lit(svg: str) -> str:
-    """A part of a picture that lies on yellow: its colours are the light ones in both themes."""
+    """A part of a picture on yellow: its colours are the light ones in both themes."""
     return _USED.sub(lambda match: f'{match[1]}="{_LIT.get(match[2], match[2])}"', svg)
 
 

@@ -12,16 +12,16 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.storage.extras import require
 
-#: A new window is so many times as large as its picture, and takes these shares of the desktop at least and at most.
+#: Size of a new window: a multiple of its picture, within these shares of the desktop.
 _TIMES, _LEAST, _MOST = 1.4, 0.5, 0.85
 
 
 class Window:
     """A window that shows one picture after the other, slowly enough to be followed.
 
-    It can have any size, and the picture is drawn anew for it. A window that nobody looks at costs no time: once it is
-    closed by its button, or while it is minimised, nothing is drawn and nothing waits. On a high-DPI screen its size
-    is in points, and the picture is drawn with all the pixels that they have.
+    It can have any size, and the picture is redrawn for it. An invisible window costs no time: once it is closed by its
+    button, or while it is minimised, nothing is drawn and nothing waits. On a high-DPI screen its size is in points,
+    and the picture is drawn with all the pixels that they have.
 
     Attributes:
         closed: it was closed by its button. It does not open again.

@@ -96,7 +96,7 @@ def _call(folder: str, path: Sequence[str], packed: bytes, number: int, job: Any
 
 
 def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any]]:
-    # A job that stops early, as by Ctrl-C, gives no advice on how to avoid it.
+    # Suppress the advice that joblib gives after an early stop, as by Ctrl-C.
     warnings.filterwarnings("ignore", r"\d+ tasks which were still being processed", UserWarning)
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     with joblib.parallel_config("loky", n_jobs=number or -1, inner_max_num_threads=1, **begin):

@@ -34,8 +34,8 @@ class InUse(OSError):
 def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
     """Write `data` (text as UTF-8) to `path`, so that a reader finds the old file or the new one, never a part.
 
-    With `wait=False` it is not on the disk yet: for what can be made anew, and whose reader notices damage after a loss
-    of power. Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
+    With `wait=False` it is not on the disk yet: for files that can be made again, and whose reader notices damage after
+    a loss of power. Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
     """
     with writing_whole(path, wait) as file:
         file.write(data.encode() if isinstance(data, str) else data)
@@ -51,7 +51,7 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
     inside = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not by tempfile, whose files nobody else may read, whatever the umask says.
+        # Not by tempfile, whose files are private, whatever the umask says.
         with part.open("xb") as file:
             inside = True
             yield file
@@ -179,7 +179,7 @@ def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterat
 
 
 def _hidden(path: Path) -> str:
-    """The beginning of the names of hidden files beside this one, with room for their endings in 255 bytes."""
+    """The beginning of the names of its hidden files, with room for their endings in 255 bytes."""
     return f".{os.fsencode(path.name)[:200].decode(errors='ignore')}"
 
 
@@ -206,7 +206,7 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             lock.acquire(timeout=_MOMENT)
         except Timeout:
             if wait is None:
-                # Where the file system has no locks, the file is the lock, and may outlast a process elsewhere.
+                # If the file system has no locks, the file is the lock, and may outlast a process elsewhere.
                 hint = "" if isinstance(lock, UnixFileLock) else f"; if that process has ended, delete {place}"
                 raise InUse(
                     f"{what} is being written by {_holder(place)}: only one process at a time can{hint}"

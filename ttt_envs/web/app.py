@@ -76,7 +76,7 @@ class App:
     def _static(self, name: str) -> Response:
         if name not in self.static:
             raise Refused(404, "there is no such file")
-        # Asked for anew each time, so that a newer version of the library brings its own page.
+        # Requested each time, so that a newer version of the library brings its own page.
         kind = KINDS[Path(name).suffix]
         return Response(self.static[name], media_type=kind, headers={"cache-control": "no-cache"})
 
@@ -98,7 +98,7 @@ class App:
     # --- choosing a game ---
 
     async def games(self, request: Request) -> Response:
-        """All games, and those that are played here."""
+        """All games of the library, and the games in progress."""
         latest = sorted(self.hall.games.values(), key=lambda served: -served.touched)
         own = [
             {"id": each.id, "title": each.game.title, "over": each.live.over, "touched": each.touched}
@@ -214,7 +214,7 @@ class App:
         return JSONResponse(render.game_of(served))
 
     def _finished(self, request: Request) -> ServedGame:
-        """The game of an address; raises Refused while it goes on, as it would tell what is hidden."""
+        """The game of an address; raises Refused while it goes on, as it would reveal what is hidden."""
         served = self._served(request)
         if not served.live.over:
             raise Refused(409, "the game is not over")
@@ -236,7 +236,7 @@ class App:
         return JSONResponse(await in_thread(self.records.games, request.query_params.get("file", "")))
 
     async def record_open(self, request: Request) -> Response:
-        """Take a recorded game to those that are played here."""
+        """Turn a recorded game into a game in progress."""
         given = await body_of(request, "file", "game")
         name, k = text(given["file"], "file"), whole(given["game"], "game", 10**9)
         served = self.hall.reopen(name, k, *await in_thread(self.records.open, name, k))

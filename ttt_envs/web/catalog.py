@@ -28,7 +28,7 @@ _PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parent
 #: How far up its ladder the opponent of a level stands, from 0 to 1.
 _UP = {"easy": 0.25, "medium": 0.55}
 
-# What counts as the height of a higher ladder, in Elo: strong programs at its top make nobody else a harder opponent.
+# Limit on the height of a ladder, in Elo: strong programs at its top make the other levels no harder.
 _HIGHEST = 1000.0
 
 #: Simulations of the tree search that is offered in several strengths.
@@ -39,7 +39,7 @@ _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
 
 
 def fields_of(game: Game) -> list[dict[str, Any]]:
-    """The options of a game as a form shows them, beside those that it has.
+    """The options of a game as a form shows them, besides its own.
 
     Each has its `name`, its `meaning`, its `default` as text, and a `kind`: "bool"; "choice" with `choices`, texts;
     "int" with `low` and `high`, and `optional` where it may be none; or "text" for what only the game itself can check.
@@ -66,7 +66,7 @@ def _field(game: Game, option: Parameter) -> dict[str, Any]:
 
 
 def _said(option: Parameter) -> str:
-    """The meaning of an option, to stand beside a field that shows its range and its choices."""
+    """The meaning of an option, shown next to a field with its range and its choices."""
     range_or_true = r"(True|[\d,]+ to ([\d,]+|`\w+`)): "
     said = re.sub(rf"^{range_or_true}", "", option.meaning).replace("False: ", "otherwise ")
     empty = "none: " if option.annotation not in (int, int | None) else "empty: "
@@ -136,7 +136,7 @@ def levels_of(game: Game) -> list[Level]:
         return []
     top = min(max(rated.values()), _HIGHEST)
     seconds = dict(zip(ladder.rungs, ladder.seconds, strict=True))
-    # Of rungs that stand about alike, the one that answers sooner.
+    # Of about equal rungs, the faster one.
     found = {
         name: min(pool, key=lambda rung: (round(abs(rated[rung] - share * top), -1), seconds[rung]))
         for name, share in _UP.items()

@@ -49,7 +49,7 @@ class ServedGame:
         touched: time of the last change, in seconds since 1970.
         recorded: it was over when it was opened from a file of records.
         driver: the task in which agents answer; None while it is not their turn.
-        busy: held while somebody thinks about the game, or the agents of a game without people play a ply.
+        busy: held while a thought about the game, or a ply of agents without people, is in progress.
     """
 
     id: str
@@ -111,7 +111,7 @@ class ServedGame:
         self._change = asyncio.Event()
 
     async def wait(self, version: int, seconds: float) -> None:
-        """Wait until the version is another one, so many seconds at most."""
+        """Wait until the version changes, at most `seconds`."""
         if self.version == version:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._change.wait(), seconds)
@@ -125,7 +125,7 @@ class Hall:
 
         Args:
             folder: where the record of each game is written after each ply.
-            more_agents: agents that may be asked for beside the library's own.
+            more_agents: available agents besides the library's own.
         """
         self.folder = folder
         self.agents = Agents(more_agents)
@@ -154,7 +154,7 @@ class Hall:
     def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
         """The game number `k` of a file of records: the one that is here, if it was saved there, or one to look at.
 
-        A game that is not over goes on. Its agents are asked only if they are among those that are offered.
+        A game that is not over goes on. Its agents are asked only if they are available.
         """
         ident = hashlib.sha256(f"{name} {k} {record.digest}".encode()).hexdigest()[:16]
         saved = f"{self.folder.name}/{record.game}-"

@@ -1,4 +1,4 @@
-"""A board in a notebook: play agents with the mouse, beside what the oracle or a search thinks of each move.
+"""A board in a notebook: play agents with the mouse, with the oracle's or a search's verdict on each move.
 
 It is the board of the page of `ttt serve`, as a widget of Jupyter; the games run in the notebook's kernel. Needs the
 extra `notebook`.
@@ -108,7 +108,7 @@ class Board(anywidget.AnyWidget):
         self._answer()
 
     def hint(self) -> str:
-        """The name of a best action, which the board points at; "" where nobody knows one, or it is not your turn."""
+        """The name of a best action, which the board points at; "" if none is known, or it is not your turn."""
         found = self._thoughts()
         best = found["best"][0] if found and found["best"] else ""
         self.position = {**self.position, "hint": best}
@@ -165,7 +165,8 @@ class Board(anywidget.AnyWidget):
         return {**data, "image/svg+xml": self.live.game.draw(self.live.state[0], self._player)}, about
 
     def _told(self, _: Any, message: Any, __: Any) -> None:
-        """Do what the widget asks for. What does not fit the position, as the second of two quick clicks, is left."""
+        """Do what the widget asks for. A click that does not fit the position, such as the second of two quick ones, is
+        ignored."""
         wanted = message.get("do") if isinstance(message, dict) else None
         if wanted == "choose" and message.get("action") in {each["name"] for each in self.position["actions"]}:
             self.choose(message["action"])

@@ -18,7 +18,7 @@ from ttt_envs.web.games import ServedGame
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
     """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
 
-    The words around the picture are left out, and what its head says is given beside it.
+    The text around the picture is left out, and its head is given separately.
     """
     text = game.format_state(state, viewer)
     tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
@@ -126,7 +126,7 @@ def game_of(served: ServedGame) -> dict[str, Any]:
 
 
 def about(served: ServedGame) -> dict[str, Any]:
-    """What stays the same while a game is played."""
+    """The constant facts of a game in progress."""
     faces = served.game.faces
     return {
         "rules": faces.rules_text,

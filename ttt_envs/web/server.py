@@ -25,7 +25,7 @@ def serve(port: int = 8000, *, agents: Sequence[str] = (), records: Path | None 
 
     Args:
         port: the port to listen at; 0 for one that is free.
-        agents: agents that may be asked for beside the library's own, as texts for `agents.load`.
+        agents: available agents besides the library's own, as texts for `agents.load`.
         records: folder with files of recorded games that may be looked at; the games that are played on the page are
             saved in its folder `played`. By default a folder of the user's data.
         opening: open the page in the user's browser.

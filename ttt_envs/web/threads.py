@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Ended(Exception):
-    """Raised in the place of its cause, such as SystemExit, which would end the server."""
+    """Raised instead of its cause, such as SystemExit, which would end the server."""
 
 
 def said(error: BaseException) -> str:

@@ -1,8 +1,8 @@
 """Vectorised reads and writes of bool arrays.
 
-Compiled code has no such access by itself: these are intrinsics of Numba, each a few instructions. Where they do not
-apply, single entries are read and written: with the JIT off, on machines whose first byte is the highest, and for
-arrays with gaps. `many` tells of a mask whether they do; a caller's loop then does all of the reading.
+Numba's compiled code lacks such access, so these are intrinsics, each a few instructions. If they do not apply, entries
+are read and written one by one: with the JIT off, on big-endian machines, and for arrays with gaps. `many` says whether
+they apply to a mask; a caller's loop then does all of the reading.
 
 A set is a uint64 of which bit k says whether k is in it.
 """
@@ -23,7 +23,7 @@ from ttt_envs.core.compile import jit
 _LITTLE_ENDIAN = sys.byteorder == "little"
 _BIT, _BYTE, _WORD, _INT = map(ir.IntType, (1, 8, 32, 64))
 
-#: So many entries are written in one go by `write_set`, see `up_to`.
+#: Number of entries that `write_set` writes at a time, see `up_to`.
 MOST_AT_ONCE = 62
 
 _NO_MEMBERS, _1, _2, _3, _4, _7, _8, _127, _255 = map(np.uint64, (0, 1, 2, 3, 4, 7, 8, 127, 255))
@@ -90,7 +90,7 @@ def _parts(builder, size, widths, do, known=None):
 
 
 def _taken(builder, entries, relation, value):
-    """Of a vector of bytes: which entries are so related to a byte."""
+    """Compare each entry of a vector of bytes with a byte."""
     kind = entries.type
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0))
     order = ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count)
@@ -358,7 +358,7 @@ def total(counts):
 @jit.inlined
 @jit.allocates_nothing
 def counted(counts, skip):
-    """The kind of a thing after `skip` others, where things stand in a row by kind; see `total`, which is more."""
+    """The kind of item number `skip`, if items are in a row by kind; see `total`, which must be larger."""
     if _are_few(counts, counts):
         return _passed_few(counts, skip)
     kind, passed = np.int64(0), np.int64(0)
@@ -408,7 +408,7 @@ def read_set(mask, at):
 @jit.inlined
 @jit.allocates_nothing
 def nth(members, skip):
-    """The member of a set after `skip` others; there must be so many. No branch goes by what is random."""
+    """The member of a set after `skip` others; there must be enough. No branch goes by what is random."""
     members, left = np.uint64(members), np.uint64(skip)
     sums = members - (members >> _1 & _PAIRS)
     sums = (sums & _FOURS) + (sums >> _2 & _FOURS)

@@ -1,6 +1,6 @@
 """Ctrl-C while Numba compiles: LLVM calls back to Python, where an exception would be printed and dropped.
 
-What calls LLVM then meets a function that is not there, and raises RuntimeError in the place of KeyboardInterrupt.
+Code that calls LLVM then misses a function, and raises RuntimeError instead of KeyboardInterrupt.
 """
 
 import signal
@@ -37,7 +37,7 @@ class HeldInterrupts(event.Listener):
             self.let_go()
 
     def let_go(self) -> None:
-        """Put the handler back, unless somebody has set another one meanwhile, and call it if there was a signal."""
+        """Put the handler back, unless another one was set meanwhile, and call it if there was a signal."""
         before, asked = self._before, self._asked
         self._before = self._asked = None
         if before is not None and signal.getsignal(signal.SIGINT) == self._note:

@@ -1,10 +1,9 @@
 """The one place that sets Numba's options.
 
 Numba's disk cache notices when the file of a function changes, but not when a function that it calls, in another
-file, does: stale machine code would then be run. Therefore every kernel carries, in its qualified name (part of
-Numba's cache key), a digest of all the source that it can call: its file and those that it imports of this package,
-directly or through others, and for a kernel defined elsewhere (a game of your own) also the folder that its file lies
-in.
+file, does: stale machine code would then be run. Therefore every kernel's qualified name (part of Numba's cache key)
+contains a digest of all the source that it can call: its file, the files of this package that it imports, directly or
+indirectly, and for a kernel defined elsewhere (a game of your own) also its file's folder.
 """
 
 import gc
@@ -60,8 +59,8 @@ if not DISABLED:
 class _NoCollection(event.Listener):
     """Has Python's collector of cyclic garbage pause while Numba compiles.
 
-    Else it walks through all that Numba keeps, again and again, for a twelfth of the time. Numba tells of compiling
-    within a lock, so that one thread does at a time.
+    Else it walks through all that Numba keeps, again and again, for a twelfth of the time. Numba holds a lock while it
+    reports compilation, so that one thread does at a time.
     """
 
     def __init__(self) -> None:
@@ -107,8 +106,8 @@ _KEEPS_GIL = "_keeps_gil"
 _ANEW = "_compiled_anew"
 
 
-# Found without parsing, which would take a tenth of a second in each process. What looks like an import in a docstring
-# makes a digest change more often than it must.
+# Found without parsing, which would take a tenth of a second in each process. Text that looks like an import in a
+# docstring makes a digest change more often than it must.
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE)
 
 
@@ -130,7 +129,7 @@ def _imports(path: Path) -> frozenset[Path]:
 
 
 def _with_imports(paths: Iterable[Path]) -> set[Path]:
-    """The files, and those of the package that they import, directly or through others."""
+    """The files, and the package's files that they import, directly or indirectly."""
     files: set[Path] = set()
     waiting = set(paths)
     while waiting:
@@ -216,7 +215,7 @@ def allocates_nothing(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Decorator, below `kernel` or on a template: its code stands in each caller, in the place of a call.
+    """Decorator, below `kernel` or on a template: inline the function in each caller.
 
     For what is short and called all the time: a call hands over each array as seven numbers.
     """
@@ -257,7 +256,7 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
 
     A function that takes kernels as arguments, or closes over them, is compiled in every process; a copy with its own
     globals and its own qualified name is cached on disk like any other kernel. Kernels that the template does not name
-    are left out: they neither decide how it is compiled nor tell it apart from other copies.
+    are left out: they neither affect how it is compiled nor distinguish copies.
     """
     assert isinstance(template, types.FunctionType)
     kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}

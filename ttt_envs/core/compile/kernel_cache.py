@@ -45,7 +45,7 @@ class MachineCode:
     def __init__(
         self, function: Callable[..., Any], version: str = "", loading: Callable[[Any], Any] | None = None
     ) -> None:
-        """Find the folder: NUMBA_CACHE_DIR, or `__pycache__` beside the source, or the user's cache.
+        """Find the folder: NUMBA_CACHE_DIR, the source's `__pycache__`, or the user's cache.
 
         `version` tells apart what is compiled from one function with different options. `loading` makes of Numba's
         target the one for which files are read.

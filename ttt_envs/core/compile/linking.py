@@ -1,7 +1,7 @@
 """Compile internal kernels to bitcode only; they are optimised inside their callers.
 
-Numba does both for each function by itself, and then again for each that calls it, which is a quarter of the time until
-the first move of a game. Nothing here is a documented part of Numba.
+Numba does both separately for each function, and then again for each caller, which is a quarter of the time until the
+first move of a game. Nothing here is a documented part of Numba.
 """
 
 from collections.abc import Callable

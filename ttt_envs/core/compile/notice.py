@@ -32,7 +32,7 @@ class Notice:
             self._seconds += time.monotonic() - self._since
 
 
-#: The one that is told of all compiling; None for nobody.
+#: The listener for all compilation, or None.
 notice: Notice | None = None
 
 

@@ -32,7 +32,8 @@ def warm(game: Game, given: Sequence[str] = ()) -> Iterator[tuple[str, int, floa
     Yields:
         "game loops" or the agent, the number of kernels that were compiled, and the seconds that it took.
 
-    Raises: ValueError, TypeError, FileNotFoundError, ImportError: as `agents.load`, or an agent cannot play the game.
+    Raises:
+        ValueError, TypeError, FileNotFoundError, ImportError: as `agents.load`, or an agent cannot play the game.
     """
     lineup = {name: agents.load(name) for name in given}
     for agent in lineup.values():
