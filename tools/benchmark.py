@@ -126,7 +126,7 @@ def search(game_id: str, spec: str, seconds: float) -> float:
 
 
 def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
-    """Tree search from the opening, in processor time, beside MCTS in C++ by OpenSpiel where it has the game."""
+    """Tree search from the opening, in CPU time, compared with OpenSpiel's MCTS in C++ where it has the game."""
     what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
     goals = GOALS["games"].get(game_id, {})
     spiel, other = open_spiel(goals)

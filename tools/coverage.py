@@ -101,7 +101,7 @@ def failing(share: float, mean: float = 0.9) -> Draw:
 
 
 def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
-    """What is lost is log-normally distributed, over more than a factor of ten."""
+    """Losses are log-normally distributed, over more than a factor of ten."""
     return rng.lognormal(-3, 1, n)
 
 
@@ -141,7 +141,7 @@ def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
 def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """(won, lost) of units of two games with expected score p, of which a share is drawn."""
     drawn = rng.random((units, 2)) < draws * 2 * min(p, 1 - p)
-    # What is not drawn is won so often that the score stays p.
+    # Games that are not drawn are won often enough that the score stays p.
     share = (p - draws * min(p, 1 - p)) / (1 - draws * 2 * min(p, 1 - p))
     won = np.where(drawn, 0.5, rng.random((units, 2)) < share).sum(axis=1)
     return won, 2 - won

@@ -1,6 +1,6 @@
-"""Speed of the environments, beside those of PettingZoo, Gymnasium and OpenSpiel; a part of `tools.benchmark`.
+"""Speed of the environments, compared with PettingZoo, Gymnasium and OpenSpiel; a part of `tools.benchmark`.
 
-All run in one thread, and times are those of the processor: waiting for others on the machine does not count.
+Everything runs in one thread, and times are CPU times: waiting for other work does not count.
 """
 
 import random
@@ -248,7 +248,7 @@ def play_sb3(env: Any, seconds: float) -> float:
 
 
 def bench_wrappers(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
-    """Each form of a game's environment, beside PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
+    """Each form of a game's environment, compared with PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
     single, aec, many = (
         ttt_envs.make_single(game_id),
         ttt_envs.make_aec(game_id),

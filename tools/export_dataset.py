@@ -86,7 +86,7 @@ class Decisions(NamedTuple):
 
 
 def decisions_of(played: ReplayedGame) -> Decisions:
-    """The decisions of one game. What was paid before a player's first decision counts for that one."""
+    """The decisions of one game. Rewards before a player's first decision count for that one."""
     game = played.game
     ply, player = np.nonzero(played.actions >= 0)
     states, action = played.states[ply], played.actions[ply, player]
@@ -134,7 +134,7 @@ def named(game: Game) -> str:
 
 
 def write_games(path: Path, games: Iterable[ReplayedGame]) -> tuple[int, int]:
-    """Write the decisions of games to a Parquet file, and a card beside it; returns the numbers of games and rows.
+    """Write the decisions of games to a Parquet file, with a card; return the numbers of games and rows.
 
     Raises ValueError for no games, or games of several kinds; nothing is written then.
     """
@@ -249,7 +249,7 @@ def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
         rows = np.flatnonzero((reached[player] > 1e-9) & (mine.sets["count"] > 1))
         values = sequence.action_values(walked, player, policy, reached[player])[rows]
         played = walked.table(player, policy[player])[rows]
-        # Where the equilibrium itself does not lead, it is not settled: there a best response to it is.
+        # Positions that the equilibrium does not reach are not settled: a best response to it covers them.
         never = sequence.plan_of(mine, policy[player])[mine.sets["parent"][rows]] <= 1e-9
         played[never] = best_of(values)[never]
         lengths = mine.plies[rows].astype(np.int64)

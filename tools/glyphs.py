@@ -17,7 +17,7 @@ from fontTools.ttLib import TTFont
 from ttt_envs.drawing.lettering import EM
 from ttt_envs.storage.files import write_whole
 
-#: Printable ASCII, and what the pictures' texts use beside it.
+#: Printable ASCII, and the other characters of the pictures' texts.
 CHARACTERS = "".join(map(chr, range(32, 127))) + "×–—…·’•"
 
 

@@ -2,7 +2,7 @@
 
     python -m tools.gpu
 
-Are games equal to those of a `Batch`, how fast are they, beside Pgx, and how soon do agents trained there play well?
+Are games equal to a `Batch`'s, how fast are they compared with Pgx, and how soon do agents trained there play well?
 Asks for the extras `cuda` and `train` with a torch for that GPU; Pgx is left out where it is not installed. The exit
 status is 1 if games are not equal, or a training fails.
 """
@@ -34,7 +34,7 @@ from ttt_envs.core.rng import choose, choose_rows, fold, fold_all, mix
 
 _MEASURED_AT_THE_END = "--regret-games 0 --eval-agents random --eval-games 20 --eval-every 1000000000"
 
-#: What is trained by game, commands of one training in a row, as words after `python -m`; RUN is a new folder.
+#: The trainings by game, consecutive commands of one training, as words after `python -m`; RUN is a new folder.
 TRAININGS: dict[str, list[tuple[str, ...]]] = {
     "tic_tac_dice": [
         (
@@ -65,7 +65,7 @@ TRAININGS: dict[str, list[tuple[str, ...]]] = {
 }
 
 
-#: Of a line of a run's log: steps a second without measurements, and without compiling.
+#: From a line of a run's log: steps per second without measurements and compilation.
 SPEED = "time/steps_per_second"
 
 
@@ -121,7 +121,7 @@ def on_gpu(array: np.ndarray) -> Any:
 
 
 def timed(launch: Callable[[int], object], seconds: float) -> float:
-    """Seconds that a launch takes, of many behind each other; it is told its number. The median of five runs."""
+    """Seconds per launch, over many consecutive ones; the launch gets its number. The median of five runs."""
     cuda = import_module("numba.cuda")
     launch(0)  # compiled
     cuda.synchronize()
@@ -171,7 +171,7 @@ def peer_speed(games: int, seconds: float) -> float:
 
 
 def one_game(game_id: str, config: Config, lock: Any) -> tuple[bool, str]:
-    """Whether the games are equal, and a row of the table. Kernels are compiled beside others, and timed alone."""
+    """Whether the games are equal, and a row of the table. Kernels are compiled in parallel, and timed alone."""
     began = time.perf_counter()
     here, there = (digest(game_id, config.compared, config.plies, device) for device in ("cpu", "cuda"))
     took = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Lines of Python by room beside the budget of house_size.json, and words of the pages. `make check` runs this.
+"""Lines of Python by room, compared with the budget of house_size.json, and words of the pages. `make check` runs this.
 
 A room that grows makes another one shrink: raise a number only together with a lower one.
 """
@@ -24,7 +24,7 @@ def room_of(name: str) -> str:
 
 
 def sizes() -> Counter[str]:
-    """Lines by room of the files that git knows, those of the library together, and words of the pages."""
+    """Lines by room of the files that git knows, the library's total, and words of the pages."""
     found: Counter[str] = Counter()
     listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):

@@ -1,10 +1,10 @@
-"""Measure this library beside others' of the same kind. `make bench-peers` runs this, in an environment of its own.
+"""Measure this library and others of the same kind. `make bench-peers` runs this, in an environment of its own.
 
     python -m tools.peers --games super_tic_tac_toe --chart docs/peers.svg --page docs/performance.md
 
 Each pair does the same kind of work, alternating in one process, on one core, with random legal actions; rates are per
-second of processor time, and a ratio is the median of those of neighbouring runs. What is not installed is left out;
-all of it is in the extra `peers`.
+CPU second, and a ratio is the median over neighbouring runs. Libraries that are not installed are left out; all are in
+the extra `peers`.
 """
 
 import os
@@ -54,7 +54,7 @@ Work = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Config:
-    """Measure speed beside PettingZoo, OpenSpiel, Pgx and Stable-Baselines3's masking recipe."""
+    """Measure speed compared with PettingZoo, OpenSpiel, Pgx and Stable-Baselines3's masking recipe."""
 
     games: tuple[str, ...] = ("all",)
     """Ids of games that are measured beside Pgx, or all."""
@@ -70,7 +70,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Pair:
-    """A line of the table: what is done, by whom beside us, and the rates of neighbouring runs."""
+    """A line of the table: the work, the peer, and the rates of neighbouring runs."""
 
     what: str
     peer: str
@@ -90,7 +90,7 @@ def play_batch(game_id: str) -> Work:
 
 
 def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
-    """The same of a game of Pgx, compiled by XLA; games start anew as its `auto_reset` does it. Gives their plies."""
+    """The same with a game of Pgx, compiled by XLA; games restart as its `auto_reset` does it. Gives their plies."""
     jax, pgx, wrapper = import_module("jax"), import_module("pgx"), import_module("pgx.experimental.wrappers")
     env = pgx.make(name)
     step = jax.vmap(wrapper.auto_reset(env.step, env.init))
@@ -258,7 +258,7 @@ def write_page(page: Path, table: Table) -> None:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{page} has no place for the table: a line {BEGIN!r}, and after it a line {END!r}")
-    # A heading of the third level: the place lies in a section.
+    # A heading of the third level: the place is within a section.
     write_whole(page, f"{before}{begin}\n\n#{table.markdown()}\n{end}{after}")
 
 

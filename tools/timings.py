@@ -1,4 +1,4 @@
-"""What measurements of speed share: lines of a table, repeated runs that alternate, and random play of many games."""
+"""Shared parts of speed measurements: lines of a table, repeated runs that alternate, and random play of many games."""
 
 import statistics
 import time

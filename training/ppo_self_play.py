@@ -3,18 +3,19 @@
     python -m training.ppo_self_play --steps 500000 --seed 1
     python -m training.ppo_self_play --device cuda --num-envs 32768 --batch 65536 --steps 100000000
 
-One network plays all seats. Many games run side by side; each ply is a decision of the player to move, so that an
-episode is the plies of a game, and not those of one player. Three things are other than in games of one player:
+One network plays all seats. Many games run side by side; each ply is a decision of the player to move, so an episode is
+the plies of a game, not of one player. Three things are other than in games of one player:
 
 - Illegal actions: their logits are -1e8 before the softmax, in play and in every update alike, so that they have
   neither probability nor gradient nor entropy (Huang and Ontanon, "A closer look at invalid action masking in policy
   gradient algorithms", 2022).
-- Signs: values are those of the player to move. What the next position is worth to its player counts negated if that
-  is the other side, as what one side wins the other loses.
+- Signs: values belong to the player to move. The value of the next position is negated if it belongs to the other side,
+    because one side's gain is the other's loss.
 - The last reward: a game ends with a ply of, say, the winner. The loser has no ply any more that could get their -1.
   By the signs they get it all the same: it is the +1 after the next ply, negated, in the advantage of their last one.
 
-Where players choose at once, each has an episode of their own in each game, as each sees it, and signs are all 1.
+If players choose simultaneously, each has an episode of their own in each game, from their own view, and signs are all
+1.
 
 With `--device cuda` games and tensors stay on the GPU. For games of two sides. `ttt train ppo` is the same method on
 the CPU with past selves and other agents as opponents, checkpoints, curves and logs; `--both-sides` learns from both
@@ -125,7 +126,7 @@ def train(args: Args) -> nn.Module:
         return torch.zeros(shape, dtype=dtype, device=device)
 
     def of(array: Any) -> torch.Tensor:
-        """An array of the batch: the same memory, which the next step fills anew."""
+        """An array of the batch: the same memory, which the next step overwrites."""
         return torch.as_tensor(array, device=device)
 
     def of_seats(look: Callable[[int | None], Any]) -> torch.Tensor:
@@ -150,7 +151,7 @@ def train(args: Args) -> nn.Module:
                 values[t] = value(observations[t].float())[:, 0]
                 movers = of(batch.to_move).long()
                 batch.step(chosen[t].view(len(seats), -1).T if game.simultaneous else chosen[t])
-                # With auto_reset the rewards are those of the game that ended, the position is that of the next one.
+                # With auto_reset the rewards belong to the finished game, and the position to the next one.
                 done[t] = of(batch.done).repeat(len(seats))
                 if game.simultaneous:
                     rewards[t] = of(batch.rewards).T.flatten()

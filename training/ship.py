@@ -4,11 +4,11 @@
     python -m training.ship super_tic_tac_toe/ntuple --measure score:greedy milliseconds
     python -m training.ship --render
 
-What each agent is stands in training/recipes.toml. Training runs go to RUNS/GAME/NAME/seed-K; those that are there
-already are continued, or taken as they are if they are finished; figures that were measured of the same weights before
-an interrupt are kept, in measured.json beside them. The weights of the first seed are shipped, as float16. With
---measure nothing is trained: figures of the shipped weights are measured again. Without names, and with --render alone,
-only docs/results.md and the cards' pages are written.
+training/recipes.toml describes each agent. Training runs go to RUNS/GAME/NAME/seed-K; existing ones are continued, or
+used if they are finished; figures measured for the same weights before an interrupt are kept, in measured.json there.
+The weights of the first seed are shipped, as float16. With --measure nothing is
+trained: figures of the shipped weights are measured again. Without names, and with --render alone, only docs/results.md
+and the cards' pages are written.
 """
 
 import hashlib
@@ -158,7 +158,7 @@ def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Consol
             continue
         console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
         new = measured(name, recipe, wanted, [folder], config.seed)
-        # What other training seeds reach stands for the same agent alone.
+        # The results of other training seeds are measured for the same agent only.
         same = old is not None and old.command == new.command and card.agent == recipe["agent"]
         outcomes.append(replace(new, seeds=old.seeds if old is not None and same else ()))
         console.print(f"    {new.value:.4f} ({new.low:.4f} to {new.high:.4f})")
@@ -177,7 +177,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 
 def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Sequence[Path], seed: int) -> Outcome:
-    """One figure of the weights in the first folder, and of those in the others, of other seeds, if it is asked for."""
+    """One figure of the weights in the first folder, and of the other seeds' weights if the recipe says so."""
     options, games = wanted.get("options", {}), wanted.get("games", 0)
     game, against = ttt_envs.load(name.split("/")[0], **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])
@@ -217,7 +217,7 @@ def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: 
 
 
 def _figure_of(game_id: str, options: dict[str, Any], text: str, wanted: dict[str, Any], seed: int) -> float:
-    """The figure of a game that is loaded anew, in a process of its own."""
+    """The figure of a newly loaded game, in a process of its own."""
     return figure(ttt_envs.load(game_id, **options), text, wanted, seed, quiet=True)[0]
 
 
@@ -256,7 +256,7 @@ def _whole(report: Any) -> Any:
 def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
     """Median processor time of a move in positions of random games, one at a time, and its quartiles.
 
-    What else the machine does hardly changes it.
+    Other load on the machine hardly changes it.
     """
     batch, other = ttt_envs.Batch(game, positions, seed=0), agents.load("random")
     generator = np.random.default_rng(0)
@@ -335,7 +335,7 @@ def rows(card: Card) -> Iterator[str]:
 
 
 def page(card: Card) -> str:
-    """The page beside a card."""
+    """The page of a card."""
     versions = ", ".join(f"{name} {version}" for name, version in card.versions.items())
     commands = "\n".join(f"    {each.command}" for each in card.outcomes if each.measure != "milliseconds")
     agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")

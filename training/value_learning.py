@@ -6,11 +6,11 @@
 A network learns Q(observation, action) of the player to move, by full-width temporal differences: rules are exact and
 fast, so that in each position that the games come to, every legal action is played on a copy. An action is worth the
 reward if it ends the game, and otherwise the best Q of the position that follows, negated if the other side moves
-there, by a slowly moving average of the network. The network is regressed on all legal actions at once. So nothing
-depends on which action was played in the game itself, and there is no variance from that choice. Chance is sampled: a
-copy holds the random numbers of its game, so that all actions of a position are compared under the same rolls.
+there, by a slowly moving average of the network. The network is regressed on all legal actions at once. Nothing thus
+depends on which action was played in the game, and there is no variance from that choice. Chance is sampled: a copy
+holds the random numbers of its game, so that all actions of a position are compared under the same rolls.
 
-With `--device cuda` games and tensors stay on the GPU. For games of two sides that move one at a time. Where hidden
+With `--device cuda` games and tensors stay on the GPU. For games of two sides that move one at a time. If hidden
 information makes optimal play mixed, its greedy policy is no equilibrium. `ttt train value_learning` is the same method
 with checkpoints, curves, logs, and a backup for players who choose at once.
 
@@ -71,7 +71,7 @@ class Backup:
         self.gamma, self.device = args.gamma, torch.device(args.device)
 
     def of(self, array: Any) -> torch.Tensor:
-        """An array of a batch: the same memory, which the next step fills anew."""
+        """An array of a batch: the same memory, which the next step overwrites."""
         return torch.as_tensor(array, device=self.device)
 
     @torch.no_grad()

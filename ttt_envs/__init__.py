@@ -127,10 +127,10 @@ def make_aec(
         mask: "both" puts the action mask into the observation and into the infos; "info" into the infos alone, so that
             the observation is a plain array.
         max_plies: plies after which a game is cut off: all agents are truncated. None plays each game to its end.
-        history: 0 to 100: so many of the player's last decisions, what they saw and what they chose, stand behind the
-            present observation, the newest first; see `Game.layout`. For policies without a memory.
-        reward: pays in the place of the game, as for shaping: a function of the states before and after a step,
-            structured (k,), and of players, int64 (k,), which gives numbers (k,). The states show all, also by
+        history: 0 to 100: number of the player's past decisions, with observation and choice, behind the present
+            observation, the newest first; see `Game.layout`. For policies without a memory.
+        reward: replaces the game's reward, as for shaping: a function of the states before and after a step, structured
+            (k,), and of players, int64 (k,), which returns numbers (k,). The states show all, also by
             `after["rewards"]` what the game itself has paid so far. In an AEC environment a step is a ply, and k the
             number of players.
         dtype: of observations: "int8", or "float32", as some frameworks need them. Masks are int8.
@@ -216,9 +216,9 @@ def make_single(
         mask: "both" puts the action mask into the observation and into the info; "info" into the info alone, so that
             the observation is a plain array, as many wrappers need it.
         max_plies: plies after which a game is cut off, and truncated. None plays each to its end.
-        history: 0 to 100: so many of the learner's last decisions stand in an observation, as for `make_aec`.
-        reward: pays in the place of the game, as for `make_aec`; asked for the learner alone, at each step, which goes
-            from one decision of theirs to the next.
+        history: 0 to 100: number of the learner's past decisions in an observation, as for `make_aec`.
+        reward: replaces the game's reward, as for `make_aec`; called for the learner only, at each step, from one of
+            their decisions to the next.
         dtype: of observations, "int8" or "float32".
         options: of the game, if `game` is an id.
 
@@ -268,7 +268,7 @@ def make_vec(
     Args:
         game: an id of `GAMES`, or a Game from `load`.
         num_envs: number of games.
-        autoreset_mode: when a game that ended starts anew: in the "same_step", in the "next_step", or "disabled"; or
+        autoreset_mode: when a finished game restarts: in the "same_step", in the "next_step", or "disabled"; or
             Gymnasium's AutoresetMode.
         render_mode: "rgb_array", "ansi" or None.
         reward: as for `make_single`, asked once a step, for all games.

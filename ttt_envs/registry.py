@@ -90,7 +90,7 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
 def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
     """A game that is given as an id with options, or as a Game, which has its own.
 
-    Raises ValueError for an unknown id or option or a wrong value, and TypeError for options beside a Game or of a
+    Raises ValueError for an unknown id or option or a wrong value, and TypeError for options besides a Game or of a
     wrong type.
     """
     from ttt_envs.core.game import Game
@@ -103,7 +103,7 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
 
 
 def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[str, Any]) -> "Game":
-    """The game of a function that takes options as keyword arguments beside its own, as makers and measurements do.
+    """The game of a function that takes options as keyword arguments besides its own, as makers and measurements do.
 
     An unknown option may be a misspelt argument of `function`, and is the TypeError of one. Else as `resolve`.
     """
@@ -131,7 +131,7 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     Args:
         game: the id that the file names, which must be registered: it could name any function of any module. Or the
             Game itself, with whatever options.
-        options: those that the file names, in JSON's types; lists stand for tuples.
+        options: named in the file, in JSON's types; lists represent tuples.
 
     Raises:
         ValueError: a game that is not known, an option that it does not have, or a wrong value.
@@ -422,7 +422,7 @@ def unregister(game_id: str) -> None:
 
 
 def _named(entry: "str | Callable[..., Game]") -> Any:
-    """A function by its place in its module, so that one that is defined anew is the same; any other entry as it is."""
+    """A function by its place in its module, so that a redefined one is the same; any other entry as it is."""
     name = getattr(entry, "__qualname__", "<lambda>")
     return entry if isinstance(entry, str) or "<lambda>" in name else (entry.__module__, name)
 

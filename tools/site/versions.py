@@ -1,4 +1,4 @@
-"""The sites of all versions beside each other: a folder each, `latest`, and a page that lists them.
+"""The sites of all versions: a folder each, `latest`, and a page that lists them.
 
     python -m tools.site.versions build/docs PAGES v0.1.0
 
@@ -32,7 +32,7 @@ def releases(pages: Path) -> list[str]:
 
 
 def publish(site: Path, pages: Path, folder: str) -> None:
-    """Copy a built site into its folder of `pages`, in the place of an earlier one, and list all folders anew.
+    """Copy a built site into its folder of `pages`, replacing an earlier one, and list all folders.
 
     Raises ValueError for a folder that is no name of one, or for a site that is not built.
     """

@@ -68,7 +68,7 @@ def _say_compiling() -> None:
 
 def _run(arguments: list[str]) -> int | None:
     if "" not in sys.path:
-        # As with `python -m ttt_envs`, package.module:Name may lie in the current folder.
+        # As with `python -m ttt_envs`, package.module:Name may be in the current folder.
         sys.path.append("")
     if arguments == ["--version"]:
         print(f"ttt-envs {__version__}")

@@ -62,7 +62,7 @@ class GameArguments(GameOptions):
     """Id of the game; `ttt games` lists them."""
 
     def load(self) -> "Game":
-        """The game with these options; ValueError or TypeError as from `ttt_envs.load`."""
+        """The game with these options; ValueError or TypeError as `ttt_envs.load`."""
         return registry.load(self.game, **parse_options(self.game, self.option))
 
 
@@ -80,7 +80,7 @@ class RecordFilters:
     """Only games of at most this many plies."""
 
     def read(self, path: Path, number: int | None = None) -> "Iterator[GameRecord]":
-        """The records chosen from a file; errors as from `ttt_envs.evaluation.records.read`."""
+        """The records chosen from a file; errors as `ttt_envs.evaluation.records.read`."""
         from ttt_envs.evaluation import records
 
         return records.read(

@@ -24,7 +24,7 @@ class Regret(MeasuringAgents):
 class Mistakes(MeasuringAgents):
     """Measure how often agents err in solved positions, sampled evenly by game length.
 
-    All agents are asked about the same positions, wherever they would get to by themselves. The game needs an oracle.
+    All agents are asked about the same positions, whether they would reach them or not. The game needs an oracle.
     """
 
     positions: int = 1000

@@ -118,8 +118,8 @@ def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
     """Play a game on to its end and print it.
 
     In a game with hidden information one person sees what that player may see; several people see only their own
-    views, when asked; agents among themselves are shown in full. Where one person must not see what another one is
-    asked or answers, they change seats, and the screen is cleared.
+    views, when asked; agents among themselves are shown in full. If one person must not see another's questions or
+    answers, they change seats, and the screen is cleared.
 
     Args:
         live: the game.
@@ -192,7 +192,7 @@ class TakenBack(Exception):
 
 
 def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]":
-    """The words that `people`, players of a game, can type beside their moves, by name."""
+    """The words that `people`, players of a game, can type besides their moves, by name."""
     from ttt_envs.agents.human import Command
     from ttt_envs.agents.terminal import say
     from ttt_envs.cli.hints import Adviser

@@ -32,7 +32,7 @@ def parse(
     Raises ValueError for a first word or an option that is not known, with what may have been meant, and SystemExit for
     another wrong line, and for help.
     """
-    # Optional values are left out: nobody writes None. What is off by default needs no flag that says so.
+    # Optional values are left out: no one writes None. An option that is off by default needs no flag for it.
     config = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
     word = arguments[0] if arguments else ""
     if word and not word.startswith("-") and word not in commands:

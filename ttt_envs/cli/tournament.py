@@ -58,7 +58,7 @@ class Tournament(MeasuringAgents):
         if known.agents is None:
             check_named(settings["agents"], where, "name all its agents with --agents, in their order", arguments)
         settings["option"] = [f"{name}={text}" for name, text in settings["option"].items()]
-        # Where it is played is not among them: a file must not name a server.
+        # The place to play it is not among them: a file must not name a server.
         kept: dict[str, Any] = {}
         for name in ("game", "agents", "option", "games", "seed", "resamples", "strict", "pairs"):
             value = settings[name]

@@ -31,7 +31,7 @@ SIMULATED = bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 #: Threads in a block.
 BLOCK = 128
 
-#: What a launch does before it writes observations: nothing, step, or copy other games and step.
+#: Work of a launch before it writes observations: none, a step, or a copy of other games and a step.
 LOOK, PLAY, BRANCH = range(3)
 
 _GAME = int(Purpose.GAME)

@@ -6,14 +6,14 @@
     open_spiel.register()
     game = pyspiel.load_game("ttt_envs_some_game(option=value)")
 
-Chance is explicit where `core.chance` can enumerate it, and CFR and exact best responses take such games. Where it
-cannot, because dice are rolled again or there are too many deals, a chance node lists outcomes that were sampled for
-it, and a new initial state has a sample of its own (`SpielGame.is_sampled`). Searches run on such a game; exact
-algorithms solve the sample, not the game. OpenSpiel calls both EXPLICIT_STOCHASTIC, as it cannot serialize states of a
+Chance is explicit where `core.chance` can enumerate it, and CFR and exact best responses take such games. If it cannot,
+because dice are rolled again or there are too many deals, a chance node lists outcomes that were sampled for it, and a
+new initial state has a sample of its own (`SpielGame.is_sampled`). Searches run on such a game; exact algorithms solve
+the sample, not the game. OpenSpiel calls both EXPLICIT_STOCHASTIC, as it cannot serialize states of a
 SAMPLED_STOCHASTIC game in Python: it asks for a generator by a method that only games in C++ have.
 
-Games and states can be copied, pickled and serialized at any time, as OpenSpiel's own. What will be sampled later is
-not kept: a copy of the state has samples of its own from there on.
+Games and states can be copied, pickled and serialized at any time, as OpenSpiel's own. Later samples are not kept: a
+copy of the state has samples of its own from there on.
 
 Players who act at once choose one after the other. An information state is all that a player was shown and did: as a
 string the digest that `ttt_envs.solvers.tree` has of it, with perfect recall; as a tensor the observation and the
@@ -40,7 +40,7 @@ __all__ = ["HISTORY", "PREFIX", "SEED", "BotAgent", "Observer", "SpielGame", "St
 
 PREFIX = "ttt_envs_"
 
-#: Parameters beside the game's options: what is sampled, and how long an information state is as a tensor.
+#: Parameters besides the game's options: samples, and the length of an information state as a tensor.
 SEED, HISTORY = "rng_seed", "history"
 
 # Stands for None in a parameter that is a number.
@@ -144,7 +144,7 @@ class SpielGame(pyspiel.Game):
     Attributes:
         game: the game.
         graph: its nodes.
-        history: how many of a player's decisions stand in an information state as a tensor, see `Game.layout`.
+        history: number of a player's decisions in an information state as a tensor, see `Game.layout`.
     """
 
     def __init__(self, game: Game, seed: int = -1, history: int | None = None) -> None:
@@ -318,9 +318,9 @@ def _has_secrets(game: Game) -> bool:
 def register() -> None:
     """Enter all games of the registry into OpenSpiel's, as `ttt_envs_ID`; what is there already stays.
 
-    The games' options are parameters there. Those that are no numbers are texts, as on the command line, but with ";"
-    for ","; -1 stands for None where there could be a number. `rng_seed` fixes what is sampled.
-    `history` is how many decisions stand in an information state as a tensor.
+    The games' options are parameters there. Values other than numbers are texts, as on the command line, but with ";"
+    for ","; -1 means None where there could be a number. `rng_seed` fixes what is sampled. `history` is the number of
+    decisions in an information state as a tensor.
     """
     known = set(pyspiel.registered_names())
     for game_id in registry.GAMES:

@@ -29,7 +29,7 @@ class Graph:
         game: the game.
         history: how many decisions of each player a node keeps.
         explicit: whether all its chance can be enumerated.
-        kept: the latest nodes; the others live as long as somebody points at them.
+        kept: the latest nodes; the others live as long as they are referenced.
     """
 
     def __init__(self, game: Game, seed: int | None = None, history: int = 0) -> None:
@@ -110,7 +110,7 @@ class Node:
         chosen: the actions of this ply so far, by player.
         outcomes: of chance; None where a player chooses.
         done: whether the game is over.
-        player: the player to choose, of those who act at once the first who has not chosen; -1 for nobody.
+        player: the player to choose, of simultaneous ones the first who has not chosen; -1 for none.
         legal: that player's actions.
     """
 

@@ -1,4 +1,4 @@
-"""Making agents: one file a method, and beside them what the methods share. `ttt train METHOD GAME` runs one.
+"""Training: one file per method, and shared parts. `ttt train METHOD GAME` runs one.
 
 A method is a module with its settings, `Config`, and `train(config)`. What all methods share is in `runs`; some share
 `policy_gradient` and `whole_games` (mmd and rnad), `reservoir` (an even sample of the past), `opponents` (who they play

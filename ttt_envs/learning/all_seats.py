@@ -56,7 +56,7 @@ class BothSidesEnv(SB3PlayerEnv):
     _games: MoverGames
 
     def __init__(self, game: Game, num_envs: int) -> None:
-        """Environments for `game`; ValueError as from `MoverGames`."""
+        """Environments for `game`; ValueError as `MoverGames`."""
         super().__init__(game, num_envs, opponent=RandomAgent())
         self._games = MoverGames(game, num_envs)
 

@@ -1,7 +1,7 @@
 """Games that the learner plays from all seats to their ends, for methods that learn from what its own policy does.
 
-What a decision leads to is followed for each player by itself, from one of their own decisions to the next: so it does
-not matter whether players move in turn or at once, or what the others know.
+A decision's consequences are followed separately for each player, from one of their own decisions to the next: it does
+not matter whether players move in turn or simultaneously, or what the others know.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Rollout:
         observations: int8 (d, size), of the players who decide.
         masks: bool (d, num_actions).
         actions: int64 (d,).
-        log_probs: float32 (d, num_actions), those that the actions were drawn by; very negative where illegal.
+        log_probs: float32 (d, num_actions), the sampling policy's; very negative where illegal.
         values: float32 (d,), what the players expected.
         games, players: int64 (d,), who decides in which game.
         following: int64 (d,), the same player's next decision in the game; -1 for the last one.
@@ -60,7 +60,7 @@ class Rollout:
     def of_others(self, numbers: np.ndarray) -> np.ndarray:
         """Sum the numbers float32 (d,) of the others' decisions after each decision, up to the player's next one.
 
-        What others choose at once with the player counts as after it.
+        Simultaneous choices of others count as after the player's own.
         """
         sums = np.zeros(len(self), np.float32)
         waiting = np.zeros((self.games.max() + 1, self.players.max() + 1), np.float32)

@@ -3,11 +3,11 @@
     ttt train escher GAME --steps 3000000 --out runs/x
 
 In each round of games one player, who alternates, explores: they take every legal action alike, and the other one plays
-the current policy. The regret of an action is what it is worth more than the policy's mean, by a value network that is
-told what both players see; the rules say which position each action leads to. A second network learns the mean of all
-regrets so far, from a reservoir, and the current policy takes actions in proportion to their positive regrets (regret
-matching). A third one learns the average of all these policies from what the player who does not explore has done: that
-average converges to an equilibrium, and is what is measured and kept. Later rounds count for more, the t-th t times.
+the current policy. The regret of an action is its value minus the policy's mean, by a value network that sees both
+players' views; the rules say which position each action leads to. A second network learns the mean of all regrets so
+far, from a reservoir, and the current policy takes actions in proportion to their positive regrets (regret matching). A
+third one learns the average of all these policies from what the player who does not explore has done: that average
+converges to an equilibrium, and is what is measured and kept. Later rounds count for more, the t-th t times.
 
 Why this form of CFR: Deep CFR tries each of the exploring player's actions at each of their decisions, so that a round
 grows exponentially with the length of the game: nine decisions among six actions are ten million positions. To sample
@@ -15,9 +15,9 @@ one action instead divides regrets by the probability of all that was sampled, w
 an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set by
 the same factor in all rounds. The other player's decisions come up as often as their own policy leads to them, which
 are the weights that the average needs. The values are learned by one-step temporal differences, with the mean over the
-exploring player's actions in the place of a sample; the error of that network is the price. It is for two players, who
-may move at once and have hidden information. The average policy is in network.safetensors:
-agents.load("network:runs/x"). A resumed run meets the latest positions anew.
+exploring player's actions instead of a sample; the error of that network is the price. It is for two players, who may
+move at once and have hidden information. The average policy is in network.safetensors: agents.load("network:runs/x"). A
+resumed run plays the latest positions again.
 
 Sources: McAleer, Farina, Lanctot and Sandholm, "ESCHER: eschewing importance sampling in games by computing a history
 value function to estimate regret", ICLR 2023; Brown, Lerer, Gross and Sandholm, "Deep counterfactual regret
@@ -137,7 +137,7 @@ class Escher:
     def policy(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """The current policy by regret matching: float64 (n, num_actions).
 
-        Where no regret is positive, the action of the largest one is taken, as in Deep CFR.
+        If no regret is positive, the action of the largest one is taken, as in Deep CFR.
         """
         regrets = _outputs(self.networks["regrets"], observations, "q")
         positive = np.where(masks, np.maximum(regrets, 0), 0).astype(np.float64)
@@ -174,7 +174,7 @@ class Escher:
                 self.reservoirs[name].add(kept, self.generator)
             seen = _by_both(game, batch.states[rows])
             batch.step(joint[rows], rows, check=False)
-            # Where the other player has moved alone: what follows from their policy.
+            # If the other player has moved alone: the successor, by their policy.
             alone = rows[np.isnan(targets[rows])]
             targets[alone] = self.worth(batch.states[alone])
             self.buffer.add({"seen": seen, "targets": targets[rows]})

@@ -7,7 +7,7 @@ imitation what the best response has done, over the whole run alike, from a rese
 play, which converges to an equilibrium, and what is measured and kept. The best response has one seat of each game; the
 other one is played by the average, and in a share --anticipation of the games by the best response itself. It is for
 two players, who may move at once and have hidden information. The average policy is in network.safetensors:
-agents.load("network:runs/x"). A resumed run fills its replay buffer anew.
+agents.load("network:runs/x"). A resumed run refills its replay buffer.
 
 Source: Heinrich and Silver, "Deep reinforcement learning from self-play in imperfect-information games", 2016. There
 both players learn in each game, and the average plays their seats too; what it does there is left out here.

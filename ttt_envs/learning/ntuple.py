@@ -126,7 +126,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_for(game: Game, number: int) -> Scratch:
-    """Memory for games with so many patterns in a position."""
+    """Memory for games with `number` patterns in a position."""
     longest = game.max_plies
     return Scratch(
         states=np.repeat(game.prototype, 2),
@@ -223,8 +223,8 @@ def choose(draw, simple, learned, scratch):
 def learn(length, learner, learning, learned, scratch):
     """Learn from the game that has just ended, from the end on: from `length` positions, by all players or `learner`.
 
-    What a position is worth to a player goes toward `back`, what they got later on. If `stale`, a random move has come
-    between, and nothing is learned.
+    The value of a position to a player moves toward `back`, the player's later return. If `stale`, a random move has
+    come between, and nothing is learned.
     """
     values, movers, free, back, stale = scratch.values, scratch.movers, scratch.free, scratch.back, scratch.stale
     gamma, decay, players = learning.gamma, learning.decay, back.shape[0]

@@ -35,7 +35,7 @@ class DeviceGames:
 
     Attributes:
         batch: the games.
-        seats: whose part is played: those of all players where they choose at once, else None, whoever is to move.
+        seats: the seats played: all players if they choose simultaneously, else None, the player to move.
     """
 
     def __init__(self, game: Game, n: int, seed: int, device: str) -> None:
@@ -65,9 +65,9 @@ class Rollouts(DeviceGames):
     def play(self, network: TorchNetwork, gae_lambda: float) -> tuple[Sample, int]:
         """Play on by the policy of a network; what there is to learn from, and how many decisions were made.
 
-        Where players choose at once, each sees each ply, and rows of those who had no choice are learned values from.
-        Advantages are generalised advantage estimates of undiscounted rewards: of the same player's next ply, or, where
-        players take turns, of the next ply of whoever moves, negated if that is the other side.
+        If players choose simultaneously, each sees each ply, and rows without a choice train values only. Advantages
+        are generalised advantage estimates of undiscounted rewards: of the same player's next ply, or, where players
+        take turns, of the next ply of whoever moves, negated if that is the other side.
         """
         game, plies = self.batch.game, list[tuple[torch.Tensor, ...]]()
         with torch.no_grad():
@@ -115,7 +115,7 @@ class DeviceValues(DeviceGames):
         """float32 (n, num_actions): what each legal action is worth to the player to move; NaN for the others.
 
         The reward if the action ends the game, otherwise the best Q of what follows by the network `average`, negated
-        if the other side moves there. What the player cannot know is that of the game itself.
+        if the other side moves there. Hidden information is the game's actual one.
         """
         legal, movers, n = self.tensor(self.batch.masks()), self.movers(), self.copies.n
         worth = torch.full(legal.shape, torch.nan, device=self.device)
@@ -145,7 +145,7 @@ class Ring:
         self.values = torch.zeros(size, game.num_actions, device=device)
 
     def add(self, seen: torch.Tensor, values: torch.Tensor) -> None:
-        """Put these in the place of the oldest."""
+        """Replace the oldest by these."""
         at = (self.added + torch.arange(len(seen), device=seen.device)) % self.size
         self.seen[at], self.values[at] = seen, values
         self.added += len(seen)

@@ -3,8 +3,7 @@
 A method is a subclass of `PolicyGradient` that says what its loss is. The loss of PPO is here, and the test holds one
 update by it to one update of MaskablePPO (sb3-contrib) from the same decisions.
 
-Source: Schulman et al., "Proximal policy optimization algorithms", 2017; the initial weights are those of
-Stable-Baselines3.
+Source: Schulman et al., "Proximal policy optimization algorithms", 2017; initial weights as in Stable-Baselines3.
 """
 
 from collections.abc import Iterator
@@ -59,7 +58,7 @@ class Sample:
         observations: float32 or int8 (b, size).
         masks: bool (b, num_actions).
         actions: int64 (b,).
-        log_probs: float32 (b, num_actions), those that the actions were drawn by.
+        log_probs: float32 (b, num_actions), the sampling policy's.
         advantages: float32 (b,).
         returns: float32 (b,), what the value network should say.
     """

@@ -32,7 +32,7 @@ class Reservoir(torch.nn.Module):
         return {name: tensor[:filled] if name in self.names else tensor for name, tensor in tensors.items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **named: Any) -> Any:
-        """As of any module; ValueError for other rows than so many that were added make."""
+        """As for any module; ValueError if the rows do not match the number added."""
         filled = min(int(state_dict["added"]), self.size)
         tensors = dict(state_dict)
         for name in self.names:

@@ -111,7 +111,7 @@ class RNaD(PolicyGradient[Config]):
 
         Args:
             rollout: decisions by the policy that is learned.
-            log_ratio: float32 (d, num_actions), log-probabilities less those of the regularisation policy.
+            log_ratio: float32 (d, num_actions), log-probabilities minus the regularisation policy's.
             values: float32 (d,), of the slow average.
         """
         eta, probs = self.config.eta, np.exp(rollout.log_probs)
@@ -123,7 +123,7 @@ class RNaD(PolicyGradient[Config]):
             after = rollout.following[ply]
             following[ply] = others[ply] + targets[after]
             targets[ply] = following[ply] - divergence[ply]
-        # What each action costs is known; what follows, of the action that was taken, with its probability as weight.
+        # Each action's cost is known; the consequences are known for the action taken, weighted by its probability.
         base, rows = values + divergence, np.arange(len(rollout))
         action_values = base[:, None] - eta * log_ratio
         action_values[rows, rollout.actions] += (following - base) / probs[rows, rollout.actions]

@@ -95,8 +95,8 @@ class Logits(torch.nn.Module):
 def load_torch_network(path: Path) -> TorchNetwork:
     """A network file as a module; raises as `load_network`.
 
-    Beside training, torch plays better than NumPy: its threads are limited to one, while those of NumPy's matrix
-    products get in each other's way as soon as something else runs.
+    During training, torch plays better than NumPy: its threads are limited to one, while NumPy's matrix products get in
+    each other's way as soon as something else runs.
     """
     network = TorchNetwork(load_network(path).info)
     _, tensors = read_tensors(path, FORMAT)

@@ -11,7 +11,7 @@ _MANY = 60
 
 
 def check_clicks(game: Game) -> None:
-    """Each legal action has clicks of its own, on spots that lie in the picture apart from each other."""
+    """Each legal action has clicks of its own, on separate spots of the picture."""
     assert (game.spots is None) == (game.clicks is None), "spots and clicks are given together, or neither"
     if game.spots is None or game.clicks is None:
         return

@@ -98,7 +98,7 @@ def check_random_action(game: Game) -> None:
 
 
 def check_rewards(game: Game) -> None:
-    """Rewards are those that the facts `rewards`, `zero_sum` and `teams` declare; some games are won."""
+    """Rewards agree with the facts `rewards`, `zero_sum` and `teams`; some games are won."""
     states = random_play(game).states
     rewards, done = states["rewards"].astype(float), states["done"]
     ends = rewards[-1]

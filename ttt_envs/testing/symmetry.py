@@ -1,4 +1,4 @@
-"""Checks of a game's symmetries: those of the board, and that of the seats."""
+"""Checks of a game's symmetries: of the board, and of the seats."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from ttt_envs.testing.positions import (
     without_rng,
 )
 
-# Where chance plays a part: steps that are sampled of each symmetry, and samples of each.
+# With chance: sampled steps per symmetry, and samples of each.
 _STEPS, _SAMPLES = 2, 100 if jit.DISABLED else 500
 
 DECLARE = (

@@ -75,9 +75,8 @@ def check_worlds(game: Game) -> None:
 def check_indistinguishable(game: Game) -> None:
     """Positions that look alike to a player have the same distribution of worlds, whichever of them is true.
 
-    Such positions are found in two ways: a position and a world sampled from it; and positions of different games
-    whose observation, mask and text happen to be the same. So the text for a player must hold all that the player
-    knows.
+    Such positions come from two sources: a position and a world sampled from it; and positions of different games whose
+    observation, mask and text happen to be equal. The text for a player must thus show all that the player knows.
     """
     if not game.hidden_information:
         return
@@ -162,7 +161,7 @@ def check_secret_choices(game: Game) -> None:
 
 
 def _commits(env: AECGame, packed: bytes, acting: int, actions: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """All beginnings of a joint choice of so many players after which one of them has still to choose."""
+    """All beginnings of a joint choice of `players` players after which one of them has still to choose."""
     if actions:
         yield actions
     if len(actions) + 1 < acting:

@@ -3,17 +3,17 @@
 - **What it adds**: loops and captures. Perfect information, two to four players, no chance.
 - **Action** `3*cell + (size-1)`, written `b2=3`: put a pyramid of that size, 1 to 3, from your stash into the cell.
 - **Rules**: a small piece goes into an empty cell. A piece of your own is exchanged for one that is smaller or one
-  size larger; an opponent's piece is captured by one that is one size larger. What is replaced goes back to its owner's
-  stash. On your first turn you place. `line` pieces of one size and your colour in a row win. A player who cannot
-  move passes (inside the step). The third occurrence of a position with the same player to move, and the end of
-  `max_plies`, are draws.
+  size larger; an opponent's piece is captured by one that is one size larger. A replaced pyramid returns to its owner's
+  stash. On your first turn you place. `line` pieces of one size and your colour in a row win. A player who cannot move
+  passes (inside the step). The third occurrence of a position with the same player to move, and the end of `max_plies`,
+  are draws.
 - **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
 - **Options**: see `make`.
 - **Larger boards**, from 6x6 on, have more cells than two players have pieces: unless they fight for a line the game is
-  a draw, by `max_plies`, or because nobody can move once all pieces stand on the board. Random play there hardly ever
+  a draw, by `max_plies`, or because no player can move once all pieces are on the board. Random play there hardly ever
   wins.
-- **Oracle**: the 3x3 game of two players is solved completely: see `solver`. What each of three players can force
-  alone against the two others is worked out by `examples/martian_coalition.py`.
+- **Oracle**: the 3x3 game of two players is solved completely: see `solver`. `examples/martian_coalition.py` computes
+    what each of three players can force alone against the two others.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ def make(
             and as many in a row win.
         players: 2 or 3; on boards from size 5 on also 4. The rule text has more than two on larger boards only.
         repetition_limit: 2 to 9: the game is a draw when a position occurs for that time; None: never for
-            that reason. The board is compared with those of the last 300 moves, on larger boards 25 a cell.
+            that reason. The board is compared with the boards of the last 300 moves, on larger boards 25 per cell.
         max_plies: the game is a draw after that many moves, 152 or more on the 3x3 board; None: 300 on the
             3x3 board, on larger ones 25 a cell.
         same_size_swap: True: a piece may also be swapped for one of its own size.

@@ -1,13 +1,13 @@
 """Patterns of Martian Tic-Tac-Toe, for n-tuple networks.
 
-In each position these are found, as the player sees them who has just moved, to whom all opponents' pieces are alike:
+The patterns of each position, as seen by the player who has just moved, to whom all opponents' pieces are alike:
 
 - on boards of 3x3 and 4x4 the pieces in each rectangle of two by three cells, lying or standing: on larger ones these
   would be the most of a megabyte of weights;
 - the pieces on each line that wins;
 - the pieces of each size in their own stash and an opponent's: 1 pattern for each opponent, in the order of turns;
-- on the board of 3x3 the pieces in all cells but a corner and one beside it. These came later, and are numbered behind
-  all others, so that weights of before still fit.
+- on the board of 3x3 the pieces in all cells but a corner and one next to it. These have the highest numbers, so that
+    older weights still fit.
 
 Places that the symmetries of the square turn into each other share their patterns, and so do the ways to read a place
 that they turn into itself.
@@ -25,7 +25,7 @@ from ttt_envs.core.symmetry import Patterns, dihedral
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, owner_of, size_of
 
 _BOARDS = range(3, 9)
-# What a cell may hold, see `relation`.
+# The contents of a cell, see `relation`.
 _CONTENTS = 2 * SIZES + 1
 _MOST_CELLS = 6
 # The largest board with patterns of rectangles, and the one with patterns of seven cells.
@@ -121,7 +121,7 @@ def find(state, player, out):
 
 
 def patterns_for(size: int, pieces: int, players: int) -> Patterns:
-    """The patterns on a board of this size, with so many pieces of each size and so many players."""
+    """The patterns for a board's size, a number of pieces of each size, and a number of players."""
     cells, _, end = _table(size)
     number, count = end + (players - 1) * (pieces + 1) ** (2 * SIZES), len(cells) + players - 1
     if size != _WITH_SEVENS:
@@ -135,7 +135,7 @@ _NEAR, _SHARE_OF_A_PLY, _SHARE_OF_THEIRS = 0.3, 0.6, 0.2
 
 
 def prior(size: int, number: int) -> np.ndarray:
-    """Weights to begin with, float32 (number,): a line is worth more the fewer moves complete it, if nobody resists.
+    """Initial weights, float32 (number,): a line is worth more the fewer moves complete it, if no one resists.
 
     An opponent's lines count against the player, and all but lines nothing. At 1 ply this is enough to make lines.
     """

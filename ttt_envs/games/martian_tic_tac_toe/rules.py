@@ -1,7 +1,7 @@
 """The rules of Martian Tic-Tac-Toe, and nothing else.
 
 A square board and pyramids of three sizes. Action 3*cell + (size-1) puts a pyramid of that size from the mover's stash
-into a cell, numbered row-major: into an empty one, or in the place of the pyramid that stands there. Source of the
+into a cell, numbered row-major: an empty one, or replacing the pyramid there. Source of the
 rules: Chris Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
 
 A position that occurs too often is a draw, so a state must know its past. A cell once taken is never empty again, so
@@ -42,7 +42,7 @@ OTHER_SIZE, ANY_SIZE, FIRST_TURN = np.arange(3)
 
 
 def _sizes_for(rule: int, player: int, piece: int) -> int:
-    """The sizes that a player may put in the place of a piece, as a set: bit s - 1 stands for size s."""
+    """The sizes that may replace a piece, as a set: bit s - 1 is size s."""
     size, owner = (piece - 1) % SIZES + 1, (piece - 1) // SIZES
     if piece == EMPTY:  # place a small piece
         sizes = {SMALL}
@@ -58,7 +58,7 @@ def _sizes_for(rule: int, player: int, piece: int) -> int:
 #: `_sizes_for` as a table, int64 [rule, player, piece], with which searches are twice as fast.
 SIZES_FOR = np.vectorize(_sizes_for)(*np.ogrid[:3, :MOST_PLAYERS, : SIZES * MOST_PLAYERS + 1])
 
-# The actions in so many cells are written together, as a set.
+# Number of cells whose actions are written together, as a set.
 _TOGETHER = 16
 
 
@@ -128,7 +128,8 @@ def sizes_for(state, player, cell):
 
 @kernel
 def is_first_turn(state):
-    """Whether the player to move has not moved yet. There is room for everybody, so nobody's first turn is passed."""
+    """Whether the player to move has not moved yet. Every player has an empty cell at first, so no first turn is
+    skipped."""
     return state["ply"] < state["stash"].shape[0]
 
 
@@ -177,7 +178,7 @@ def win(state, player):
 
 @kernel
 def next_player(state):
-    """The next player who has a legal move is to move; the game is over if nobody has one."""
+    """The next player who has a legal move is to move; the game is over if there is none."""
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players
@@ -226,7 +227,7 @@ def forget_oldest(state):
 def occurrences(state):
     """The number of times that this board with this player to move has occurred, by the log; now included.
 
-    It is MOST_OCCURRENCES at most: no game goes on after so many.
+    It is MOST_OCCURRENCES at most: no game continues after that many.
     """
     times = 1
     differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
@@ -240,7 +241,7 @@ def occurrences(state):
 
 @kernel
 def entry(state, cell, replaced, player):
-    """A move as a number: who made it, where, and what stood there before."""
+    """A move as a number: the player, the place, and its former contents."""
     players = state["stash"].shape[0]
     return (np.int64(cell) * (SIZES * players + 1) + replaced) * players + player
 

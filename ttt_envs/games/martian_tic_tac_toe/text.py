@@ -65,7 +65,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     if not state["done"]:
         lines = [f"{mover} to move"]
     else:
-        # To move where nobody wins: who would be next.
+        # To move if there is no winner: the next player.
         lines = [f"over: {result(state)}" + ("" if state["rewards"].any() else f", {mover} to move")]
     lines.append("  " + "".join(f"{chr(ord('a') + column):>3}" for column in range(size)))
     for row in range(size):
@@ -235,7 +235,7 @@ def _check_result(state: Any, given: str | None) -> None:
 
 
 def _last_action(state: Any, words: str) -> int:
-    """The action of the last move; the piece must stand there, and fit what is remembered."""
+    """The action of the last move; the piece must be there, and match the former contents."""
     player, _, name = words.partition(" ")
     names = action_names(int(state["size"]))
     if name not in names:

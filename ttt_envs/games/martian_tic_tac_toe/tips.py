@@ -7,7 +7,7 @@ from ttt_envs.games.martian_tic_tac_toe.drawing import NAMES, cell_box, stash_bo
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, owner_of, size_of
 from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES
 
-# By size: where a pyramid may be put, and what becomes of one that stands on the board.
+# By size: where a pyramid may go, and what happens to one on the board.
 _PUT = (
     "into an empty cell, or in the place of a larger one of the same colour",
     "in the place of a small or large one of the same colour, or of an opponent's small one, which it captures",
@@ -17,7 +17,7 @@ _FATE = ("An opponent's medium pyramid captures it.", "An opponent's large pyram
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Where the pyramids in the stashes may be put, and what may become of those on the board; see `Faces.tips`."""
+    """Where the pyramids in the stashes may go, and what may happen to pyramids on the board; see `Faces.tips`."""
     shown, board = [], int(state["size"])
     alike = ", or of one of its own size and colour" if state["same_size_swap"] else ""
     for cell, piece in enumerate(state["piece"]):

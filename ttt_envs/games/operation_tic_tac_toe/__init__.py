@@ -27,9 +27,9 @@
   Placer who can place nothing has `pass`. An ability is decided wherever it can do something, even if it must do it and
   there is one way only.
 - **Reward**: +1 to the winner of the match, or of the single round, and -1 to the loser.
-- **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Which specialist stands in
-  a room is not told, since none has an effect once it is placed (a hacker that is on is a feature of its own), nor
-  what was submitted in the turns before.
+- **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Which specialist is in a
+    room is left out, because none has an effect once it is placed (an active hacker is a feature of its own), and so
+    are submissions of earlier turns.
 - **Options**: see `make`. With `specialists` and `first_placer` given nothing is random.
 - **Oracle**: see `solver`.
 """
@@ -174,7 +174,7 @@ def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game
     rows = np.flatnonzero(states["phase"] >= rules.TURN)
     new = states[rows]
     new["is_match"], new["round"], new["wins"], new["ended"] = False, 1, 0, rules.NO_ROUND
-    # What is not in hand is of no use in this round.
+    # A specialist that is not in hand is of no use in this round.
     new["standing"] = np.where(new["standing"] == rules.IN_HAND, rules.IN_HAND, rules.USED)
     return single(), rows, new
 

@@ -182,7 +182,7 @@ def _rooms_of(state: Any, action: int) -> list[int]:
 
 
 def is_pick(state: Any) -> bool:
-    """Tell whether the specialists to choose from stand in the place of the rooms, which are empty."""
+    """Tell whether the specialists to choose from replace the rooms, which are empty."""
     return bool(state["phase"] == PICK and not state["done"])
 
 
@@ -426,7 +426,7 @@ def _idle(state: Any) -> str:
 
 
 def shown_specialists(state: Any, player: int) -> dict[int, bool]:
-    """All specialists of a player in a match, those that are in it in a single round; whether each is in a room."""
+    """All specialists of a player in a match, or the specialists of a single round; whether each is in a room."""
     on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
     found: Iterable[int] = range(SPECIALISTS)
     if not state["is_match"]:
@@ -435,7 +435,7 @@ def shown_specialists(state: Any, player: int) -> dict[int, bool]:
 
 
 def tile(state: Any, player: int, specialist: int) -> Box:
-    """The place of a specialist who is shown; in a single round beside the player's name, from the right."""
+    """The place of a specialist who is shown; in a single round next to the player's name, from the right."""
     top = BANDS + player * _band_height(state)
     if state["is_match"]:
         row, column = divmod(specialist, 4)
@@ -490,7 +490,7 @@ def _part(state: Any, player: int) -> str:
 def _specialist(state: Any, player: int, specialist: int, on_board: bool, open_now: set[str]) -> str:
     """A specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
 
-    Yellow if it can be placed now; framed while it stands in a room.
+    Yellow if it can be placed now; framed while it is in a room.
     """
     box, standing = tile(state, player, specialist), int(state["standing"][player, specialist])
     x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]

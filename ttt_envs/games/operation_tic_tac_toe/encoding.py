@@ -1,6 +1,6 @@
 """The observation features of Operation Tic-Tac-Toe; all are 0 or 1, from the observer's side.
 
-What was submitted before is left out, since it changes nothing that can still happen: a policy that sees these features
+Earlier submissions are left out, because they change nothing that can still happen: a policy that sees these features
 only is a function of the position, so that a best response to it can be computed exactly.
 """
 
@@ -25,10 +25,11 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     occupation,
 )
 
-# So many rounds before the last possible one are told apart.
+# Number of rounds before the last possible one that are distinguished.
 LAST_ROUNDS = 8
 
-# Where parts of the observation begin. What the options make longer comes last: a kernel is quicker where it knows.
+# Offsets of the parts of the observation. Parts that options make longer come last: constant offsets make a kernel
+# faster.
 _PENDING = 4 * ROOMS
 _TURN = _PENDING + ROOMS + SPECIALISTS
 _IN_HAND = _TURN + 4
@@ -39,7 +40,7 @@ _PHASE = _OFFERED + 2 * SPECIALISTS
 _ROUND = _PHASE + len(PHASES)
 _MATCH_END = _ROUND + 2 + LAST_ROUNDS
 
-#: Where the blocks begin that have a feature for each room.
+#: Offsets of the blocks that have a feature for each room.
 ROOM_FEATURES = range(0, _PENDING + 1, ROOMS)
 
 

@@ -4,7 +4,7 @@ A house of nine rooms, numbered row-major. In a turn the Placer secretly chooses
 or a specialist, and the Predictor the room that they expect. Source of the rules: "Operation Tic Tac Toe", a death
 match of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
 
-A set of rooms is an int64 in which bit k stands for room k, so that most of a rule is one table and one `&`.
+A set of rooms is an int64 in which bit k is room k, so most rules are one table and one `&`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -53,7 +53,7 @@ SPECIALIST_PAIRS = np.array(list(combinations(range(SPECIALISTS), 2)), np.int8)
 ALL_PAIRS, ALL_SPECIALIST_PAIRS = (np.int64((1 << len(pairs)) - 1) for pairs in (PAIRS, SPECIALIST_PAIRS))
 DIRECTIONS = ("north", "east", "south", "west")
 
-# Actions. Where a comment says "+", one follows for each.
+# Actions. A "+" in a comment means that one follows for each.
 PLACE = 0  # + ROOMS * kind + room
 PREDICT = PLACE + ROOMS * KINDS  # + room
 PREDICT_TWO = PREDICT + ROOMS  # + pair of rooms
@@ -119,7 +119,7 @@ HAS_LINE = _contains_line()
 BESIDE = _beside()
 PREDICTED = _predicted()
 
-# Which bit of an `occupation` a piece sets, if it stands in room 0.
+# The bit of an `occupation` that a piece sets, if it is in room 0.
 _OCCUPIES = np.array(
     [0] + [1 << (2 * ROOMS * player + ROOMS * (kind != SPY)) for player in (0, 1) for kind in range(KINDS)]
 )
@@ -129,7 +129,7 @@ STATE = state_dtype(
     fields=[
         # Each player's submission in the last turn of this round, an action; NONE before.
         ("last", np.int16, (2,), between(NONE, NUM_ACTIONS - 1)),
-        # What was decided on the ability of the piece placed in it, or NONE.
+        # The decision on the ability of the piece placed in it, or NONE.
         ("last_ability", np.int16, between(NONE, NUM_ACTIONS - 1)),
         ("board", np.int8, (ROOMS,), between(EMPTY, 2 * KINDS)),
         ("standing", np.int8, (2, SPECIALISTS), between(UNUSED, USED)),  # the standing of each player's specialists
@@ -510,7 +510,7 @@ def block(state, kind):
 
 @kernel
 def place(state, kind, room):
-    """Put the piece into the room, in the place of any piece there."""
+    """Put the piece into the room, replacing any piece there."""
     placer = state["placer"]
     state["idle"] = 0
     state["board"][room] = 1 + KINDS * placer + kind

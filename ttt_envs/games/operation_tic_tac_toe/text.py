@@ -78,7 +78,7 @@ _NUMBERS = {name: action for action, name in enumerate(ACTIONS)}
 
 
 def piece_name(piece: int) -> str:
-    """`x` and `o` for spies, `X:mole` for X's mole, `.` for nobody."""
+    """`x` and `o` for spies, `X:mole` for X's mole, `.` for an empty room."""
     if piece == EMPTY:
         return "."
     mark, kind = MARKS[owner_of(piece)], kind_of(piece)
@@ -104,12 +104,12 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Whether this is a position of `finished_round`: a turn in which nobody chooses, and not the end of the game."""
+    """Whether this is a position of `finished_round`: a turn without choices, and not the end of the game."""
     return bool(not state["done"] and state["phase"] == TURN and state["to_move"] != SIMULTANEOUS)
 
 
 def is_forfeit(state: Any) -> bool:
-    """Whether the game ended while somebody still had to choose, and not by the rules."""
+    """Whether the game ended while a player still had to choose, and not by the rules."""
     return bool(state["done"] and (state["phase"] != TURN or state["to_move"] == SIMULTANEOUS))
 
 
@@ -171,7 +171,7 @@ def _facts(state: Any) -> str:
 
 
 def last_placer(state: Any) -> int:
-    """The player who placed in the turn that `last` tells of; in phase TURN the roles have been swapped since."""
+    """The player who placed in the turn described by `last`; in phase TURN the roles have been swapped since."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"]) % 2
 

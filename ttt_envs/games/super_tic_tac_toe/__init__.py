@@ -6,8 +6,8 @@
   small board, for good; three owned boards in a row win; no move left is a draw.
 - **Observation**: see `encoding.BLOCKS`; 191 features, or 7 planes of 9x9.
 - **Options**: see `make`.
-- **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that
-  proved strategy and covers every position that lies on it.
+- **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that proven
+    strategy and covers every position on it.
 """
 
 from functools import partial
@@ -38,7 +38,7 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
 
     Args:
         first_move: "center_board" (the first mark goes into the centre board) or "anywhere".
-        won_boards: "open" (marks may still be put into boards that somebody owns) or "closed" (they may
+        won_boards: "open" (marks may still be put into owned boards) or "closed" (they may
             not: the widely played "Ultimate" rule).
         random_opening_plies: 0 to 16: the number of first moves that are drawn at random, so that the
             forced win does not decide every game.

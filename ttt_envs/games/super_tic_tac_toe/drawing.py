@@ -47,8 +47,8 @@ HEIGHT = TOP + 3 * (NAME + BOARD) + 2 * 6 + 10 + FOOT
 def draw(state: Any, viewer: int | None = None) -> str:
     """SVG text, the same for every viewer.
 
-    Cells that the next mark may be put into are yellow and numbered. A board that somebody owns has their colour, their
-    mark below the others and their marker above it; the last mark is framed.
+    Cells that the next mark may be put into are yellow and numbered. An owned board has its owner's colour, their mark
+    below the others and their marker above it; the last mark is framed.
     """
     parts = [_board(state, board) for board in range(9)]
     if state["done"]:

@@ -9,7 +9,7 @@ from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.observation_layout import Block, Part
 from ttt_envs.games.super_tic_tac_toe.rules import targets
 
-# On the 9x9 grid, cell (row, column) lies in small board 3*(row//3) + column//3.
+# On the 9x9 grid, cell (row, column) is in small board 3*(row//3) + column//3.
 _ROW, _COLUMN = np.indices((9, 9))
 _BOARD = 3 * (_ROW // 3) + _COLUMN // 3
 _CELL = 3 * (_ROW % 3) + _COLUMN % 3

@@ -16,8 +16,8 @@ _MOST_TRIED = 100_000
 def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
     """OpenSpiel's actions, in an order that the rules allow, after which the marks stand as in states (1,).
 
-    It begins with `since`. Raises ValueError if no such order is found: with many marks after `since` there are too
-    many orders to try.
+    It begins with `since`. Raises ValueError if there is none: with many marks after `since` there are too many orders
+    to try.
     """
     state = states[0]
     search = _Order(state["marks"].astype(np.int64), int(state["target"]))
@@ -42,7 +42,7 @@ COUNTERPART = Counterpart("ultimate_tic_tac_toe", history, action)
 
 
 class _TooMany(Exception):
-    """No order was found among those that were tried."""
+    """None of the orders tried fits."""
 
 
 class _Order:

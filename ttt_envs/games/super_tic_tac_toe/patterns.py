@@ -1,6 +1,6 @@
 """Patterns of Super Tic-Tac-Toe, for n-tuple networks.
 
-In each position these are found, as the player sees them who has just moved:
+The patterns of each position, as seen by the player who has just moved:
 
 - of each small board: its nine cells, whether the next mark must or may go there, and whether owning it would win the
   game for one player, for the other, or for both: 9 patterns;
@@ -29,7 +29,7 @@ _DIGITS = np.arange(3**9)[:, None] // _POWERS % 3
 _ROLES = 3
 # Whether owning a board wins the game: for neither, the player, the other, both.
 _STAKES = 4
-# What a board is worth on a line: 0 to 3, what threats there are; 4 full; 5 the player's; 6 the other's; twice, the
+# The value of a board on a line: 0 to 3, threats; 4 full; 5 the player's; 6 the other's; twice, the
 # second time if the next mark must go there.
 _WORTHS = 16
 

@@ -39,10 +39,10 @@ STATE = state_dtype(
     shown=[("last_action", np.int8, between(NONE, 80))],  # the newest mark's, or NONE
 )
 
-#: Of each set, bool (512, 9): its members.
+#: The members of each set, bool (512, 9).
 MEMBERS: np.ndarray = (np.arange(512)[:, None] >> np.arange(9) & 1).astype(np.bool_)
 
-#: Of each set, bool (512,): whether three of it are in a row.
+#: Whether three members of each set are in a row, bool (512,).
 HAS_LINE: np.ndarray = np.any(np.all(MEMBERS[:, lines(3, 3, 3)], axis=2), axis=1)
 
 _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: its n-th member, from the 0th on
@@ -122,7 +122,7 @@ def put(state, action):
 
 @kernel
 def is_owned(state, board):
-    """Whether somebody owns this small board."""
+    """Whether this small board is owned."""
     return ((state["owned"][0] | state["owned"][1]) >> board & 1) != 0
 
 

@@ -51,7 +51,7 @@ def playable_of(states: Any) -> np.ndarray:
 
 
 def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
-    """Write marks and owners, as from `cells_of` and `owners_of`, and which small boards are playable with them."""
+    """Write marks and owners, as from `cells_of` and `owners_of`, and the playable small boards."""
     for player in range(2):
         states["marks"][..., player, :] = set_of(cells == player + 1)
         states["owned"][..., player] = set_of(owners == player + 1)
@@ -176,7 +176,7 @@ def _read_head(state: Any, line: str) -> None:
 
 
 def _last_action(state: Any, line: str) -> int:
-    """The action that the last line tells of; the position must be one that it leads to."""
+    """The action in the last line; the position must be its result."""
     mark, _, name = line.removeprefix("last move:").strip().partition(" ")
     if name not in ACTION_NAMES or mark != "OX"[state["to_move"]]:
         raise ValueError(f"the last move must be like '{'OX'[state['to_move']]} 4/4', not {line!r}")

@@ -1,6 +1,6 @@
 """Tic-Tac-Dice, Big Tic-Tac-Dice and Tic-Tac-Super-Dice: the dice determine which cells you may claim.
 
-- **What it adds**: chance. Perfect information, two players, dice, a layout of cards dealt anew every round.
+- **What it adds**: chance. Perfect information, two players, dice, a new layout of cards every round.
 - **Action** `cell`, a letter, row by row (A to I on the 3x3 board): claim the card in that cell.
 - **Rules**: at your turn two dice are rolled; you must claim an unclaimed card whose rank is one die's number or the
   sum of both. If there is none you pass. After doubles you roll again. A row of your markers ends the round and gives
@@ -66,7 +66,7 @@ make_big.__doc__ = make_super.__doc__ = make.__doc__
 
 
 def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping[str, Any]) -> Game:
-    """The game with the options `given`, which are those of `make`."""
+    """The game with the options `given`, as for `make`."""
     size = whole("size", given["size"], min(rules.SIZES), max(rules.SIZES))
     options: dict[str, Any] = {
         "size": size,

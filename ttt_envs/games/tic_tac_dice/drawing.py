@@ -39,7 +39,7 @@ from ttt_envs.games.tic_tac_dice.text import (
 CARD, CARD_OPEN, CARD_SOFT = (COLOURS[name][0] for name in ("card", "card_open", "card_soft"))
 GAP, DIE, BAR = 10, 52, 64
 
-# Where the pips of a die lie, in parts of half its side; a number's pips.
+# Positions of the pips of a die, in parts of half its side; a number's pips.
 _PLACES = {"a": (-1, -1), "b": (1, -1), "c": (-1, 0), "d": (0, 0), "e": (1, 0), "f": (-1, 1), "g": (1, 1)}
 _PIPS = ("", "d", "ag", "adg", "abfg", "abdfg", "abcefg")
 
@@ -116,7 +116,7 @@ def card_box(cell: int, size: int) -> Box:
 
 
 def _dice(state: Any) -> str:
-    """The dice, beside the marker of the player who has rolled them."""
+    """The dice, next to the marker of the player who has rolled them."""
     mark, y = int(state["to_move"]) + 1, TOP + 26
     one, two = (int(number) for number in state["dice"])
     parts = [text("rolled", MARGIN, y + 6, LABEL, SOFT)]

@@ -5,7 +5,7 @@ the card in that cell. Source of the rules: Howard Fosdick, "Tic-Tac-Dice", Best
 
 A set of cells is a number whose bit k says whether k is in it.
 
-What is decided (a claim, in `step`) and what is drawn (`deal`, `roll`) are apart: a solver sets `dice` as it likes.
+Decisions (a claim, in `step`) and draws (`deal`, `roll`) are separate: a solver sets `dice` as it likes.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -153,7 +153,7 @@ def roll(state):
 
 @kernel
 def end_round(state, player, points):
-    """Pay the winner of the round, 0 points if nobody won; then the next round, or the end of the game."""
+    """Pay the winner of the round, 0 points if there is none; then start the next round, or end the game."""
     if state["target"] == 0:
         end_game(state, player, points / ROW_POINTS)
         return
@@ -204,7 +204,7 @@ def resample(state, player, seed):
 
 @kernel
 def round_rewards(states, out):
-    """A round of a match pays its points divided by those of a row: see `core.game.Extras`."""
+    """A round of a match pays its points divided by a row's points: see `core.game.Extras`."""
     for i in range(states.shape[0]):
         for player in range(2):
             ahead = np.int64(states[i]["points"][player]) - np.int64(states[i]["points"][1 - player])

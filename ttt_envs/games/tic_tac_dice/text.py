@@ -68,7 +68,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     if state["drawn"]:
         facts.append(f"drawn rounds {state['drawn']}")
     if state["last"]:
-        # What the first line tells of is then the last round.
+        # The first line then describes the last round.
         facts.append(f"{'round before' if ended else 'last round'}: {ENDS[state['last']]}")
     lines.append(", ".join(facts))
     if state["last_claim"] != NONE:
@@ -77,7 +77,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Whether this is a position of `finished_round`: nobody's turn, and not the end of the game."""
+    """Whether this is a position of `finished_round`: no player's turn, and not the end of the game."""
     return not state["done"] and not state["dice"].any()
 
 
@@ -272,7 +272,7 @@ def _reward(state: Any, rows: list[int]) -> float | None:
 
 
 def _last_claim(state: Any, words: str) -> int:
-    """The cell of the last claim; the player's marker must lie there."""
+    """The cell of the last claim; the player's marker must be there."""
     mark, _, name = words.partition(" ")
     names = action_names(int(state["size"]))
     if mark not in ("X", "O") or name not in names:

@@ -8,8 +8,8 @@
   another player's hand and makes it their turn. Double Play lets you play two cards, symbols or Flips, each a decision
   of its own. Three top cards of one colour and symbol in a row end the game, also between the two cards of a
   Double Play: the side whose ID cards show the symbol at that moment wins, whoever laid the card. A player who
-  can play nothing exchanges the hand, inside the step. The pile is made anew from discards and covered cards as soon
-  as it is empty. Seat 0 deals, seat 1 begins.
+  can play nothing exchanges the hand, inside the step. As soon as the pile is empty, discards and covered cards become
+  the new one. Seat 0 deals, seat 1 begins.
 - **Reward**: the winning side shares +1, the losing side -1; after `max_turns` turns it is a draw.
 - **Observation**: see `encoding.blocks`; 416 features with two players. Never another's hand, nor the pile's order.
 - **Options**: see `make`.

@@ -47,7 +47,7 @@ HEIGHT = HEAPS_TOP + 2 * HEAP + FOOT
 
 CARD, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "back", "violet"))
 
-#: The colours of a symbol card and of what stands on it, in the order of `text.COLOURS`.
+#: The colours of a symbol card and of its symbol, in the order of `text.COLOURS`.
 GROUNDS = tuple(COLOURS[name][0] for name in ("red", "blue", "yellow", "green"))
 SIGNS = (LIGHT, LIGHT, BLACK, LIGHT)
 
@@ -56,7 +56,7 @@ _WIDTH, _HEIGHT, _NAMED = 76, 86, 70
 
 _NAMES = (("flip",), ("wipe-out",), ("double", "play"))
 
-# ID cards, and the smaller cards of hands beside the board.
+# ID cards, and the smaller cards of hands next to the board.
 _ID, _SMALL_WIDTH, _SMALL_HEIGHT = 52, 56, 63
 
 
@@ -264,12 +264,12 @@ def _heap(name: str, heap: Any, top: float) -> str:
 
 
 def _sign_on(kind: int) -> str:
-    """The colour of what stands on a symbol card."""
+    """The colour of the symbol on a symbol card."""
     return SIGNS[kind // 2]
 
 
 def _face(kind: int, flip: int, box: Box) -> str:
-    """The face of a card; `flip` is the kind of Flip, which follows those of symbol cards."""
+    """The face of a card; `flip` is the kind of Flip, which follows the symbol cards."""
     scale = min(box.width / _WIDTH, box.height / _HEIGHT)
     ground = GROUNDS[kind // 2] if kind < flip else CARD
     card = rect(box, ground, INK, 1.2, 8 * scale)

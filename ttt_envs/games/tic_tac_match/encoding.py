@@ -70,7 +70,7 @@ def observe(state, player, out):
 @kernel
 @inlined
 def show_board(state, player, out):
-    """The top cards; and those that would complete a line, first for the observer's side, then for the other one."""
+    """The top cards; and cards that would complete a line, first for the observer's side, then for the other one."""
     board, own, symbols = read_board(state), np.int64(state["identity"][player]), flip_of(state)
     fits, mine = fitting(board), XS << CELLS * own
     first, others = completing(board[0]) & fits[0], completing(board[1]) & fits[1]
@@ -83,7 +83,7 @@ def show_board(state, player, out):
 @kernel
 @inlined
 def completing(cards):
-    """The symbol cards of a half that complete a line beside `cards` of their kind on top."""
+    """The symbol cards of a half that complete a line with `cards` of their kind on top."""
     found = np.int64(0)
     for k in range(HALF):
         found |= GAPS[cards >> CELLS * k & ALL_CELLS] << CELLS * k

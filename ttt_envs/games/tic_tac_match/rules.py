@@ -51,7 +51,7 @@ FITTING_ON = np.array(
     ]
 )
 
-#: GAPS[cells]: the cells on which a third card completes a line, if two of its kind or more lie on `cells`.
+#: GAPS[cells]: the cells on which a third card completes a line, if `cells` have two or more of its kind.
 _THROUGH = lines_through(3, 3, 3).astype(int)
 GAPS = np.array(
     [
@@ -60,11 +60,11 @@ GAPS = np.array(
     ]
 )
 
-# So many hands in a row without a legal play, and the game is a draw: with odd decks that could go on for ever.
+# After this many hands in a row without a legal play, the game is a draw: with odd decks that could go on for ever.
 MOST_EXCHANGES = 1000
 
-# So often is a hand dealt anew in a sampled world until something in it can be played. In play two of 99 cards are
-# always enough for that, so that only a state from outside takes so many.
+# Limit on redealing a hand in a sampled world until something in it can be played. In play two of 99 cards are
+# always enough for that, so only a state from outside needs this many.
 MOST_DEALS = 1_000_000
 
 
@@ -351,7 +351,7 @@ def can_play(state, board, player):
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] == 2:
         return can_begin_double(state, board, player)
-    # A Double Play can be played only if another card could be played by itself.
+    # A Double Play can be played only if another card could be played alone.
     return can_lay(board, held(hand)) or hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0)
 
 
@@ -401,7 +401,7 @@ def fitting_cards(hand, cards):
 @kernel
 @allocates_nothing
 def going_on(state, board, player, cards, first):
-    """Those of a half's cards which, as the first card of a Double Play, leave a legal second one, or end the game.
+    """The cards of a half which, as the first card of a Double Play, leave a legal second one, or end the game.
 
     `first` is the first kind of the half.
     """
@@ -454,7 +454,7 @@ def of_kind(board, kind):
 @kernel
 @inlined
 def of_either_symbol(cards):
-    """The cells of the X's of a set of symbol cards, and from bit 9 on those of the O's."""
+    """The cells of the X's of a set of symbol cards, and from bit 9 on the cells of the O's."""
     both = cards[0] | cards[1]
     return (both | both >> 2 * CELLS) & (2 ** (2 * CELLS) - 1)
 
@@ -478,7 +478,7 @@ def fitting(board):
 @kernel
 @inlined
 def of_colours(cards):
-    """The cards of one half, and beside each the one of the same colour and the other symbol."""
+    """The cards of one half, each with the card of the same colour and the other symbol."""
     return cards | (cards & XS) << CELLS | cards >> CELLS & XS
 
 

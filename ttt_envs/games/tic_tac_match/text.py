@@ -60,8 +60,8 @@ def action_names(players: int, colours: int, short: bool = False) -> tuple[str, 
 def format_state(state: Any, viewer: int | None = None) -> str:
     """A position as text: turn or result; top cards; ID cards, hands, other heaps; counts; what was played last.
 
-    A viewer sees no hand but their own, and of the pile only how many cards it has, and is told their own ID card; None
-    sees everything, and `parse_state` reads that back.
+    A viewer sees only their own hand and ID card, and of the pile only its size; None sees everything, and
+    `parse_state` reads that back.
     """
     names = short_names(_colours(state))
     lines = [headline(state)]

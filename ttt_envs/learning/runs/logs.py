@@ -26,8 +26,8 @@ class Log:
     """The log of a run that is being trained.
 
     It writes `log.jsonl`, and tells all trackers the same: TensorBoard, in the folder `tensorboard`, Weights & Biases
-    if the settings ask for it, and last the function `log` of the settings, if there is one. What an interrupted call
-    logged after it had saved for the last time is dropped when the run is resumed.
+    if the settings ask for it, and last the function `log` of the settings, if there is one. Numbers logged after the
+    last save of an interrupted call are dropped when the run is resumed.
     """
 
     def __init__(self, this: Run) -> None:
@@ -47,7 +47,7 @@ class Log:
         self._numbers[name] = float(value)
 
     def write(self, steps: int) -> None:
-        """Write the numbers recorded since the last time, if there are any, as those of so many steps."""
+        """Write the numbers recorded since the last call, if any, for this number of steps."""
         if not self._numbers:
             return
         if not self._trackers:
@@ -120,7 +120,7 @@ class Bar:
     """The progress of a training run; a context, within which it is shown."""
 
     def __init__(self, total: int, start: int = 0, *, unit: str = "decisions", quiet: bool = False) -> None:
-        """`total`: steps of the whole run; `start`: those of earlier calls; `unit`: what a step is called."""
+        """`total`: steps of the whole run; `start`: steps of earlier calls; `unit`: the name of a step."""
         self.total, self.start, self.steps, self.unit = total, start, start, unit
         self.seconds = 0.0
         self._since: float | None = None

@@ -8,8 +8,8 @@
         measurements.measure(agent, step)  # those that are due; curve.csv is brought up to date, curve.png now and then
     measurements.measure(agent, step, last=True)
 
-A metric of your own is a subclass of `Measurement`: a dataclass for its rows, `measure`, and `values`. Those that any
-run can be asked for are in `MEASURES`, and their settings in `MeasuringSettings`; nothing else lists them.
+A metric of your own is a subclass of `Measurement`: a dataclass for its rows, `measure`, and `values`. `MEASURES` lists
+all measurements of a run, and `MeasuringSettings` their settings; nothing else does.
 """
 
 import csv
@@ -52,7 +52,7 @@ _FIRST = 0.5
 
 
 class Measurement(ABC):
-    """What is measured: when it is due, its row in a CSV file, how it is measured.
+    """A measurement: when it is due, its row in a CSV file, how it is measured.
 
     Attributes:
         name: its name in `Measurements.rows`.
@@ -137,12 +137,12 @@ class Measurement(ABC):
 
 
 def due(now: int, before: int, every: int) -> bool:
-    """Whether a multiple of `every` lies in (before, now]; always if `before` is negative."""
+    """Whether (before, now] contains a multiple of `every`; always if `before` is negative."""
     return before < 0 or now // every > before // every
 
 
 class Measurements:
-    """The measurements of a run: makes those that are due, and keeps each one's curve in the run folder.
+    """The measurements of a run: makes the due ones, and keeps each one's curve in the run folder.
 
     Attributes:
         rows: the rows of each measurement, by its name.

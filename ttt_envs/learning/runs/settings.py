@@ -148,7 +148,7 @@ class Settings(MeasuringSettings, RunSettings):
         return {name: texts for name, texts in named.items() if texts}
 
     def load(self) -> Game:
-        """The game with its options; ValueError or TypeError as from `ttt_envs.load`, or for other kinds of rewards."""
+        """The game with its options; ValueError or TypeError as `ttt_envs.load`, or for other kinds of rewards."""
         game = resolve(self.game, self.options)
         game.check_rewards("training")
         return game
@@ -232,7 +232,7 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 def command_line(
     kind: type[AnySettings], method: str, description: str | None, arguments: Sequence[str]
 ) -> AnySettings:
-    """The settings that a command line gives; with --resume the rest are those of the run in --out.
+    """The settings of a command line; with --resume the rest are from the run in --out.
 
     Args:
         kind: the method's settings.

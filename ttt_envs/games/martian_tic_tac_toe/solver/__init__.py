@@ -7,7 +7,7 @@
 
       ttt solve martian_tic_tac_toe table --out best_play.table
 
-  That of same_size_swap=True is built when it is first needed, and kept in the user's cache folder, or in that of
+  The table for same_size_swap=True is built when it is first needed, and cached in the user's cache folder, or in
   TTT_ENVS_CACHE.
 - **The oracle** (`oracle`, with `answers`) also takes account of the limits of plies and of repetitions.
 - **A best response** to any policy is known without the draw by repetition (`response`).

@@ -53,7 +53,7 @@ def judge(state, digits, weights, table):
 def in_danger(state, plies, weights, table):
     """Whether an earlier position, once more and it is a draw, is on some way of the winner to the end.
 
-    The plies to the end go down with every move of the winner's. So it must be nearer to the end, and won by the same
+    The plies to the end go down with every move of the winner's. It must thus be nearer to the end, and won by the same
     player.
     """
     limit, logged = state["repetition_limit"], state["logged"]

@@ -71,9 +71,9 @@ class MartianOracle:
         players = check_players(player, len(states), 2)
         now, value = self._judge(states)
         after, worth = self._actions(states)
-        # What the table says, also where a limit makes a draw of it: one side goes on trying, and the other resisting.
+        # The table's value, also where a limit makes a draw of it: one side goes on trying, and the other resisting.
         best = np.where((now >= 0)[:, None], after == now[:, None] - 1, after == -1)
-        # Where a limit cuts all of that off, any action of the best value.
+        # If a limit cuts all of it off, any action of the best value.
         cut = ~best.any(axis=1)
         best[cut] = worth[cut] == value[cut, None]
         best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == players))[:, None]

@@ -58,7 +58,7 @@ def line_of(digits, first):
 
 @kernel
 def count_digits(digits, counts):
-    """Count how often each digit occurs; out int64 (7,). Gives whether the stashes have so many pieces."""
+    """Count how often each digit occurs; out int64 (7,). Return whether the stashes have enough pieces."""
     counts[:] = 0
     for cell in range(CELLS):
         counts[digits[cell]] += 1

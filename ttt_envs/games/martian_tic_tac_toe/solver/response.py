@@ -37,7 +37,7 @@ PRECISION = 1e-6
 # the value is at least 1 minus twice what is missing here. A quarter of PRECISION leaves half of it to the other end.
 _SETTLED = 1 - PRECISION / 4
 
-# Positions that a policy is asked about at a time, and those in which it is asked again at other plies.
+# Batch size for positions that a policy is asked about, and for positions asked again at other plies.
 _ASKED, _ASKED_AGAIN = 1 << 17, 512
 
 # Probabilities that differ by less are the same but for rounding.
@@ -45,8 +45,8 @@ _ROUNDING = 1e-6
 
 _ACTIONS = np.arange(SIZES * CELLS)
 
-# What an action's piece adds to a board's number, if it is the responder's; and the action of a bit: the powers of two
-# below 2**36 differ modulo 37.
+# The change of a board's number by an action's piece, if it is the responder's; and the action of a bit: the powers of
+# two below 2**36 differ modulo 37.
 _PLACED = (1 + _ACTIONS % SIZES) * POWERS[_ACTIONS // SIZES]
 _OF_BIT = np.zeros(37, np.int64)
 _OF_BIT[(1 << _ACTIONS) % 37] = _ACTIONS
@@ -97,8 +97,8 @@ class Reached(NamedTuple):
 def spread(boards, moves, mine, reached, end):
     """Find the positions after all moves that are not in reached.seen.
 
-    Those in which the game goes on are added to reached.queue, of which `end` are filled; gives the new end. For those
-    with a line reached.values are set: 1 for the responder's, -1 for the other's.
+    Positions in which the game goes on are added to reached.queue, of which `end` are filled; return the new end. For
+    those with a line reached.values are set: 1 for the responder's, -1 for the other's.
     """
     seen, values, queue = reached
     digits = np.empty(CELLS, np.int64)
@@ -127,8 +127,8 @@ def spread(boards, moves, mine, reached, end):
 def respond(boards, moves, settled, after, values):
     """Values where the responder is to move, from those after their moves: float64 (7**9,) both.
 
-    Those that are at least `settled`, or at most -settled, are left as they are. Gives by how much one has changed at
-    most, and how many are not settled.
+    Values of at least `settled`, or at most -settled, stay. Gives by how much one has changed at most, and how many are
+    not settled.
     """
     change, going, filled = 0.0, 0, np.empty(CELLS, np.int64)
     for i in range(boards.shape[0]):
@@ -182,10 +182,10 @@ def split(board, filled):
 class Response:
     """Best play of one player against the known policy of the other, in games that go on from given states.
 
-    No position that can arise is without a move, so that the players take turns, and the value of a position with so
-    many plies left is found from those of its successors with one ply less. Two arrays hold them, one for each player
-    to move, and are filled in turn. A value with two plies more left changes at most as much as any did before: this
-    tells when the plies left can be left out.
+    Every position that can arise has a move, so the players take turns, and the value of a position with k plies left
+    follows from its successors with k - 1. Two arrays hold them, one for each player to move, and are filled in turn. A
+    value with two plies more left changes at most as much as any did before: this tells when the plies left can be left
+    out.
 
     Attributes:
         parts: all that can arise before `max_plies`, in the order of depth.
@@ -328,7 +328,7 @@ class Response:
         return least, self._swept(plies, 1.0, lambda share: progress((1 + share) / 2))
 
     def _swept(self, plies: int, left: float, progress: Progress = lambda share: None) -> np.ndarray:
-        """Values of the starts in games of so many plies, after which they are worth `left`."""
+        """Values of the starts in games of `plies` plies, after which they are worth `left`."""
         parts = [part for part in self.parts if part.depth <= plies]
         for part in parts:
             self._values[self._mine_at(part.depth)][part.boards] = left
@@ -340,7 +340,7 @@ class Response:
             after, values = self._values[not reached], self._values[reached]
             going = []
             for part in parts:
-                # Those that arise later are never asked for with k plies left.
+                # Later positions are never requested with k plies left.
                 if part.depth > plies - k:
                     break
                 if self._mine_at(part.depth) == reached:

@@ -50,8 +50,8 @@ def prepare(start, stop, same_size_swap, moves, values):
 def retract(queue, first, last, same_size_swap, moves, values):
     """Take back the move that led to each of queue[first:last], all at one distance from the end.
 
-    What is thereby found out is added to the queue. Args: queue int32 (7**9,), boards in the order of distance; `moves`
-    counts those that are not known to lose. Gives the queue's new length.
+    New results are added to the queue. Args: queue int32 (7**9,), boards in the order of distance; `moves` counts those
+    that are not known to lose. Gives the queue's new length.
     """
     end = last
     digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
@@ -153,5 +153,5 @@ def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, 
     while first < last:
         first, last = last, retract(queue, first, last, same_size_swap, moves, values)
         progress("going back from the end", last / total)
-    # Those that are known to be lost have run out of moves in the count.
+    # Boards that are known to be lost have no moves left in the count.
     return values, arises & ((moves > 0) | (values > 1))

@@ -88,7 +88,8 @@ def find(digits, weights, table):
 
 
 def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """So many boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards, int64 (n,).
+    """A sample of boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards, int64
+    (n,).
 
     Each of these lengths is as likely as another, and so is each board of one length.
     """

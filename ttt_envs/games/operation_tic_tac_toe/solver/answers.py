@@ -125,7 +125,7 @@ def answer_turn(states, asked, known, answer):
             worth[turn.action[a]] = placements.free[a] - covered * (placements.free[a] - placements.blocked[a])
     else:
         write_predictions(cover, limits[placer], policy)
-        # What the Placer gets if nothing is predicted, and what a room's prediction takes away.
+        # The Placer's value if nothing is predicted, and how much a room's prediction takes away.
         nothing, taken = 0.0, np.zeros(ROOMS)
         for a in range(n):
             nothing += mix[a] * placements.free[a]
@@ -161,8 +161,8 @@ def write_predictions(cover, limits, policy):
 def position_rows(states, book, positions, standings):
     """The positions of states with a Book, -1 where there is none: int64 (n,); and both standings: int64 (n, 2).
 
-    While an ability is being decided it is the position that follows if it is not used. That position is covered if all
-    that may follow are.
+    While an ability is being decided it is the position that follows if it is not used. The position is covered if all
+    its successors are.
     """
     for i in range(states.shape[0]):
         placer = states[i]["placer"] & 1  # of a finished game from outside it may be nobody
@@ -180,7 +180,7 @@ def no_answers(n: int) -> Answers:
 def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
     """Answers of solved rounds about states that `positions_in` its book finds: going on, and in phase TURN or ABILITY.
 
-    In units of a round: 1 for a win, -1 for a loss. What may follow is solved. Args: states structured (n,), players
+    In units of a round: 1 for a win, -1 for a loss. The successors are solved. Args: states structured (n,), players
     int (n,).
     """
     answers = no_answers(len(states))

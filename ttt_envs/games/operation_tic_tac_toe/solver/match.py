@@ -1,10 +1,10 @@
 """Best play of a match: what rounds are worth for it, and its value at every score with all that is left.
 
 Within a match a round is played for what its end is worth: a win, a draw or a loss leads to another match to go on
-with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). So the
-values of rounds are worked out for many such numbers, once for all matches, and what lies between is interpolated. Then
-it goes backward over rounds, scores and what specialists both have left. Each step is the mean, over the offers, of
-the small matrix games in which both pick, for the better of the two roles.
+with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). The values
+of rounds are thus computed for many such numbers, once for all matches, and interpolated in between. Then it goes
+backward over rounds, scores and what specialists both have left. Each step is the mean, over the offers, of the small
+matrix games in which both pick, for the better of the two roles.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -117,7 +117,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """All possible offers to a player with so many specialists left: int64 (offers, min(3, left)), counted from 0."""
+    """All possible offers to a player with `left` specialists: int64 (offers, min(3, left)), counted from 0."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -228,7 +228,7 @@ def mean_over_offers(payoffs, offers):
 
 @kernel
 def solve_round(match, number, sets, offers, values):
-    """Fill the values at the start of one of the first eight rounds; those of later ones are there.
+    """Fill the values at the start of one of the first eight rounds; later rounds are already filled.
 
     Args:
         match: Match.

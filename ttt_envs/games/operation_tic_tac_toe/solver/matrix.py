@@ -30,13 +30,13 @@ ROOMS = 9
 #: Room of a placement that cannot be predicted: a pass.
 NOWHERE = -1
 
-# What keeps the value from being smaller: a room's L = R (the number of the room), or one of these.
+# The constraint that keeps the value from being smaller: a room's L = R (the number of the room), or one of these.
 _ONE_PLACEMENT, _COVER, _SPARE = -1, ROOMS, ROOMS + 1
 
 # Payoffs of one placement that differ by less are taken as equal: slopes stay finite.
 _EQUAL = 1e-30
 
-# What is less is nothing in the tables of the simplex method.
+# Smaller numbers count as 0 in the tables of the simplex method.
 _ZERO = 1e-12
 
 # Placements whose worth differs by less are mixed alike.
@@ -47,7 +47,7 @@ class Placements(NamedTuple):
     """The placements that the Placer may choose.
 
     Attributes:
-        room: int64 (n,), ascending; those that cannot be predicted come first, as NOWHERE.
+        room: int64 (n,), ascending; rooms that cannot be predicted come first, as NOWHERE.
         free: float64 (n,), what the Placer gets if the room is not predicted.
         blocked: float64 (n,), what the Placer gets if it is; nowhere the same as `free`.
     """
@@ -126,7 +126,7 @@ def equilibrium(placements, limits, mix, cover):
     """
     room, free, blocked = placements
     value = solve(room, free, blocked, limits)[0]
-    # Where two payoffs nearly agree, much depends on the last digit of the value. Near zero there are more digits.
+    # If two payoffs nearly agree, much depends on the last digit of the value. Near zero there are more digits.
     shifted = Placements(room, free - value, blocked - value)
     rest, reason, tangent = solve(room, shifted.free, shifted.blocked, limits)
     _fill_mix(shifted, rest, (reason, tangent), mix)

@@ -48,8 +48,8 @@ _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 class RoundOracle:
     """Best play of a round: an equilibrium for both players in every position.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. What a pair of specialists needs is
-    solved when it is first asked for, in a fraction of a second; if players hold two specialists each, in some seconds.
+    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. A pair of specialists is solved when
+    it is first asked for, in a fraction of a second; if players hold two specialists each, in some seconds.
     """
 
     error = 0.0
@@ -136,9 +136,9 @@ class MatchOracle:
             specialists each, else "even race": as if each of them was won by either player with the same probability.
     """
 
-    #: How far values before a round, and those of single actions there, may be off by interpolation, in reward units.
+    #: Bound on the interpolation error of values before a round, and of single actions there, in reward units.
     #: With the default options and compared with four times as many worths of a draw, values of rounds are off by up to
-    #: 2.8e-4, those of overtime by up to 8.4e-4 (for the pair where it is most), and those of matches by up to 5.3e-5.
+    #: 2.8e-4, in overtime by up to 8.4e-4 (for the worst pair), and in matches by up to 5.3e-5.
     error = 1.5e-3
 
     def __init__(self, game: Game) -> None:

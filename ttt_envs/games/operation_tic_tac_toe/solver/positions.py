@@ -1,9 +1,9 @@
 """The positions of a round as numbers, for the solver's tables.
 
 A position is seen by the Placer: a room is empty, or holds a spy or a specialist of either player, which makes nine
-digits; boards that mirror or turn into each other are one board. Which specialist stands on the board does not
-matter: abilities are used once, on placement. What matters is what a player still holds in hand, and whether their
-hacker is on: their standing.
+digits; boards that mirror or turn into each other are one board. Which specialist is on the board does not matter:
+abilities are used once, on placement. Only the *standing* matters: the specialists that a player still holds, and
+whether their hacker is active.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -62,9 +62,9 @@ class Book(NamedTuple):
         lookup: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
             numbers of standings, how many there are, `first`, and the numbers of boards.
         standing: int32 (512,), the number of a standing; -1 if this book has none such. A part of `lookup`.
-        first: int32 (standings, standings, 9), [own standing, the other's, 3 * own specialists on the board + those
-            of the other's]: added to the number of a board it is the number of a position; negative if there is none.
-            A part of `lookup`.
+        first: int32 (standings, standings, 9), [own standing, the other's, 3 * own specialists on the board + the
+            other's]: added to the number of a board it is the number of a position; negative if there is none. A part
+            of `lookup`.
         board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists. A part of
             `lookup`.
         standings: int64 (standings,), what their numbers mean.
@@ -92,7 +92,7 @@ _GROUPS = 9
 
 @kernel
 def number_boards(most, turns, board, code):
-    """Number the boards with at most so many specialists of each player; gives how many there are.
+    """Number the boards with at most `most` specialists of each player; return how many there are.
 
     Args:
         most: a number of specialists.
@@ -189,8 +189,8 @@ def height(standing: int) -> int:
 def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = True) -> Book:
     """A book of all that may follow if each player has one of these standings.
 
-    A player has at most so many specialists, in hand and on the board; None: as many as in hand. `mirrored` False: each
-    mirror image of a board is a board of its own.
+    The largest number of a player's specialists, in hand and on the board; None: as many as in hand. `mirrored` False:
+    each mirror image of a board is a board of its own.
     """
     if most is None:
         most = max(in_hand(standing) for standing in hands)

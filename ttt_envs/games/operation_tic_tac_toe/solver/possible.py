@@ -1,4 +1,4 @@
-"""What holds in the positions that play can reach, of which alone the tables know."""
+"""Invariants of the positions that play can reach; the tables contain only these."""
 
 from collections.abc import Iterator
 

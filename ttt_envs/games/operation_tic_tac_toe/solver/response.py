@@ -1,12 +1,12 @@
 """The best response to a policy in a round: how much a player gets if they know the policy.
 
-The policy is asked in every position that the rules allow, with every number of idle turns, and all positions are gone
-through backward as in `rounds`; only that nobody mixes: one player follows the policy, and the other does what is best.
+The policy is asked in every position that the rules allow, with every number of idle turns, and all positions are
+processed backward as in `rounds`, except that no one mixes: one player follows the policy, and the other plays best.
 Mirror images are asked one by one, unless the policy is said to treat them alike.
 
-A policy here is a function of the position. What else is in a state is always the same: no last turn, as at the start
-of a round, and a hacker for every specialist on the board. So of a policy that heeds the turn before it is the figure
-of one that does not.
+A policy here is a function of the position. The rest of a state is constant: no last turn, as at the start of a round,
+and a hacker for every specialist on the board. A policy that heeds the previous turn is thus measured as one that does
+not.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -92,7 +92,7 @@ class PositionBlock(NamedTuple):
 
 
 def make_block(states: int) -> PositionBlock:
-    """An empty `PositionBlock` for so many states."""
+    """An empty `PositionBlock` for `size` states."""
     shape, abilities = (states, MOST_PLACEMENTS), states * MOST_PLACEMENTS
     return PositionBlock(
         np.zeros(states, np.int64),

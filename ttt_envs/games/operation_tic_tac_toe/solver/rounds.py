@@ -84,8 +84,8 @@ def count_down(turns, counts, d, limits, left):
         left: the draw's worth to the first Placer, how many idle turns there are before it, and whether one of the
             players does not mix: the first Placer if d is 0, else the other.
 
-    Returns the values for the first Placer and for the other. `blocked` of the Turns, and `free` of a pass, become what
-    they are with so many idle turns left.
+    Returns the values for the first Placer and for the other. Set `blocked` of the Turns, and `free` of a pass, for a
+    number of idle turns left.
     """
     draw, idle_turns, open_hand = left
     one = part_of(turns[0], counts[0], d)
@@ -147,7 +147,7 @@ def solve_both(states, numbers, known, turns, idle):
 
 @kernel
 def solve_boards(states, book, solution, turns, idle):
-    """Solve, as `solve_both`, all boards with the standings in `states`; those of lesser standings are solved."""
+    """Solve, as `solve_both`, all boards with the standings in `states`; lesser standings are already solved."""
     own = book.standing[standing_of(states[0], 0)]
     other = book.standing[standing_of(states[0], 1)]
     for board in range(book.code.shape[0]):
@@ -206,7 +206,7 @@ class Rounds:
         self._states["placer"] = 0, 1
 
     def has(self, own: int, other: int) -> bool:
-        """Whether such rounds are among those that may begin."""
+        """Whether such rounds may begin."""
         numbers = self.book.standing[[own, other]]
         return bool((numbers >= 0).all() and self.book.first[numbers[0], numbers[1], 0] + self.book.board[0] >= 0)
 

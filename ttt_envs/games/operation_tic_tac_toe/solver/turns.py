@@ -22,7 +22,7 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import position_of
 
-# So many idle turns never end the round: they are counted here, and not by the rules.
+# A limit of idle turns that never ends the round: they are counted here, and not by the rules.
 ENDLESS = 99
 
 #: The most placements of a turn: a pass, and a spy and two specialists into each room.

@@ -1,4 +1,4 @@
-"""Best play of Super Tic-Tac-Toe, where it is known: X's proved strategy, and every position that lies on it.
+"""Optimal play of Super Tic-Tac-Toe, where it is known: X's proven strategy, and every position on it.
 
 With `won_boards="open"` X wins from the start in at most 43 plies, whatever O does. The strategy (`strategy`), in which
 opp(k) is 8 - k and j the cell of O's last move:

@@ -1,7 +1,7 @@
 """X's proved strategy, and the walk through all positions that can arise while X keeps to it.
 
-The walk goes by the rules themselves, and notices any game that does not end with X's win. So the table of these
-positions is the proof, and to be covered means to be in the table.
+The walk goes by the rules themselves, and notices any game that does not end with X's win. The table of these positions
+is thus the proof, and a position is covered if it is in the table.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -26,7 +26,7 @@ _STACK = 81 * 81
 
 @kernel
 def strategy_move(state):
-    """X's action by the strategy, read off a position that lies on it: X to move, the game not over."""
+    """X's action by the strategy, read from a position on it: X to move, the game not over."""
     if state["ply"] == 0:
         return 9 * CENTER + CENTER
     # Sent anywhere, X knows that O played cell 4: of the boards that O can send to, only that one is full.

@@ -28,7 +28,7 @@ class DiceOracle:
     """Best play of a single round, or of a match on the 3x3 board.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. A layout is solved when it is first asked for; the newest solutions
-    are kept, up to 256 MB. Values of a single round are exact up to rounding; those of a match have the error of the
+    are kept, up to 256 MB. Values of a single round are exact up to rounding; values of a match have the error of the
     table of scores, see `error`.
     """
 
@@ -55,7 +55,7 @@ class DiceOracle:
             table, errors = match_values()
             self._table = table[: target_points + 1, : target_points + 1]
             self.standard_error = float(errors[: target_points + 1, : target_points + 1].max())
-        #: Four standard errors, since those of a sample give no bound.
+        #: Four standard errors, because the standard error of a sample is no bound.
         self.error = 4 * self.standard_error
         self._rows = rows(size, win_length)
         self._solved: OrderedDict[tuple[bytes, bytes], np.ndarray] = OrderedDict()

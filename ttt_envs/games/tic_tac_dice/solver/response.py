@@ -46,7 +46,7 @@ def respond(ranks, has_row, mover, answers, values):
         values[0, board] = values[1, board] = np.nan
         if empty == 0 or has_row[first] or has_row[second]:
             continue
-        # What a claim is worth to the responder: by whom, without and with doubles, which card.
+        # The value of a claim to the responder: by player, without and with doubles, card.
         place = 1
         for cell in range(cells):
             for roller in range(2):
