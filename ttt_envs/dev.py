@@ -3,13 +3,14 @@
 For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`), compiled rules (`kernel`,
 `allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
 `Extras`, `Symmetry`, `rotate_header`, an `Oracle`). For an agent: `Agent`, the `View` that it is given, `uniform` and
-`best_of` for policies, `stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
+`best_of` for policies, the `State` that `Game.start` returns, `stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
 """
 
 from ttt_envs.agents.base import Agent, best_of, uniform
 from ttt_envs.agents.search.ismcts import ISMCTS
 from ttt_envs.core import rng
 from ttt_envs.core.compile.jit import allocates_nothing, kernel
+from ttt_envs.core.cursor import State
 from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels, refuse
 from ttt_envs.core.observation_layout import Block
@@ -31,6 +32,7 @@ __all__ = [
     "Game",
     "Kernels",
     "Oracle",
+    "State",
     "Stream",
     "Symmetry",
     "View",
