@@ -3,7 +3,8 @@
 For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`), compiled rules (`kernel`,
 `allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
 `Extras`, `Symmetry`, `rotate_header`, an `Oracle`). For an agent: `Agent`, the `View` that it is given, `uniform` and
-`best_of` for policies, the `State` that `Game.start` returns, `stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
+`best_of` for policies, the `State` that `Game.start` returns, `stream_seeds` and `Stream` for random numbers, `ISMCTS`
+to search worlds of one's own.
 """
 
 from ttt_envs.agents.base import Agent, best_of, uniform
