@@ -52,7 +52,7 @@ def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 def play_parallel(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play through a parallel environment for so long, by the masks; steps a second, resets included."""
+    """Random play through a parallel environment for so long, by the masks; steps per second, resets included."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
     steps, start = 0, time.process_time()
@@ -84,7 +84,7 @@ def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
 
 
 def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
-    """Random playouts from a position for so long, as a search in Python makes them; plies a second."""
+    """Random playouts from a position for so long, as a search in Python makes them; plies per second."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:
         state = root.clone()
@@ -172,7 +172,7 @@ def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterato
 
 
 def play_single(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play through a Gymnasium environment for so long; steps a second, resets included."""
+    """Random play through a Gymnasium environment for so long; steps per second, resets included."""
     generator = np.random.default_rng(seed)
     env.reset(seed=seed)
     steps, start = 0, time.process_time()
@@ -187,7 +187,7 @@ def play_single(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play of the first seat of our AEC environment, the agent `random` having the others; its steps a second.
+    """Random play of the first seat of our AEC environment, the agent `random` having the others; its steps per second.
 
     This is what `make_single` does, written by a user.
     """

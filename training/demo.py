@@ -1,4 +1,5 @@
-"""Train an agent by self-play, show its distance to best play, rate it, and film a game: about a minute on two cores.
+"""Train an agent by self-play, show its distance to optimal play, rate it, and film a game: about a minute on two
+cores.
 
     python -m training.demo tic_tac_dice
 
@@ -99,8 +100,8 @@ class Config:
     games: int = 100
     """Games of each pairing of the tournament."""
     rivals: tuple[str, ...] = ()
-    """Agents that the trained one is rated against; by default random, greedy, a tree search and best play, as far as
-    they can play the game."""
+    """Agents that the trained one is rated against; by default random, greedy, a tree search and optimal play, as far
+    as they can play the game."""
     seed: int = 0
     """Seed of all random numbers."""
     out: Path = Path("runs/demo")
@@ -133,7 +134,7 @@ def given_away(game: Game, seed: int) -> dict[str, float]:
 
 
 def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mapping[str, float]) -> None:
-    """The regret over training as PNG, with what others give away as lines, and best play at 0."""
+    """The regret over training as PNG, with what others lose as lines, and optimal play at 0."""
 
     def draw(axes: Any) -> None:
         means = np.array([row.per_game for row in rows])

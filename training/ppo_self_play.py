@@ -190,7 +190,7 @@ def train(args: Args) -> nn.Module:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Train by the settings of a command line, and say how far the policy is from best play."""
+    """Train by the settings of a command line, and say how far the policy is from optimal play."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for each in fields(Args):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=each.type, default=each.default)

@@ -7,7 +7,7 @@
 training/recipes.toml describes each agent. Training runs go to RUNS/GAME/NAME/seed-K; existing ones are continued, or
 used if they are finished; figures measured for the same weights before an interrupt are kept, in measured.json there.
 The weights of the first seed are shipped, as float16. With --measure nothing is
-trained: figures of the shipped weights are measured again. Without names, and with --render alone, only docs/results.md
+trained: figures of the bundled weights are measured again. Without names, and with --render alone, only docs/results.md
 and the cards' pages are written.
 """
 
@@ -62,7 +62,7 @@ class Config:
     runs: Path = Path("runs/shipped")
     """Folder of the training runs."""
     measure: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[MEASURE[:AGAINST] ...]")] = ()
-    """Measure these figures of the shipped weights again, such as score:greedy or milliseconds, and those that a card
+    """Measure these figures of the bundled weights again, such as score:greedy or milliseconds, and those that a card
     lacks; train nothing. Other figures, and those of other training seeds, stay as they are; the texts become those of
     recipes.toml."""
     render: bool = False
@@ -141,7 +141,7 @@ def training_of(recipe: dict[str, Any]) -> str:
 
 
 def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
-    """Measure figures of a shipped agent again, and write its card."""
+    """Measure figures of a bundled agent again, and write its card."""
     folder = TRAINED / name
     card = read_card(folder)
     known = {(each.measure, each.against, each.games, as_json(each.options)): each for each in card.outcomes}
@@ -254,7 +254,7 @@ def _whole(report: Any) -> Any:
 
 
 def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
-    """Median processor time of a move in positions of random games, one at a time, and its quartiles.
+    """Median CPU time of a move in positions of random games, one at a time, and its quartiles.
 
     Other load on the machine hardly changes it.
     """

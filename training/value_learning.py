@@ -12,7 +12,7 @@ holds the random numbers of its game, so that all actions of a position are comp
 
 With `--device cuda` games and tensors stay on the GPU. For games of two sides that move one at a time. If hidden
 information makes optimal play mixed, its greedy policy is no equilibrium. `ttt train value_learning` is the same method
-with checkpoints, curves, logs, and a backup for players who choose at once.
+with checkpoints, curves, logs, and a backup for players who choose simultaneously.
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); the average
 as target: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
@@ -156,7 +156,7 @@ def train(args: Args) -> nn.Module:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Train by the settings of a command line, and say how far the greedy policy is from best play."""
+    """Train by the settings of a command line, and say how far the greedy policy is from optimal play."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for each in fields(Args):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=each.type, default=each.default)

@@ -1,4 +1,5 @@
-"""Local matrix games: where two players choose at once, every pair of actions is played, and the matrix is solved.
+"""Local matrix games: where two players choose simultaneously, every pair of actions is played, and the matrix is
+solved.
 
 The successor of a pair of actions is worth its reward, or the result of a given value function. The equilibrium of
 these numbers is the position's value and a mixed strategy for each player. A position in which one player acts is a
@@ -74,7 +75,8 @@ KnownValues = defaultdict[int, dict[bytes, float]]
 
 
 def check_two_players(game: Game, name: str) -> None:
-    """Raise ValueError unless the game is one of two players with nothing hidden but what they choose at once."""
+    """Raise ValueError unless the game is one of two players with nothing hidden but what they choose
+    simultaneously."""
     if game.num_players != 2 or game.hidden_information:
         raise ValueError(f"{name} needs, where players choose at once, two players and nothing else hidden: not {game}")
 
@@ -101,8 +103,8 @@ def equilibria(
         value: values the positions that follow.
         iterations: iterations of predictive regret matching+, see `solve_matrix`.
         known: values of the same function that are known from other positions of this decision; new ones are added.
-        extend: a position after choices at once in which one player decides alone is looked through one ply further.
-            Chance is then drawn first.
+        extend: a position after simultaneous choices in which one player decides alone is looked through one ply
+            further. Chance is then drawn first.
         depth: plies. With more than one, what follows is worth its own equilibrium, of one ply less.
         symmetric: `value` gives positions that the board's symmetries turn into each other the same number: of these
             one alone is valued.

@@ -149,9 +149,10 @@ class Lookahead(Agent):
             worlds: samples of what the player cannot know, averaged over; one where nothing is left to chance.
             mix: weight of the values from looking ahead; the q network's own values have the rest.
             temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
-                choose at once.
+                choose simultaneously.
             symmetric: average the network over the board's symmetries: stronger, and slower.
-            iterations: iterations of predictive regret matching+ in a matrix game, where two players choose at once.
+            iterations: iterations of predictive regret matching+ in a matrix game, where two players choose
+                simultaneously.
             outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated instead of
                 sampled, as far as there are at most this many outcomes: 36 for two dice, 1296 if they are often rolled
                 again.
@@ -159,8 +160,8 @@ class Lookahead(Agent):
                 as the player who looks ahead. If two players choose simultaneously, a successor is worth the value of
                 its own equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that
                 pairs of actions lead to.
-            extend: where two players choose at once: look one ply further where after them one player decides alone,
-                such as on the use of an ability.
+            extend: where two players choose simultaneously: look one ply further where after them one player decides
+                alone, such as on the use of an ability.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -182,8 +183,8 @@ class Lookahead(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
 
-        In such a game one player moves at a time; or there are two players, and what they choose at once is all that
-        is hidden.
+        In such a game one player moves at a time; or there are two players, and what they choose simultaneously is all
+        that is hidden.
         """
         super().check(game)
         self.network.check(game)
@@ -206,7 +207,7 @@ class Lookahead(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
 
-        NaN for all of a game in which players choose at once. Raises ValueError as `check`.
+        NaN for all of a game in which players choose simultaneously. Raises ValueError as `check`.
         """
         game = view.game
         self.check(game)
@@ -240,7 +241,8 @@ class Lookahead(Agent):
         return self._equilibria(view).policies[np.arange(len(view)), view.players]
 
     def value(self, view: View) -> np.ndarray:
-        """The best of `action_values`; where players choose at once, the value of the equilibrium: float64 (n,)."""
+        """The best of `action_values`; where players choose simultaneously, the value of the equilibrium: float64
+        (n,)."""
         if not view.game.simultaneous:
             return super().value(view)
         values = self._equilibria(view).values

@@ -1,4 +1,4 @@
-"""The oracle as an agent: best play where it is known."""
+"""The oracle as an agent: optimal play where it is known."""
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class OracleAgent(Around):
         return policy
 
     def action_values(self, view: View) -> np.ndarray:
-        """The oracle's, under best play by all, and elsewhere the other agent's: float64 (n, num_actions)."""
+        """The oracle's, under optimal play by all, and elsewhere the other agent's: float64 (n, num_actions)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         values = np.where(view.masks, oracle.action_values(worlds, view.players), np.nan)
@@ -57,7 +57,7 @@ class OracleAgent(Around):
         return values
 
     def value(self, view: View) -> np.ndarray:
-        """The oracle's, under best play by all, and elsewhere the other agent's: float64 (n,)."""
+        """The oracle's, under optimal play by all, and elsewhere the other agent's: float64 (n,)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         value = np.array(oracle.value(worlds, view.players), np.float64)

@@ -27,7 +27,7 @@ _PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2
 
 
 def folder() -> Path:
-    """The folder of all shipped agents, GAME/NAME each."""
+    """The folder of all bundled agents, GAME/NAME each."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -40,7 +40,7 @@ class Outcome:
         against: the opponent of a score; or what else is needed to say what was measured.
         value: the figure: a share of the points from 0 to 1, the loss of a game, what a best response wins, or the time
             of a move.
-        low, high: its 95 % interval over games, of the shipped weights; equal where the figure is exact.
+        low, high: its 95 % interval over games, of the bundled weights; equal where the figure is exact.
         games: number of games, or of layouts; 0 where there are none.
         options: options of the game.
         seeds: the same figure for the agents of other training seeds.
@@ -60,7 +60,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """The facts about a shipped agent: its method, its training, its measured results.
+    """The facts about a bundled agent: its method, its training, its measured results.
 
     Attributes:
         game: id of the game.
@@ -71,9 +71,9 @@ class Card:
         method: how it was trained, and what it does at play.
         weaknesses: what it is bad at.
         train: the command of its training.
-        seed: the training seed of the shipped weights.
+        seed: the training seed of the bundled weights.
         steps: positions, plies or decisions it was trained on.
-        seconds: processor time of the training.
+        seconds: CPU time of the training.
         versions: versions of Python and the libraries.
         machine: the machine that measured.
         outcomes: the measured figures.
@@ -115,13 +115,13 @@ def read_card(path: Path) -> Card:
 
 
 def cards() -> list[Card]:
-    """The cards of all shipped agents, by game and name, the best of each game first."""
+    """The cards of all bundled agents, by game and name, the best of each game first."""
     shipped = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
     return sorted(shipped, key=lambda card: (card.game, not card.best, card.name))
 
 
 def digests(texts: Iterable[str]) -> dict[str, str]:
-    """The shipped agents that texts name, also inside others, each with 12 hexadecimal digits of what it plays by.
+    """The bundled agents that texts name, also inside others, each with 12 hexadecimal digits of what it plays by.
 
     These are the text on its card, and the networks in its folder and in the neighbouring folders that the text names.
     The key "trained:GAME" lists all agents that it may mean. Agents that there are not are left out.

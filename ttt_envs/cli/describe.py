@@ -1,4 +1,4 @@
-"""`ttt describe`: a game's rules, options, actions, observation and best play."""
+"""`ttt describe`: a game's rules, options, actions, observation and optimal play."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Describe(GameArguments, Printing):
-    """Explain a game: rules, options, actions, observation, and what is known of best play.
+    """Explain a game: rules, options, actions, observation, and what is known of optimal play.
 
     JSON has all of it; CSV the actions, a line each.
     """

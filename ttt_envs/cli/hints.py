@@ -92,7 +92,7 @@ def _estimates(game: Game, found: Thoughts) -> Iterator[str]:
 
 
 def _share(found: Thoughts, action: int) -> float:
-    """The probability of an action under best play."""
+    """The probability of an action under optimal play."""
     return found.best_probabilities.get(action, 0.0) if found.best_probabilities else float(action in found.best)
 
 

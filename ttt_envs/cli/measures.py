@@ -10,7 +10,7 @@ from ttt_envs.cli.common import Measuring, MeasuringAgents, instead
 
 @dataclass(frozen=True, kw_only=True)
 class Regret(MeasuringAgents):
-    """Measure what agents lose against best play. Interrupted (Ctrl-C), it reports on the games finished by then."""
+    """Measure what agents lose against optimal play. Interrupted (Ctrl-C), it reports on the games finished by then."""
 
     opponent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
     """The agent in the other seats; by default each agent holds all seats, and all its decisions count."""

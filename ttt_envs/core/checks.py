@@ -39,7 +39,7 @@ class Validity:
             ranges: of the fields by name; None for those declared with the dtype.
             prototype: structured (1,): its options are the states' options; None for any options in their ranges.
             max_plies: no game has more steps; None for no limit.
-            simultaneous: several players may act at once.
+            simultaneous: several players may act simultaneously.
             at_end: nothing is paid before the end.
             name: what messages call the game.
         """

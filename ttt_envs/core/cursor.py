@@ -81,7 +81,8 @@ def look_one(states, player, room):
 def apply_one(states, action, room):
     """Play in states[0] and `look` at what comes of it; or return _REFUSED, with the position as it was.
 
-    `action` is that of the player to move, or _JOINT where several act at once, whose choices are then in the room.
+    `action` is that of the player to move, or _JOINT where several act simultaneously, whose choices are then in the
+    room.
     """
     state = states[0]
     if state["done"]:
@@ -176,8 +177,8 @@ class State:
         """Play.
 
         Args:
-            action: that of the player to move; or one for each player, which must be so where several act at once, -1
-                for those who do not act: their entries are ignored.
+            action: that of the player to move; or one for each player, which must be so where several act
+                simultaneously, -1 for those who do not act: their entries are ignored.
 
         Raises:
             IllegalAction: a ValueError that names the action and the legal ones.
@@ -200,7 +201,7 @@ class State:
     def legal_actions(self, player: int | None = None) -> list[int]:
         """The legal actions, ascending, of `player` or of the one to move; none where they do not act.
 
-        Raises ValueError without a player where several act at once, and for a number of no player.
+        Raises ValueError without a player where several act simultaneously, and for a number of no player.
         """
         code = self._code
         if player is None:
@@ -219,7 +220,8 @@ class State:
 
     @property
     def player(self) -> int | None:
-        """The player to move; `core.state.SIMULTANEOUS`, -1, where several act at once; None when the game is over."""
+        """The player to move; `core.state.SIMULTANEOUS`, -1, where several act simultaneously; None when the game is
+        over."""
         return (self._code & 255) - 2 if self._code else None
 
     @property

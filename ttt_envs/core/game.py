@@ -94,7 +94,7 @@ class Game:
             A network made before still plays.
         parts: the parts of the board, where it has some that are like each other: a learner may look at all of them by
             the same weights. No action is in two of them.
-        simultaneous: some states let several players act at once.
+        simultaneous: some states let several players act simultaneously.
         chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
         hidden_information: some player does not know the whole position.
         max_plies: no game has more steps.
@@ -266,7 +266,8 @@ class Game:
 
     @cached_property
     def lookers(self) -> tuple[int, ...]:
-        """Rows of `move`: (players,) where several may act at once, and () for one look, of the player to move."""
+        """Rows of `move`: (players,) where several may act simultaneously, and () for one look, of the player to
+        move."""
         return (self.num_players,) if self.simultaneous else ()
 
     @cached_property
@@ -309,7 +310,7 @@ class Game:
         return self.extras.oracle()
 
     def oracle(self) -> Oracle:
-        """Best play for this game and these options; raises NotImplementedError where there is none."""
+        """Optimal play for this game and these options; raises NotImplementedError where there is none."""
         return self._oracle
 
     @cached_property

@@ -6,8 +6,9 @@
 
 Two positions have the same digest for a player if all observations and masks that the player was shown, at every ply,
 whoever acted, and all their own actions were the same. A digest has 128 bits; that two different histories share one is
-as unlikely as one in 2**128 for each pair. Players who act at once do not see each other's choice. A digest is the key
-of an information state, for tables; networks take the observations at a player's last decisions, see `Game.layout`.
+as unlikely as one in 2**128 for each pair. Players who act simultaneously do not see each other's choice. A digest is
+the key of an information state, for tables; networks take the observations at a player's last decisions, see
+`Game.layout`.
 """
 
 from typing import Any
@@ -155,8 +156,8 @@ def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) 
 def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
 
-    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act at once comes several
-    times.
+    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act simultaneously comes
+    several times.
     """
     to_move = states["to_move"][rows].astype(np.int64)
     turn = to_move != SIMULTANEOUS

@@ -1,4 +1,4 @@
-"""Best play: what an oracle answers, and what a game's solver can work out."""
+"""Optimal play: what an oracle answers, and what a game's solver can work out."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +16,7 @@ StageProgress = Callable[[str, float], None]
 
 
 class Oracle(Protocol):
-    """Best play. `states` is a structured array (n,); `player` an int or int (n,)."""
+    """Optimal play. `states` is a structured array (n,); `player` an int or int (n,)."""
 
     @property
     def error(self) -> float:
@@ -26,7 +26,7 @@ class Oracle(Protocol):
         """Bool (n,): the states that it answers, exactly or within `error`."""
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by all; nan where not covered."""
+        """float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """float64 (n, num_actions): the same after each action; nan where illegal or not known."""

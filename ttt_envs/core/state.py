@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Value of `to_move` while several players may act at once; their masks tell who does.
+#: Value of `to_move` while several players may act simultaneously; their masks tell who does.
 SIMULTANEOUS = -1
 
 Bound = int | str | Sequence[int]

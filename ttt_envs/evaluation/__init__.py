@@ -1,4 +1,4 @@
-"""Measures of how good agents are: a tournament, the place on a ladder, regret to best play, mistakes in solved
+"""Measures of how good agents are: a tournament, the place on a ladder, regret to optimal play, mistakes in solved
 positions, exploitability; and equilibria.
 
 All of them return reports. `alpha_rank` and `nash_average` rate agents by a crosstable with circles in it.

@@ -1,6 +1,6 @@
 """Thoughts of the oracle, a search or an agent on the actions in a position, and judgements of what moves have lost.
 
-The oracle answers where it covers a position; an action whose value it does not know is not proved there, and compared
+The oracle answers where it covers a position; an action whose value it does not know is not proven there, and compared
 with nothing. Elsewhere the tree search that plays the game estimates, from what the deciding player may know alone.
 """
 
@@ -39,13 +39,13 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class BestPlay:
-    """The best play in a decision, as far as it is known or estimated.
+    """The optimal play in a decision, as far as it is known or estimated.
 
     Attributes:
         source: "oracle", or the text of the search that estimates; "" if the value is unknown.
         values: float64 (num_actions,), expected reward of the player after each action; nan if it is not known.
         policy: float64 (num_actions,), a best policy; all zeros if none is known.
-        value: expected reward of the player under best play; None if it is not known.
+        value: expected reward of the player under optimal play; None if it is not known.
         error: the largest error of an oracle's values.
         visits: float64 (num_actions,), the simulations of a search that began with each action.
     """
@@ -60,21 +60,21 @@ class BestPlay:
 
 @dataclass(frozen=True)
 class Thoughts:
-    """Thoughts on a decision: best play, and the probabilities of the agent that decides.
+    """Thoughts on a decision: optimal play, and the probabilities of the agent that decides.
 
     Attributes:
         player: the player who decides.
         source: "oracle", or the text of the search that estimates; "" if the value is unknown.
         silence: the reason why the oracle does not answer, as a sentence; "" if it does.
-        value: expected reward of the player under best play, if the oracle answers.
+        value: expected reward of the player under optimal play, if the oracle answers.
         error: the largest error of the oracle's values.
         values: action -> expected reward of the player, where it is known.
         unproved: the legal actions of which the oracle does not know the value, where it answers.
-        losses: action -> expected reward lost by it: against best play if the oracle answers, or else against the
+        losses: action -> expected reward lost by it: against optimal play if the oracle answers, or else against the
             estimate of the search's own choice.
         visits: action -> simulations that began with it, where a search estimates.
         best: the best actions; for a mixed policy the actions it plays, the likeliest first.
-        best_probabilities: action -> probability under best play, where it is mixed.
+        best_probabilities: action -> probability under optimal play, where it is mixed.
         agent: text of the agent that decides; None for a person.
         probabilities: action -> probability with which that agent plays it.
     """
@@ -103,8 +103,8 @@ class Judgement:
         player: the player who decided.
         played: their action.
         best: a best action; None if it is not known.
-        regret: the expected reward lost; None if it is not known, also where the oracle has not proved the action.
-        value: expected reward of the player before the decision, under best play by all; None if it is not known.
+        regret: the expected reward lost; None if it is not known, also where the oracle has not proven the action.
+        value: expected reward of the player before the decision, under optimal play by all; None if it is not known.
         source: as of `Thoughts`.
     """
 
@@ -123,7 +123,7 @@ def loaded(spec: str) -> AbstractContextManager[Agent]:
 
 
 def by_oracle(view: View) -> BestPlay:
-    """The oracle's best play for a view with one position.
+    """The oracle's optimal play for a view with one position.
 
     Raises NoAnswer where there is none, where it says nothing, and where its table would have to be built.
     """
@@ -150,7 +150,7 @@ def by_oracle(view: View) -> BestPlay:
 
 
 def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -> BestPlay:
-    """Best play in the one decision of a view, as the tree search that plays the game estimates it."""
+    """Optimal play in the one decision of a view, as the tree search that plays the game estimates it."""
     game = view.game
     name = agents.search_for(game)
     unknown = np.full(game.num_actions, np.nan)
@@ -218,8 +218,8 @@ def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulatio
 def _lost(answer: BestPlay) -> np.ndarray:
     """The loss of each action, nan where it is unknown.
 
-    It is the one judge of all that is shown: proved values are compared with best play, and estimates with the estimate
-    of the search's own choice, the action that it visited most.
+    It is the one judge of all that is shown: proven values are compared with optimal play, and estimates with the
+    estimate of the search's own choice, the action that it visited most.
     """
     top = answer.values[answer.policy.argmax()]
     if answer.source == ORACLE:
@@ -268,7 +268,7 @@ def _judged(ply: int, view: View, action: int, judge: BestPlay, _: str) -> Judge
 
 
 def _worth(judge: BestPlay) -> float | None:
-    """The expected reward of a position under the judge's best play; None if unknown."""
+    """The expected reward of a position under the judge's optimal play; None if unknown."""
     worth, played = judge.value, judge.policy > 0
     if worth is None and played.any():
         worth = float(np.average(judge.values[played], weights=judge.policy[played]))

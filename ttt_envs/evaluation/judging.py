@@ -1,4 +1,4 @@
-"""Judging: what decisions have lost against best play, as the game's oracle knows it."""
+"""Judging: what decisions have lost against optimal play, as the game's oracle knows it."""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""The ladder: fixed opponents of one game, from random to best play, and the rating of an agent by games against them.
+"""The ladder: fixed opponents of one game, from random to optimal play, and the rating of an agent by games against
+them.
 
     from ttt_envs import evaluation
 

@@ -60,7 +60,7 @@ class Positions:
     Attributes:
         states: structured (n,), none of them finished.
         players: int64 (n,), who decides.
-        lengths: int64 (n,), plies that best play still takes, -1 where it takes no end; or plies played.
+        lengths: int64 (n,), plies that optimal play still takes, -1 where it takes no end; or plies played.
         values: float64 (n, num_actions), expected reward of the player after each action; nan where illegal.
         remaining: whether lengths are plies to the end.
         policy: float64 (n, num_actions), how an equilibrium plays; None where it needs no mixing, or is not asked for.
@@ -163,7 +163,7 @@ def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
-    """int64 (n,): who is asked in each position; where several choose at once, one of them by the seed."""
+    """int64 (n,): who is asked in each position; where several choose simultaneously, one of them by the seed."""
     rows, players = acting_players(game, states, np.arange(len(states)))
     order = np.random.default_rng(seed).permutation(len(rows))
     found = np.empty(len(states), np.int64)

@@ -1,4 +1,4 @@
-"""Regret: what an agent's decisions lose against best play, in games that have an oracle.
+"""Regret: what an agent's decisions lose against optimal play, in games that have an oracle.
 
     from ttt_envs import evaluation
 
@@ -15,11 +15,11 @@ with one legal action count too.
 - **A decision**: the mean over the agent's decisions, a ratio of two random sums.
 - **A game**: the sum over the decisions of one side (a player, or a team) in one game; the mean over games and sides.
 
-How that relates to value lost: between two sides with opposite rewards, best play keeps a side's expected reward where
-it is, and a decision of regret r lowers it by r. The expected reward of a side is thus the value of the start, minus
-its own regret per game, plus its opponent's. Against the oracle, which has none, the regret a game is exactly what the
-agent gives away; against others, their mistakes may pay it back. With more sides, or with choices at once, regret is
-the loss if all play on as the oracle does, and no such sum holds.
+How that relates to value lost: between two sides with opposite rewards, optimal play keeps a side's expected reward
+where it is, and a decision of regret r lowers it by r. The expected reward of a side is thus the value of the start,
+minus its own regret per game, plus its opponent's. Against the oracle, which has none, the regret a game is exactly
+what the agent loses; against others, their mistakes may pay it back. With more sides, or with simultaneous choices,
+regret is the loss if all play on as the oracle does, and no such sum holds.
 
 Not all may be known. A decision is `covered` where the oracle answers for the position, and `measured` where it also
 knows the value of the action that was played. Only measured decisions enter the means, and the report says how many
@@ -233,7 +233,7 @@ class Tally:
 
 @dataclass(kw_only=True)
 class RegretReport(PagedReport):
-    """A report on what agents lose against best play.
+    """A report on what agents lose against optimal play.
 
     Attributes:
         measurements: one for each agent with at least one seed, in the order given.
@@ -325,7 +325,7 @@ def regret(
     quiet: bool = False,
     **options: Any,
 ) -> RegretReport:
-    """Measure what agents lose against best play.
+    """Measure what agents lose against optimal play.
 
     Args:
         game: an id, or a Game; with an oracle, and without hidden information.

@@ -15,8 +15,8 @@ SAMPLED_STOCHASTIC game in Python: it asks for a generator by a method that only
 Games and states can be copied, pickled and serialized at any time, as OpenSpiel's own. Later samples are not kept: a
 copy of the state has samples of its own from there on.
 
-Players who act at once choose one after the other. An information state is all that a player was shown and did: as a
-string the digest that `ttt_envs.solvers.tree` has of it, with perfect recall; as a tensor the observation and the
+Players who act simultaneously choose one after the other. An information state is all that a player was shown and did:
+as a string the digest that `ttt_envs.solvers.tree` has of it, with perfect recall; as a tensor the observation and the
 player's last decisions, as many as the parameter `history` says. A state of OpenSpiel points at a node, which is made
 when it is first asked for; the latest nodes are kept, as algorithms come back to them.
 """
@@ -128,7 +128,8 @@ class State(pyspiel.State):
         return [float(each) for each in self.node.observation(self._who(player))]
 
     def hides_state_from_agents(self) -> bool:
-        """Whether something is hidden or chosen at once: Kaggle's environments show agents no serialized state then."""
+        """Whether something is hidden or chosen simultaneously: Kaggle's environments show agents no serialized state
+        then."""
         return _has_secrets(self.node.graph.game)
 
     def __str__(self) -> str:
@@ -150,7 +151,7 @@ class SpielGame(pyspiel.Game):
     def __init__(self, game: Game, seed: int = -1, history: int | None = None) -> None:
         """Make it; `seed` fixes what is sampled, a negative one does not.
 
-        `history` as the attribute; None: 8 in games in which something is hidden or chosen at once, else 0.
+        `history` as the attribute; None: 8 in games in which something is hidden or chosen simultaneously, else 0.
         """
         game.check_rewards("OpenSpiel's form")
         self.game, self.history = game, check_history(_usual_history(game) if history is None else history)
@@ -311,7 +312,8 @@ def _usual_history(game: Game) -> int:
 
 
 def _has_secrets(game: Game) -> bool:
-    """Whether something is hidden, be it only the choice of those who choose first of players who act at once."""
+    """Whether something is hidden, be it only the choice of those who choose first of players who act
+    simultaneously."""
     return game.hidden_information or game.simultaneous
 
 

@@ -1,4 +1,5 @@
-"""The tree of a game as OpenSpiel walks it: positions, choices of chance, and choices at once one after the other."""
+"""The tree of a game as OpenSpiel walks it: positions, choices of chance, and simultaneous choices one after the
+other."""
 
 from collections import deque
 from collections.abc import Mapping

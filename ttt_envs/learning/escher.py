@@ -184,7 +184,8 @@ class Escher:
     def action_values(
         self, states: np.ndarray, players: np.ndarray, joint: np.ndarray, masks: np.ndarray
     ) -> np.ndarray:
-        """The value of each legal action to its player, given what others choose at once: float64 (n, num_actions).
+        """The value of each legal action to its player, given what others choose simultaneously: float64 (n,
+        num_actions).
 
         Args:
             states: structured (n,), which are not changed.

@@ -11,15 +11,15 @@ that of the game:
   it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it. The
   network is regressed on all legal actions at once. Where optimal play is mixed, the greedy policy of such values is no
   equilibrium; a temperature at play softens it.
-- Two players choose at once (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions make a
-  matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
+- Two players choose simultaneously (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions
+  make a matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
 
 For games of two sides, with any chance; with hidden information where players move one at a time. The average of the
 latest networks is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x".
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
-et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for choices at once Shapley, "Stochastic games",
-1953, with a fitted V as in Lagoudakis and Parr, "Value function approximation in zero-sum Markov games", 2002.
+et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for simultaneous choices Shapley, "Stochastic
+games", 1953, with a fitted V as in Lagoudakis and Parr, "Value function approximation in zero-sum Markov games", 2002.
 """
 
 from collections.abc import Callable, Iterator
@@ -63,13 +63,13 @@ class Config(Settings):
     num_envs: Annotated[int, Within(1, 2**20)] = 512
     """Games that run side by side; a round takes one position of each."""
     buffer: Annotated[int, Within(1, 10**9)] = 200_000
-    """Latest positions that are learned from; where players choose at once, each player's view counts."""
+    """Latest positions that are learned from; where players choose simultaneously, each player's view counts."""
     warm_up: Annotated[int, Within(1, 10**9)] = 10_000
     """Positions to collect before learning begins."""
     batch: Annotated[int, Within(1, 2**24)] = 1024
     """Positions in a gradient step."""
     updates: Annotated[int | None, Within(1, 10**6)] = None
-    """Gradient steps a round; None: 1, or 8 where players choose at once."""
+    """Gradient steps a round; None: 1, or 8 where players choose simultaneously."""
     learning_rate: Annotated[float, Within(0.0, 1e6)] = 2e-3
     """Learning rate, decreased linearly over --steps to a hundredth."""
     optimizer: str = "adam"
@@ -154,7 +154,7 @@ class ActionValues:
 
 
 class MatrixGames:
-    """The backup where two players choose at once: the value and the equilibrium of the local matrix game.
+    """The backup where two players choose simultaneously: the value and the equilibrium of the local matrix game.
 
     Each position gives two rows, as both players see it.
     """

@@ -1,4 +1,4 @@
-"""Tables of best play in files: their form, where they are kept, and how a missing or damaged one is made."""
+"""Tables of optimal play in files: their form, where they are kept, and how a missing or damaged one is made."""
 
 import hashlib
 import json

@@ -121,7 +121,7 @@ def levels_of(game: Game) -> list[Level]:
     """The opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
 
     Easy and medium are rungs that far up the ladder, strong is the best trained agent or else the highest rung, and
-    perfect is best play where it is a rung.
+    perfect is optimal play where it is a rung.
     """
     try:
         ladder = find(game)
@@ -129,7 +129,7 @@ def levels_of(game: Game) -> list[Level]:
         return []
     best = OracleAgent.name
     rated = {rung: float(elo) for rung, elo in zip(ladder.rungs, ladder.elo, strict=True)}
-    # Best play may need a table that is not built.
+    # Optimal play may need a table that is not built.
     rated = {rung: elo for rung, elo in rated.items() if best not in rung or _plays(rung, game)}
     pool = [rung for rung in rated if rung not in (ladder.zero, best)]
     if not pool:

@@ -37,7 +37,7 @@ class OpenSpiel(Agent):
             mcts: simulations for each decision.
             uct_c: UCT's exploration constant, for values from -1 to 1: half as much is the `exploration` of mcts.
             rollouts: random playouts that value a position.
-            solve: back up results that are proved in the tree.
+            solve: back up results that are proven in the tree.
         """
         within(1, MOST_SIMULATIONS, mcts=mcts)
         within(0.0, 1e6, uct_c=uct_c)

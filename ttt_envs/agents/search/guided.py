@@ -83,8 +83,8 @@ class Guided(Agent):
                 from 0 (loss) to 1 (win).
             c_scale: see c_visit.
             prior_temperature: divides the values of a q network, to be the logits of a policy.
-            proofs: look two plies beyond each new position for wins at once, keep wins and losses that are proved in
-                the tree, play a proved win, and no proved loss where there is a choice. Only in games of two players,
+            proofs: look two plies beyond each new position for wins at once, keep wins and losses that are proven in
+                the tree, play a proven win, and no proven loss where there is a choice. Only in games of two players,
                 without chance.
 
         Raises:

@@ -191,7 +191,7 @@ class GumbelSearch:
 
 
 class ProvingSearch(GumbelSearch):
-    """Looks two plies beyond each new position for wins at once, and keeps wins and losses that are proved in the tree.
+    """Looks two plies beyond each new position for wins at once, and keeps wins and losses that are proven in the tree.
 
     For a game that passes `check_proofs`. Winands, Björnsson and Saito, "Monte-Carlo tree search solver", CG 2008.
     """

@@ -171,7 +171,7 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """The value of an edge to a player, `mixed` if it was not tried and nothing is proved of it."""
+    """The value of an edge to a player, `mixed` if it was not tried and nothing is proven of it."""
     if edge["visits"]:
         return edge["total"][player] / edge["visits"]
     return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed
@@ -236,7 +236,7 @@ def own_edges(edges, node):
 
 @jit.kernel
 def lost_edges(node, edges):
-    """How many edges of a node are proved to lose."""
+    """How many edges of a node are proven to lose."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["proved"][node["mover"]] < 0

@@ -11,7 +11,7 @@ from the root through the tree, adds one node, and plays on at random to the end
   tree search", IEEE CIG 2008.
 - Proofs, if asked for, in games of two sides without chance: an action that ends the game has its value for good, and
   so has one after which every answer loses, or one that allows an answer that wins. MCTS-Solver: Winands, Björnsson and
-  Saito, "Monte-Carlo tree search solver", CG 2008. A proved win is a value of infinity, a proved loss one of minus
+  Saito, "Monte-Carlo tree search solver", CG 2008. A proven win is a value of infinity, a proven loss one of minus
   infinity: UCB1 then takes the first and leaves the second alone, and what is added changes neither.
 
 `playout` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample` and `drawn` are
@@ -81,7 +81,7 @@ _CHUNK = 64
 def best_child(tree, place, legal, exploration):
     """The action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried.
 
-    -1 if all of them are proved to lose.
+    -1 if all of them are proven to lose.
     """
     missing = 0
     for action in range(legal.shape[0]):
@@ -140,7 +140,7 @@ def settle(state, tree, node, grown):
 def prove(state, tree, node, grown):
     """Keep what the end of a simulation's way through the tree proves of the last action, and of the one before it.
 
-    A way that ends in a game that goes on, and adds no node, ends where all actions are proved to lose: the simulation
+    A way that ends in a game that goes on, and adds no node, ends where all actions are proven to lose: the simulation
     is over there, and the last mover has won. Ancestors are updated on the next visit.
     """
     if node == 0:
@@ -335,7 +335,7 @@ class MCTS(Agent):
             threads: Number of threads. Does not change the result of a fixed-size search.
             playout_plies: plies after which a playout ends as a draw; None plays on to the end. In long games, a short
                 playout takes less time, and counts what is near.
-            proofs: keep wins and losses that are proved in the tree, play a proved win, and no proved loss where there
+            proofs: keep wins and losses that are proven in the tree, play a proven win, and no proven loss where there
                 is a choice. Only in games of two players, without chance.
         """
         within(1, MOST_SIMULATIONS, simulations=simulations)
@@ -372,7 +372,7 @@ class MCTS(Agent):
         """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
 
         A forced action is not searched, and has one visit. In a match the values refer to the current round. A win that
-        is proved counts as if all visits had been won, a loss as if all had been lost.
+        is proven counts as if all visits had been won, a loss as if all had been lost.
         """
         results = self._results(view)
         return results[:, 0], np.clip(results[:, 1], 0.0, results[:, 0])
@@ -391,7 +391,7 @@ class MCTS(Agent):
         return np.where(searched, means / sizes[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """The policy that follows from the results of `_read`: proved wins before all others, proved losses last."""
+        """The policy that follows from the results of `_read`: proven wins before all others, proven losses last."""
         visits, values = results[:, 0], results[:, 1]
         proved = np.where(np.isinf(values), np.sign(values), 0.0)
         return uniform(most_visited(best_of(proved, masks), visits, np.clip(values, 0.0, visits)))

@@ -1,4 +1,5 @@
-"""Simultaneous-move Monte Carlo tree search: for games in which players choose at once. Its answer is a mixed policy.
+"""Simultaneous-move Monte Carlo tree search: for games in which players choose simultaneously. Its answer is a mixed
+policy.
 
 SM-MCTS with regret matching, of Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
 applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is that of
@@ -335,7 +336,8 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 
 
 class SMMCTS(mcts.MCTS):
-    """Draws from the mixed policy that a tree search found, where several choose at once; elsewhere it plays as MCTS.
+    """Draws from the mixed policy that a tree search found, where several choose simultaneously; elsewhere it plays as
+    MCTS.
 
     Plays any game in which only simultaneous choices are hidden; in a match, each round separately. With two sides and
     zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.
@@ -363,7 +365,7 @@ class SMMCTS(mcts.MCTS):
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
             exploration: UCB1's constant where one player acts, as of MCTS.
-            gamma: the share of choices drawn uniformly where several act at once, from 0 to 1.
+            gamma: the share of choices drawn uniformly where several act simultaneously, from 0 to 1.
             threads: Number of threads. Does not change the result of a fixed-size search.
         """
         super().__init__(simulations, seconds, exploration, threads)

@@ -38,7 +38,7 @@ ID = "martian_tic_tac_toe"
 
 env, raw_env, parallel_env = environments(ID)
 
-#: The least `max_plies` on the 3x3 board: the longest game under best play after any opening is that long.
+#: The least `max_plies` on the 3x3 board: the longest game under optimal play after any opening is that long.
 LEAST_PLIES = 152
 
 #: The least `size` of a board for four players.

@@ -1,6 +1,6 @@
 """Operation Tic-Tac-Toe: a secret placement against a secret prediction, and specialists that bend the board.
 
-- **What it adds**: simultaneous choices, so that best play is a mixed strategy. Two players; nothing is hidden but
+- **What it adds**: simultaneous choices, so that optimal play is a mixed strategy. Two players; nothing is hidden but
   what is being chosen at the same moment, and the specialists that will be offered.
 - **A turn**: the Placer chooses a room, A to I, and what to place there: a spy, into an empty room, or a specialist
   from their hand. The Predictor names a room, an occupied one too. If they match, the placement is blocked: a spy is

@@ -466,7 +466,7 @@ def round_rewards(states, out):
 
 @kernel
 def begin_turn(state, placer):
-    """Begin a turn, in which both players choose at once."""
+    """Begin a turn, in which both players choose simultaneously."""
     state["placer"] = placer
     state["phase"] = TURN
     state["to_move"] = SIMULTANEOUS

@@ -30,7 +30,7 @@ from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.storage.files import locked_folder, reason_of, write_whole
 from ttt_envs.storage.runs import CONFIG
 
-#: In the log: the processor time of this process in training by then, without saving and measurements; a resumed run
+#: In the log: the CPU time of this process in training by then, without saving and measurements; a resumed run
 #: goes on from what was logged last.
 PROCESSOR = "time/processor_seconds"
 

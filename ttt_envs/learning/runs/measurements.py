@@ -313,7 +313,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 @dataclass
 class RegretRow:
-    """The regret of the agent's decisions to best play; see `ttt_envs.evaluation.regret.MeasuredRegret`."""
+    """The regret of the agent's decisions to optimal play; see `ttt_envs.evaluation.regret.MeasuredRegret`."""
 
     steps: int
     per_game: float
@@ -325,7 +325,7 @@ class RegretRow:
 
 
 class Regret(Measurement):
-    """The regret to best play, with the agent in all seats."""
+    """The regret to optimal play, with the agent in all seats."""
 
     name, file, row = "regret", "regret", RegretRow
     unit = "regret a game (reward)"

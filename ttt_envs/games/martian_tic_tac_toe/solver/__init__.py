@@ -1,4 +1,4 @@
-"""Best play of Martian Tic-Tac-Toe on the 3x3 board with two players: all positions, by retrograde analysis.
+"""Optimal play of Martian Tic-Tac-Toe on the 3x3 board with two players: all positions, by retrograde analysis.
 
 - **Positions** are numbers below 7**9 (`positions`). Their values are worked out from the end of the game backward
   (`retrograde`): the shortest win, the longest loss, and what is drawn by endless play.
@@ -24,7 +24,7 @@ __all__ = ["MartianOracle", "RespondingOracle", "oracle_for"]
 def oracle_for(
     size: int, players: int, same_size_swap: bool, max_plies: int, repetition_limit: int | None
 ) -> RespondingOracle:
-    """Best play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
+    """Optimal play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
     check_solved(size, players)
     return _oracle(same_size_swap, max_plies, repetition_limit)
 

@@ -1,4 +1,4 @@
-"""The command that `ttt solve` runs for this game: it builds the table of best play."""
+"""The command that `ttt solve` runs for this game: it builds the table of optimal play."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -38,7 +38,7 @@ from ttt_envs.storage.files import check_writable, locked_file, write_whole
 
 @dataclass(frozen=True)
 class BuildTable:
-    """Say what is in the table of best play of the 3x3 game with two players, and build it if it is asked for.
+    """Say what is in the table of optimal play of the 3x3 game with two players, and build it if it is asked for.
 
     The table of the usual rules comes with the package.
     """

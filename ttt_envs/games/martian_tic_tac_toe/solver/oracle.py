@@ -23,7 +23,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.tables import SolvedTable, draw_b
 
 
 class MartianOracle:
-    """Best play of the 3x3 game of two players: the shortest win, the longest loss.
+    """Optimal play of the 3x3 game of two players: the shortest win, the longest loss.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. It covers what can arise; not covered are positions won or lost by the
     table, if the way to the end could meet a position that has occurred so often that once more would be a draw.
@@ -52,7 +52,7 @@ class MartianOracle:
         return self._judge(self._checked(states))[0]
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by both; nan where not covered."""
+        """float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._judge(states)[1]
@@ -126,7 +126,7 @@ def _validity(remembers: bool) -> Validity:
 
 
 class RespondingOracle(MartianOracle):
-    """Best play of the 3x3 game of two players, and without the draw by repetition best responses to any policy."""
+    """Optimal play of the 3x3 game of two players, and without the draw by repetition best responses to any policy."""
 
     def __init__(self, same_size_swap: bool = False, max_plies: int = 300, repetition_limit: int | None = None) -> None:
         """The options of the game."""

@@ -180,7 +180,7 @@ def split(board, filled):
 
 
 class Response:
-    """Best play of one player against the known policy of the other, in games that go on from given states.
+    """Optimal play of one player against the known policy of the other, in games that go on from given states.
 
     Every position that can arise has a move, so the players take turns, and the value of a position with k plies left
     follows from its successors with k - 1. Two arrays hold them, one for each player to move, and are filled in turn. A

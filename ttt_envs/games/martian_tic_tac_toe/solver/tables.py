@@ -1,4 +1,4 @@
-"""The table of best play: a byte for each position that is the least of its eight mirror images, and its file."""
+"""The table of optimal play: a byte for each position that is the least of its eight mirror images, and its file."""
 
 # mypy: disable-error-code="no-untyped-def"
 

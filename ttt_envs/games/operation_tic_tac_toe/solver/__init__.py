@@ -1,4 +1,4 @@
-"""Best play of Operation Tic-Tac-Toe: Nash equilibria, since both choose at once.
+"""Optimal play of Operation Tic-Tac-Toe: Nash equilibria, since both choose simultaneously.
 
 - **A round** (`RoundOracle`) is solved exactly: every turn is a matrix game with a closed form (`matrix`), and all
   positions are gone through backward, those with 19 idle turns before those with 18 (`rounds`, with `turns`, `reach`).
@@ -9,7 +9,7 @@
 
       ttt solve operation_tic_tac_toe round-values --overtime --out round_values.table
 
-  which took 18 minutes of processor time and 6.1 GiB. Without `--overtime` a table is made in a minute, but leaves out
+  which took 18 minutes of CPU time and 6.1 GiB. Without `--overtime` a table is made in a minute, but leaves out
   the rounds from the ninth on, in which each player has two specialists; then overtime is taken as an even race: see
   `MatchOracle.overtime`.
 - **A best response** to any policy, and so its exploitability, is exact too (`response`).
@@ -22,5 +22,5 @@ __all__ = ["MatchOracle", "RoundOracle", "oracle_for"]
 
 
 def oracle_for(game: Game) -> MatchOracle | RoundOracle:
-    """Best play of a game; raises NotImplementedError, naming the options, where there is none."""
+    """Optimal play of a game; raises NotImplementedError, naming the options, where there is none."""
     return MatchOracle(game) if game.options["mode"] == "match" else RoundOracle(game)

@@ -36,7 +36,7 @@ class Answers(NamedTuple):
     """Answers about n states, each for one player.
 
     Attributes:
-        value: float64 (n,), what the player gets under best play by both.
+        value: float64 (n,), what the player gets under optimal play by both.
         policy: float64 (n, actions), the player's equilibrium; zeros where they do not act.
         worth: float64 (n, actions), what the player gets from this action if the other one plays the equilibrium; else
             nan.

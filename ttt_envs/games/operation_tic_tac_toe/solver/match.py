@@ -1,4 +1,4 @@
-"""Best play of a match: what rounds are worth for it, and its value at every score with all that is left.
+"""Optimal play of a match: what rounds are worth for it, and its value at every score with all that is left.
 
 Within a match a round is played for what its end is worth: a win, a draw or a loss leads to another match to go on
 with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). The values

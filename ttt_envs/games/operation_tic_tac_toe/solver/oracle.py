@@ -46,7 +46,7 @@ _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 
 
 class RoundOracle:
-    """Best play of a round: an equilibrium for both players in every position.
+    """Optimal play of a round: an equilibrium for both players in every position.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. A pair of specialists is solved when
     it is first asked for, in a fraction of a second; if players hold two specialists each, in some seconds.
@@ -92,7 +92,7 @@ class RoundOracle:
         return states["done"] | (positions_in(self._rounds.book, states)[0] >= 0)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by both; nan where not covered."""
+        """float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ class RoundOracle:
 
 
 class MatchOracle:
-    """Best play of a match.
+    """Optimal play of a match.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. Before a round, values come from tables, in which what lies between
     the worths of a draw that were worked out is interpolated: see `error`. Within a round they are exact for what these
@@ -174,7 +174,7 @@ class MatchOracle:
         return states["done"] | self._choosing(states) | self._playing(states)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by both; nan where not covered."""
+        """float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:

@@ -103,7 +103,7 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
 def make_tables(
     max_idle_turns: int, may_pass: bool, overtime: bool, progress: StageProgress = lambda what, share: None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Work the values out: about a minute, and with overtime 18 minutes of processor time and 6.1 GiB."""
+    """Work the values out: about a minute, and with overtime 18 minutes of CPU time and 6.1 GiB."""
     pairs = np.empty((0, 0, 1))
     one, two = "rounds with one specialist a player", "rounds with two specialists a player"
     single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: progress(one, share))

@@ -21,7 +21,7 @@ __all__ = ["StrategyOracle", "oracle_for"]
 
 
 def oracle_for(won_boards: str, **_: Any) -> StrategyOracle:
-    """Best play with the options of a game; raises NotImplementedError, naming the option, where there is none."""
+    """Optimal play with the options of a game; raises NotImplementedError, naming the option, where there is none."""
     if won_boards != "open":
         raise NotImplementedError(
             "no oracle for won_boards='closed': best play is known only for won_boards='open', where X's win is proved"

@@ -41,7 +41,7 @@ def successors_rows(states, table, out):
 
 @kernel
 def policy_rows(states, out):
-    """Best play in positions of the table: X's move, or any of O's; out bool (n, 81)."""
+    """Optimal play in positions of the table: X's move, or any of O's; out bool (n, 81)."""
     for i in range(states.shape[0]):
         out[i] = False
         if states[i]["done"]:

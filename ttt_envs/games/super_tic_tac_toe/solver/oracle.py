@@ -1,4 +1,4 @@
-"""The oracle that plays X's proved strategy."""
+"""The oracle that plays X's proven strategy."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _STATES = Validity(rules.STATE, simultaneous=False, name="Super Tic-Tac-Toe")
 
 
 class StrategyOracle:
-    """X's proved strategy as an oracle: it covers what can arise while X keeps to it, and X wins all of that.
+    """X's proven strategy as an oracle: it covers what can arise while X keeps to it, and X wins all of that.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. Which other positions X wins is not known.
     """

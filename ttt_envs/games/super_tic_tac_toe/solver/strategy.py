@@ -1,4 +1,4 @@
-"""X's proved strategy, and the walk through all positions that can arise while X keeps to it.
+"""X's proven strategy, and the walk through all positions that can arise while X keeps to it.
 
 The walk goes by the rules themselves, and notices any game that does not end with X's win. The table of these positions
 is thus the proof, and a position is covered if it is in the table.

@@ -1,4 +1,4 @@
-"""Best play of the Tic-Tac-Dice family: a round by backward induction, a match by a table over scores.
+"""Optimal play of the Tic-Tac-Dice family: a round by backward induction, a match by a table over scores.
 
 - **3x3**: any layout is solved when it is first asked for (`rounds`), and the newest are kept (`oracle`).
 - **4x4**: one layout takes 0.85 GB and some 5 s; `game.oracle()` therefore refuses. The command
@@ -24,7 +24,7 @@ __all__ = ["DiceOracle", "RoundOracle", "deal_layouts", "match_values", "oracle_
 
 
 def oracle_for(size: int, win_length: int, target_points: int, rounds: str) -> DiceOracle:
-    """Best play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
+    """Optimal play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
     if size == 4 and rounds == "single":
         raise NotImplementedError(
             "no oracle for size=4: each layout takes some seconds and 0.85 GB. One layout is solved by 'ttt solve "

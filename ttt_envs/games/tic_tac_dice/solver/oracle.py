@@ -25,7 +25,7 @@ _STATES = {
 
 
 class DiceOracle:
-    """Best play of a single round, or of a match on the 3x3 board.
+    """Optimal play of a single round, or of a match on the 3x3 board.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. A layout is solved when it is first asked for; the newest solutions
     are kept, up to 256 MB. Values of a single round are exact up to rounding; values of a match have the error of the
@@ -72,7 +72,7 @@ class DiceOracle:
         return np.ones(len(self._checked(states)), np.bool_)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under best play by both."""
+        """float64 (n,): expected reward of `player` under optimal play by both."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states)
@@ -167,7 +167,7 @@ class DiceOracle:
 
 
 class RoundOracle(DiceOracle):
-    """Best play of a single round on the 3x3 board, and best responses to any policy in it."""
+    """Optimal play of a single round on the 3x3 board, and best responses to any policy in it."""
 
     def __init__(self, win_length: int = 3) -> None:
         """Make the oracle; arguments as for `DiceOracle`."""
