@@ -2,9 +2,9 @@
 
 For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`), compiled rules (`kernel`,
 `allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
-`Extras`, `Symmetry`, `rotate_header`, an `Oracle`). For an agent: `Agent`, the `View` that it is given, `uniform` and
-`best_of` for policies, the `State` that `Game.start` returns, `stream_seeds` and `Stream` for random numbers, `ISMCTS`
-to search worlds of one's own.
+`Extras`, `Symmetry`, `rotate_header`, an `Oracle`: `solved_oracle` gives that of a small game). For an agent: `Agent`,
+the `View` that it is given, `uniform` and `best_of` for policies, the `State` that `Game.start` returns,
+`stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
 """
 
 from ttt_envs.agents.base import Agent, best_of, uniform
@@ -22,6 +22,7 @@ from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
 from ttt_envs.core.symmetry import Symmetry, rotate_header
 from ttt_envs.core.view import View
+from ttt_envs.solvers.positions import solved_oracle
 
 __all__ = [
     "ISMCTS",
@@ -45,6 +46,7 @@ __all__ = [
     "refuse",
     "rng",
     "rotate_header",
+    "solved_oracle",
     "state_dtype",
     "stream_seeds",
     "uniform",

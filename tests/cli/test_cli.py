@@ -262,7 +262,7 @@ def test_solve_runs_the_game_s_own_solver(own_solver, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([SUPER, "--help"], ("usage: ttt solve super_tic_tac_toe", "count Count something.", "runs PCFR+")),
+        ([SUPER, "--help"], ("usage: ttt solve super_tic_tac_toe", "count Count something.", "solves any small game")),
         ([SUPER, "count", "--help"], ("--upto INT The number to count to. (default: 3)", "--option")),
     ],
 )

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ttt_envs.agents.base import Agent
+from ttt_envs.core import positions
 from ttt_envs.core.game import Game
+from ttt_envs.core.positions import PositionOracle, oracle_of, read_positions
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
-from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.storage.tensors import BadTensorFile, form_of, read_tensors, write_tensors
 from ttt_envs.storage.untrusted import with_tuples
 
 FORMAT = "ttt-envs policy 1"
@@ -75,10 +77,11 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 
 class Solved(Agent):
-    """Plays the policy that `ttt solve` has written: near an equilibrium of a small game, in both seats.
+    """Plays what `ttt solve` has found: optimal play of a game of perfect information, else near an equilibrium.
 
-    It answers by all that the player was shown and has done since the game began, so it plays whole games: in
-    tournaments, as an opponent in environments, and on the page.
+    A policy near an equilibrium answers by all that the player was shown and has done since the game began, so it plays
+    whole games: in tournaments, as an opponent in environments, and on the page. Optimal play answers any position that
+    can arise.
     """
 
     name = "solved"
@@ -86,26 +89,37 @@ class Solved(Agent):
     remembers = True
 
     def __init__(self, path: str | Path) -> None:
-        """Load the policy.
+        """Load the policy; solved positions are loaded when the game is known.
 
         Args:
-            path: the folder that `ttt solve` has written, or its file policy.safetensors.
+            path: the folder that `ttt solve` has written, or its file policy.safetensors or positions.safetensors.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadTensorFile: the file is damaged, or no policy.
+            BadTensorFile: the file is damaged, or of another kind.
         """
         self.path = path
+        self._fits: Game | None = None
+        self._oracle: PositionOracle | None = None
+        solved = existing(path, "policy") / positions.FILE
+        self._solved = solved if solved.is_file() else Path(path)
+        self.remembers = not (self._solved.is_file() and form_of(self._solved) == positions.FORMAT)
+        if not self.remembers:
+            return
         sides, self.facts = read_policy(Path(path))
         self._sides = []
         for side in sides:
             order = np.argsort(side.digests[:, 0])
             self._sides.append((side, side.digests[order], order, _starts(side.counts)))
-        self._fits: Game | None = None
 
     def check(self, game: Game) -> None:
-        """Raise BadTensorFile unless the policy is of this game with these options."""
+        """Raise BadTensorFile unless the file is of this game with these options."""
         super().check(game)
+        if not self.remembers:
+            if self._fits != game:
+                found = read_positions(self._solved, game)
+                self._oracle, self._fits = oracle_of(game, lambda: found), game
+            return
         made: Mapping[str, Any] = self.facts["options"]
         if self.facts["game"] == game.id:
             try:
@@ -124,10 +138,16 @@ class Solved(Agent):
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions).
 
-        Raises BadTensorFile for another game, ValueError for a view without `info_state_keys`.
+        Raises BadTensorFile for another game, or a position that is not in the file; ValueError for a policy near an
+        equilibrium and a view without `info_state_keys`.
         """
         if self._fits is not view.game:
             self.check(view.game)
+        if self._oracle is not None:
+            policy = self._oracle.policy(view.sample_worlds(), view.players)
+            if (view.masks.any(axis=1) & (policy.sum(axis=1) == 0)).any():
+                raise BadTensorFile(f"{self.path} lacks a position of {view.game}: it cannot arise, or by other rules")
+            return policy
         if view.info_state_keys is None:
             raise ValueError(
                 f"agent {self.name} answers by all that its player was shown since the game began, which this view "
@@ -145,3 +165,10 @@ class Solved(Agent):
             entries = np.arange(counts.sum()) + np.repeat(starts[sets] - _starts(counts), counts)
             out[np.repeat(rows, counts), side.actions[entries]] = side.probabilities[entries]
         return out
+
+    def action_values(self, view: View) -> np.ndarray:
+        """Under optimal play by all, float64 (n, num_actions); NaN where it is not known, as in a policy."""
+        self.check(view.game)
+        if self._oracle is None:
+            return super().action_values(view)
+        return np.where(view.masks, self._oracle.action_values(view.sample_worlds(), view.players), np.nan)

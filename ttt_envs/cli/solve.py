@@ -1,4 +1,4 @@
-"""`ttt solve`: an equilibrium of a small game by PCFR+, or the results of a game's own solver."""
+"""`ttt solve`: best play or an equilibrium of a small game, or the results of a game's own solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass
@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 @dataclass(frozen=True, kw_only=True)
 class Solve(Measuring):
-    """Solve a game: an equilibrium by PCFR+ on the tree of a small game, or the results of the game's own solver.
+    """Solve a small game: every position if all is seen and players take turns, else an equilibrium by PCFR+.
 
+    The agent `solved:FOLDER` plays by the result.
     A game with a solver of its own has commands behind its id, such as `ttt solve GAME table`; `ttt solve GAME --help`
     lists them.
     """
@@ -28,12 +29,12 @@ class Solve(Measuring):
     target: Annotated[float | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Exploitability, in units of reward, at which to stop."""
     limit: int = 10_000_000
-    """Largest number of positions in the game's tree."""
+    """Largest number of positions: with perfect information of different ones, else of those in the game's tree."""
 
     function = "ttt_envs.evaluation.solve:solve"
 
     def run(self) -> int:
-        """Find the equilibrium; where the game is too large, name the results of its own solver."""
+        """Solve the game; where it is too large, name the results of its own solver."""
         from ttt_envs.solvers.tree import TooLarge
 
         try:
@@ -59,7 +60,7 @@ class Solve(Measuring):
             {name: _with_options(command) for name, command in commands.items()},
             rest,
             f"ttt solve {game_id}",
-            "Results of the game's own solver. Without one of these names, `ttt solve` runs PCFR+.",
+            "Results of the game's own solver. Without one of these names, `ttt solve` solves any small game.",
         )
         return OwnSolver(game=game_id, option=given.option, command=given)
 

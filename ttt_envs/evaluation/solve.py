@@ -1,4 +1,4 @@
-"""An equilibrium of a small game by PCFR+, as a report with the course of its exploitability.
+"""Optimal play of a small game of perfect information; of others an equilibrium by PCFR+, and its exploitability.
 
 from ttt_envs import evaluation
 
@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents.solved import FILE
+from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
+from ttt_envs.core.positions import FILE as POSITIONS
+from ttt_envs.core.positions import Positions, oracle_of, write_positions
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Report, Table
 from ttt_envs.registry import game_for
-from ttt_envs.solvers import sequence, tree
+from ttt_envs.solvers import positions, sequence, tree
 from ttt_envs.solvers.cfr import Point, Solver
 from ttt_envs.solvers.sequence import Tree
 from ttt_envs.storage.files import new_folder
@@ -123,6 +126,63 @@ class SolveReport(Report):
         super().save_others(folder)
 
 
+@dataclass(kw_only=True)
+class PositionsReport(Report):
+    """Optimal play in all positions of a game of perfect information.
+
+    Attributes:
+        solved: the solved positions; see `ttt_envs.core.positions`.
+        value: what player_0 gets from the start on under optimal play by both.
+    """
+
+    solved: Positions
+    value: float
+
+    verb, title, unit = "solve", "Optimal play", "positions"
+    files = ("report.md", "results.json", POSITIONS)
+
+    def tables(self) -> list[Table]:
+        """One table with the value of the game and the number of its positions."""
+        numbers = [[name.replace("_", " "), f"{number:,}"] for name, number in self._numbers().items()]
+        note = "Of positions that a symmetry of the board turns into each other, one counts; finished games do not."
+        return [
+            Table("Optimal play", ["", ""], [["value of the game for player_0", f"{self.value:+.6g}"], *numbers], note)
+        ]
+
+    def _numbers(self) -> dict[str, int]:
+        values = self.solved.values
+        found = {"positions": len(values)}
+        if values.dtype == np.int8:
+            found |= {"the_first_side_wins": (values > 0).sum(), "draws": (values == 0).sum()}
+            found |= {
+                "the_second_side_wins": (values < 0).sum(),
+                "plies_of_the_longest_win": self.solved.plies.max(),
+            }
+        return {name: int(number) for name, number in found.items()}
+
+    def data(self) -> dict[str, Any]:
+        """The same as numbers."""
+        return {"value": self.value, **self._numbers()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row."""
+        return [self.data()]
+
+    def save_others(self, folder: Path) -> None:
+        """Write the positions and report.md."""
+        write_positions(folder / POSITIONS, self.game, self.solved)
+        super().save_others(folder)
+
+
+def _solve_positions(game: Game, settings: Arguments, limit: int, quiet: bool) -> PositionsReport:
+    found = list[Positions]()
+    with Work(found, "positions", hidden=quiet) as work:
+        found.append(positions.solve(game, limit=limit, progress=lambda what: work.update(0, what)))
+    chances, starts = chance_of(game).starts()
+    value = float(chances @ oracle_of(game, lambda: found[0]).value(starts, 0))
+    return PositionsReport(game=game, settings=settings, seconds=work.seconds, solved=found[0], value=value)
+
+
 def solve(
     game: str | Game,
     *,
@@ -132,17 +192,20 @@ def solve(
     out: str | Path | None = None,
     quiet: bool = False,
     **options: Any,
-) -> SolveReport:
-    """Find an equilibrium of a small two-player zero-sum game.
+) -> SolveReport | PositionsReport:
+    """Solve a small zero-sum game of two sides.
 
-    The exploitability is measured ever less often: after 1, 2, ... 8 iterations, then about every eighth part more.
+    Of a game of perfect information in which one player acts at a time every position is solved. Of others an
+    equilibrium is found by PCFR+ on the tree; its exploitability is measured ever less often: after 1, 2, ... 8
+    iterations, then about every eighth part more.
 
     Args:
         game: an id, or a Game.
         iterations: iterations of PCFR+ at most.
-        target: stop once the exploitability, in units of reward, is not above this.
-        limit: positions of the game's tree at most.
-        out: folder for report.md, results.json and policy.safetensors; nothing is written without one.
+        target: stop PCFR+ once the exploitability, in units of reward, is not above this.
+        limit: positions at most: different ones with perfect information, else those of the game's tree.
+        out: folder for report.md, results.json and positions.safetensors or policy.safetensors; nothing is written
+            without one.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 
@@ -159,6 +222,8 @@ def solve(
         raise ValueError(f"target must be more than 0, not {target!r}")
     game = game_for(solve, game, options)
     with new_folder(out) as folder:
+        if not game.hidden_information and not game.simultaneous:
+            return _solve_positions(game, settings, limit, quiet).kept(folder)
         started = time.perf_counter()
         solver, points = Solver(walk_shown(game, limit, quiet=quiet)), list[Point]()
         walk_seconds = time.perf_counter() - started

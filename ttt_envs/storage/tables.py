@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ttt_envs.storage.files import locked_file, write_whole
+from ttt_envs.storage.tensors import BadTensorFile
 from ttt_envs.storage.untrusted import read_json
 
 Table = TypeVar("Table")
@@ -112,7 +113,7 @@ def load_or_build(
 
     Args:
         path: the file.
-        read: raises OSError or BadTable if there is no good table.
+        read: raises OSError, BadTable or BadTensorFile if there is no good table.
         build: works the table out.
         write: raises OSError if it cannot.
     """
@@ -132,7 +133,7 @@ def load_or_build(
             return read(path)
         except FileNotFoundError:
             pass
-        except (OSError, BadTable) as error:
+        except (OSError, BadTable, BadTensorFile) as error:
             why = str(error)
         return None
 

@@ -121,13 +121,13 @@ def levels_of(game: Game) -> list[Level]:
     """The opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
 
     Easy and medium are rungs that far up the ladder, strong is the best trained agent or else the highest rung, and
-    perfect is optimal play where it is a rung.
+    perfect is optimal play where it is a rung, and the only level of a game without a ladder.
     """
+    best = OracleAgent.name
     try:
         ladder = find(game)
     except ValueError:
-        return []
-    best = OracleAgent.name
+        return [Level("perfect", best, title_of(best), None)] if _plays(best, game) else []
     rated = {rung: float(elo) for rung, elo in zip(ladder.rungs, ladder.elo, strict=True)}
     # Optimal play may need a table that is not built.
     rated = {rung: elo for rung, elo in rated.items() if best not in rung or _plays(rung, game)}

@@ -1,0 +1,359 @@
+"""Solved positions: every value against slow, obvious searches; their file; and what is refused."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import toy_race
+import toy_rows
+import toy_walk
+
+import ttt_envs
+from ttt_envs import agents, evaluation
+from ttt_envs.core.compile import jit
+from ttt_envs.core.game import Game
+from ttt_envs.core.positions import (
+    FILE,
+    FORMAT,
+    Keys,
+    digest_of,
+    oracle_of,
+    random_plies,
+    read_positions,
+    write_positions,
+)
+from ttt_envs.core.view import View
+from ttt_envs.solvers.positions import estimate, solve
+from ttt_envs.solvers.tree import TooLarge
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+
+needs_jit = pytest.mark.skipif(jit.DISABLED, reason="far too slow without the JIT")
+
+#: Few enough for a quick estimate without the JIT.
+LIMIT = 20_000
+
+
+@cache
+def solved(make, **options):
+    """The oracle of a game with these options, and the number of its positions."""
+    game = make(**options)
+    positions = solve(game, limit=LIMIT)
+    return game, oracle_of(game, lambda: positions), len(positions.keys)
+
+
+# --- against slow searches ---
+
+
+class SlowRows:
+    """Tic-tac-toe on 3x3 cells as a text of nine signs: all positions, with their values for X."""
+
+    LINES = ("012", "345", "678", "036", "147", "258", "048", "246")
+
+    def __init__(self, misere: bool, again: float) -> None:
+        self.row_pays, self.again = -1 if misere else 1, again
+        self.known: dict[tuple[str, str], float] = {}
+        self.value("." * 9, "X")
+
+    def result(self, cells: str) -> float | None:
+        for line in self.LINES:
+            marks = {cells[int(k)] for k in line}
+            if marks in ({"X"}, {"O"}):
+                return self.row_pays * (1 if "X" in marks else -1)
+        return None if "." in cells else 0
+
+    def after(self, cells: str, mover: str, cell: int) -> float:
+        marked = cells[:cell] + mover + cells[cell + 1 :]
+        if (result := self.result(marked)) is not None:
+            return result
+        other = "O" if mover == "X" else "X"
+        value = (1 - self.again) * self.value(marked, other)
+        return value + self.again * self.value(marked, mover) if self.again else value
+
+    def value(self, cells: str, mover: str) -> float:
+        if (cells, mover) not in self.known:
+            values = [self.after(cells, mover, cell) for cell in range(9) if cells[cell] == "."]
+            self.known[cells, mover] = max(values) if mover == "X" else min(values)
+        return self.known[cells, mover]
+
+    def states(self, game: Game) -> np.ndarray:
+        states = np.repeat(game.prototype, len(self.known))
+        for state, (cells, mover) in zip(states, self.known, strict=True):
+            state["cells"] = np.array([".XO".index(sign) for sign in cells]).reshape(3, 3)
+            state["ply"], state["to_move"] = 9 - cells.count("."), "XO".index(mover)
+        return states
+
+
+@pytest.mark.parametrize(
+    ("options", "positions", "known"),
+    [({}, 627, 4520), ({"misere": True}, 627, 4520), pytest.param({"again": 4}, 3073, 21727, marks=needs_jit)],
+)
+def test_every_position_of_tic_tac_toe(options, positions, known):
+    game, oracle, number = solved(toy_rows.make, **options)
+    slow = SlowRows(options.get("misere", False), 1 / options["again"] if "again" in options else 0.0)
+    states, values = slow.states(game), np.array(list(slow.known.values()))
+    assert (number, len(states)) == (positions, known)
+    assert oracle.covers(states).all()
+    assert np.abs(oracle.value(states, 0) - values).max() < 1e-12
+    assert (oracle.value(states, 1) == -oracle.value(states, 0)).all()
+    some = slice(None, None, 7)
+    for state, told, player in zip(
+        states[some], oracle.action_values(states[some], 0), states["to_move"][some], strict=True
+    ):
+        cells = "".join(".XO"[mark] for mark in state["cells"].ravel())
+        expected = [slow.after(cells, "XO"[player], k) if cells[k] == "." else np.nan for k in range(9)]
+        assert told == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_a_winner_hurries_and_a_loser_delays():
+    game, oracle, _ = solved(toy_rows.make)
+    states = np.concatenate([each[:40] for each in random_plies(game, 60)])
+    plies, policy = oracle.plies_to_end(states), oracle.policy(states, states["to_move"])
+    values = oracle.value(states, states["to_move"])
+    assert policy.sum(axis=1) == pytest.approx(1)
+    assert {-1, 1, 2, 3} <= set(plies.tolist())
+    for action in range(9):
+        rows = np.flatnonzero(policy[:, action] > 0)
+        after = game.step(states[rows], np.full(len(rows), action))
+        won = values[rows] != 0
+        assert (oracle.plies_to_end(after)[won] == plies[rows][won] - 1).all()
+        assert (oracle.value(after, states["to_move"][rows]) == values[rows]).all()
+    assert (oracle.policy(states, 1 - states["to_move"]) == 0).all()
+
+
+def walk_values(slips: int, most: int) -> np.ndarray:
+    """[plies left, node, mover]: the value for player 0 of the game that is a draw then."""
+    values = np.zeros((most + 1, toy_walk.NODES, 2))
+    for left in range(most + 1):
+        for node in range(toy_walk.NODES):
+            for mover in range(2):
+                if toy_walk.RESULT[node] != 9.0:
+                    values[left, node, mover] = toy_walk.RESULT[node]
+                elif left:
+                    before = values[left - 1, :, 1 - mover]
+                    ways = [
+                        (1 - slips / 4) * before[to] + slips / 4 * before[(to + 1) % toy_walk.NODES]
+                        for to in toy_walk.TO[node]
+                    ]
+                    values[left, node, mover] = max(ways) if mover == 0 else min(ways)
+    return values
+
+
+@pytest.mark.parametrize("slips", [0, 1])
+def test_play_may_go_round_in_circles(slips):
+    """With results of several sizes: what is covered has the value of the game with its limit of plies."""
+    most = 1000 if slips else 200
+    game, oracle, number = solved(toy_walk.make, slips=slips, max_plies=most)
+    expected = walk_values(slips, most)
+    assert (expected[-1] != expected[2]).any()
+    assert slips or (expected[-1] == 0).any()
+    going = np.flatnonzero(toy_walk.RESULT == 9.0)
+    assert number <= 2 * len(going)
+    covered = []
+    for ply in (0, 1, *range(most // 2, most, 20), most - 3, most - 2, most - 1):
+        states = np.repeat(game.prototype, 2 * len(going))
+        states["node"], states["to_move"] = np.tile(going, 2), np.repeat([0, 1], len(going))
+        states["ply"] = ply
+        covers = oracle.covers(states)
+        values = oracle.value(states, 0)
+        right = expected[most - ply, states["node"], states["to_move"]]
+        assert np.abs(values - right)[covers].max(initial=0) < 1e-12
+        covered.append(int(covers.sum()))
+        rows = np.flatnonzero(covers)
+        policy = oracle.policy(states[rows], states["to_move"][rows])
+        assert policy.sum(axis=1) == pytest.approx(1)
+    assert covered[0] == number
+    assert covered == sorted(covered, reverse=True)
+    assert covered[-1] < number
+
+
+def test_positions_of_circles_are_drawn_by_their_length():
+    game, oracle, _ = solved(toy_walk.make, max_plies=200)
+    states, lengths = oracle.draw_positions(ttt_envs.Batch(game, 400, seed=0).states, seed=1)
+    assert (oracle.plies_to_end(states) == lengths).all()
+    assert (oracle.value(states, states["to_move"]) >= 0).all()
+    assert len(set(lengths.tolist())) > 2
+
+
+# --- keys ---
+
+
+@pytest.mark.parametrize("game", [toy_rows.make(size=4), toy_walk.make()], ids=lambda game: game.id)
+def test_a_key_is_a_position_and_that_of_its_images(game):
+    keys, slow = Keys(game), Keys(game, tables=False)
+    assert keys.tables
+    for states in random_plies(game, 30):
+        packed = keys.pack(states)
+        assert keys.pack(keys.states(packed)).tobytes() == packed.tobytes()
+        least = keys.of(states)
+        assert (least == slow.of(states)).all()
+        assert keys.turns_alike(states)
+        for symmetry in game.symmetries:
+            assert (keys.of(symmetry.states(states)) == least).all()
+        assert (keys.movers(packed) == states["to_move"]).all()
+
+
+@pytest.mark.parametrize("game_id", ["super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"])
+def test_keys_of_the_shipped_games(game_id):
+    game = ttt_envs.load(game_id)
+    keys = Keys(game)
+    for ply, states in zip(range(12), random_plies(game, 8), strict=False):
+        packed = keys.pack(states)
+        assert keys.pack(keys.states(packed)).tobytes() == packed.tobytes()
+        assert (keys.of(states) == keys.of(game.symmetries[ply % len(game.symmetries)].states(states))).all()
+
+
+def test_tables_that_do_not_fit_are_noticed(monkeypatch):
+    """As of a symmetry that depends on several entries at once; the solver goes on without tables."""
+    usual = Keys._make_tables
+
+    def make_tables(self):
+        made = usual(self)
+        self._images[2, -1, 1:] ^= np.uint64(1)
+        return made
+
+    expected = solve(toy_rows.make(), limit=LIMIT)
+    monkeypatch.setattr(Keys, "_make_tables", make_tables)
+    found = solve(toy_rows.make(), limit=LIMIT)
+    assert (expected.tables, found.tables) == (True, False)
+    assert all((a == b).all() for a, b in zip(expected[:3], found[:3], strict=True))
+
+
+def test_missing_symmetries_are_noticed():
+    game = toy_rows.make()
+    quarter = game.symmetries[2:3]
+    with pytest.raises(ValueError, match="'1 turns' after another one"):
+        solve(replace(game, extras=replace(game.extras, symmetries=lambda: quarter)), limit=LIMIT)
+    none = solve(replace(game, extras=replace(game.extras, symmetries=tuple)), limit=LIMIT)
+    assert len(none.keys) == 4520
+
+
+# --- size, and what is refused ---
+
+
+@needs_jit
+def test_the_size_is_estimated_from_random_games():
+    game = toy_rows.make(size=4, line=3)
+    assert 0.7 < estimate(game, Keys(game), 1_000_000) / 434_205 < 1.3
+
+
+@pytest.mark.parametrize(
+    ("game", "said"),
+    [
+        (
+            toy_rows.make(size=6, line=5),
+            r"toy_rows with .* has more than 20000 positions, by far: about \d\.\de\+\d\d or more",
+        ),
+        (ttt_envs.load("super_tic_tac_toe"), "has more than 20000 positions, by far"),
+        (toy_race.make(), "two sides"),
+        (ttt_envs.load("tic_tac_match"), "no game of perfect information"),
+        (ttt_envs.load("tic_tac_dice", rounds="single"), "draws again until something fits.* one action that passes"),
+    ],
+    ids=["large", "super", "race", "match", "dice"],
+)
+def test_other_games_are_refused(game, said):
+    with pytest.raises(ValueError, match=said) as caught:
+        solve(game, limit=LIMIT)
+    assert isinstance(caught.value, TooLarge) == ("by far" in said)
+
+
+def test_the_limit_is_kept():
+    with pytest.raises(TooLarge, match="more than 600 positions"):
+        solve(toy_rows.make(), limit=600)
+    assert len(solve(toy_rows.make(), limit=627).keys) == 627
+
+
+def test_a_field_outside_its_range_is_named():
+    ranges = {**toy_rows.make().ranges, "cells": (0, 1, False)}
+    ranges["cells"] = type(toy_rows.make().ranges["cells"])(0, 1)
+    with pytest.raises(ValueError, match="'cells' outside the range"):
+        solve(replace(toy_rows.make(), ranges=ranges), limit=LIMIT)
+
+
+# --- the file, and the agent that plays by it ---
+
+
+def test_a_file_of_positions(tmp_path):
+    game, path = toy_rows.make(misere=True), tmp_path / FILE
+    positions = solve(game, limit=LIMIT)
+    write_positions(path, game, positions)
+    read = read_positions(path, game)
+    assert all((a == b).all() for a, b in zip(positions[:3], read[:3], strict=True))
+    assert path.stat().st_size < 627 * 13 + 1000
+    with pytest.raises(BadTensorFile, match=r"toy_rows with options .*not those of toy_rows with"):
+        read_positions(path, toy_rows.make(size=4, misere=True))
+    with pytest.raises(BadTensorFile, match="solve it again"):
+        read_positions(path, replace(game, version=1))
+    with pytest.raises(FileNotFoundError, match="no solved positions at"):
+        read_positions(tmp_path / "nowhere", game)
+    facts, arrays = read_tensors(path, FORMAT)
+    for wrong in ({"values": arrays["values"][1:]}, {"keys": arrays["keys"][:, 0]}, {"plies": arrays["values"]}):
+        write_tensors(path, FORMAT, facts, {**arrays, **wrong})
+        with pytest.raises(BadTensorFile, match="is damaged"):
+            read_positions(path, game)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(BadTensorFile, match="is damaged"):
+        agents.load(f"solved:{path}")
+
+
+def test_the_digest_knows_the_rules():
+    """The same facts and another course of random games."""
+    game = toy_rows.make()
+    others = toy_rows.make(misere=True), toy_rows.make(size=4), replace(game, id="other"), replace(game, max_plies=10)
+    assert len({digest_of(each) for each in (game, *others)}) == 5
+    same = replace(game, kernels=toy_rows.make(misere=True).kernels)
+    assert digest_of(same) == digest_of(game)
+    prototype = game.prototype.copy()
+    prototype["misere"] = True
+    assert digest_of(replace(game, prototype=prototype)) != digest_of(game)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What `evaluation.solve` writes of tic-tac-toe."""
+    folder = tmp_path_factory.mktemp("solved") / "rows"
+    report = evaluation.solve(toy_rows.make(), limit=LIMIT, out=folder, quiet=True)
+    assert (report.value, report.data()["draws"] > 0) == (0.0, True)
+    assert "| positions | 627 |" in (folder / "report.md").read_text()
+    return folder
+
+
+def test_the_agent_plays_best(folder):
+    agent = agents.load(f"solved:{folder}")
+    found = evaluation.regret(toy_rows.make(), [agent, "random"], games=20, quiet=True).measurements
+    assert found[0].per_decision == 0
+    assert found[1].per_decision > 0.1
+    view = ttt_envs.Batch(toy_rows.make(), 3, seed=0).view()
+    assert (agent.action_values(view) == 0).all()
+    with pytest.raises(BadTensorFile, match="solve it again"):
+        agent.check(toy_rows.make(misere=True))
+
+
+def test_the_oracle_of_a_game_is_solved_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path))
+    states = toy_rows.make().new_state(0)
+    for _ in range(2):
+        assert toy_rows.make().oracle().value(states, 0) == 0
+    assert capsys.readouterr().err.count("Building the table of best play") == 1
+    (file,) = tmp_path.glob("toy_rows-*.safetensors")
+    file.write_bytes(b"garbage")
+    assert toy_rows.make().oracle().value(states, 0) == 0
+    assert "is damaged" in capsys.readouterr().err
+    report = evaluation.mistakes(toy_rows.make(), ["random", "oracle"], positions=60, quiet=True)
+    assert [each.share == 0 for each in report.measurements] == [False, True]
+
+
+@needs_jit
+def test_misere_on_four_by_four(tmp_path):
+    """The game of docs/your_own_game.md's kind that a walk through the tree refuses at 3e10 positions."""
+    game = toy_rows.make(size=4, misere=True)
+    report = evaluation.solve(game, out=tmp_path, quiet=True)
+    assert (report.value, len(report.solved.keys)) == (0.0, 1_135_214)
+    assert (tmp_path / FILE).stat().st_size < 15_000_000
+    agent = agents.load(f"solved:{tmp_path}")
+    oracle = oracle_of(game, lambda: report.solved)
+    states = np.concatenate([each[:50] for each in random_plies(game, 60)])
+    after = game.step(
+        states, agent.act(View(game, states, states["to_move"], seeds=np.arange(len(states), dtype=np.uint64)))
+    )
+    assert (oracle.value(after, 0) == oracle.value(states, 0)).all()

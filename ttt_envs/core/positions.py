@@ -1,0 +1,489 @@
+"""Solved positions of a game of perfect information: their keys, their file, and the oracle that reads it.
+
+    import ttt_envs
+    from ttt_envs.core.positions import PositionOracle, read_positions
+
+    game = ttt_envs.load("my_game")
+    oracle = PositionOracle(game, lambda: read_positions(path, game))
+
+`ttt_envs.solvers.positions` solves a game and writes the file.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ttt_envs.core.batch import Batch
+from ttt_envs.core.checks import check_players
+from ttt_envs.core.compile import jit
+from ttt_envs.core.game import Game
+from ttt_envs.core.state import States, position_start
+from ttt_envs.core.symmetry import Symmetry
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+
+FORMAT = "ttt-envs positions 1"
+
+#: Name of the file in the folder that `ttt solve` writes.
+FILE = "positions.safetensors"
+
+# Of a position that goes on: always 0, or what a position is canonical without.
+_LEFT_OUT = "rewards", "done"
+
+# Keys of more words than this are turned by the game's own symmetries: the tables would be large.
+_MOST_WORDS = 4
+
+# Actions whose expected rewards differ by less are equally good: sums over dice round.
+_EQUAL = 1e-9
+
+
+# --- keys ---
+
+
+class _Field(NamedTuple):
+    """One field of a state within a key; its k entries are numbered row-major.
+
+    Attributes:
+        name: of the field.
+        low: int64 (k,), the least values; None for a field whose bits are taken as they are.
+        tops: uint64 (k,), the greatest value less the least.
+        words, shifts: int64 (k,) and uint64 (k,), where the bits of an entry begin.
+    """
+
+    name: str
+    low: np.ndarray | None
+    tops: np.ndarray
+    words: np.ndarray
+    shifts: np.ndarray
+
+
+class Keys:
+    """Positions of a game as numbers that are equal for positions of equal worth.
+
+    A key holds every field that can change, in as many bits as its declared range needs, so that a position can be
+    read back from its key. The generator, fields that are only shown, `done`, `rewards` and what the game's
+    `Extras.without_past` leaves out are not in it. Of the images under the game's symmetries it is the least number.
+
+    Attributes:
+        words: a key is uint64 (words,).
+        tables: turn positions by tables of a few bits each, which assume that a symmetry moves entries and renames
+            their values. `turns_alike` compares them with the symmetries themselves.
+    """
+
+    def __init__(self, game: Game, *, tables: bool = True) -> None:
+        """`tables`: try to make tables; without them, turning a position takes some 20 times as long."""
+        self._game, self._fields = game, list[_Field]()
+        word, used = 0, 0
+        for name, low, tops in _ranges(game):
+            words, shifts = np.empty(len(tops), np.int64), np.empty(len(tops), np.uint64)
+            for k, top in enumerate(tops.tolist()):
+                if used + top.bit_length() > 64:
+                    word, used = word + 1, 0
+                words[k], shifts[k] = word, used % 64
+                used += top.bit_length()
+            self._fields.append(_Field(name, low, tops, words, shifts))
+        self.words = word + 1
+        self._groups, self._images = np.empty((0, 3), np.int64), np.empty((0, 0, 256, self.words), np.uint64)
+        self.tables = tables and self.words <= _MOST_WORDS and self._make_tables()
+
+    def of(self, states: np.ndarray) -> np.ndarray:
+        """uint64 (n, words) of unfinished states (n,); ValueError if a field is outside its declared range."""
+        if not len(states):  # functions of a game's author need not bear that
+            return np.empty((0, self.words), np.uint64)
+        states = self.without_past(states)
+        keys = self.pack(states)
+        if self.tables:
+            least_images(keys, self._groups, self._images)
+            return keys
+        for symmetry in self._game.proper_symmetries:
+            image = self.pack(symmetry.states(states))
+            keys = np.where(_before(image, keys)[:, None], image, keys)
+        return keys
+
+    def without_past(self, states: np.ndarray) -> np.ndarray:
+        """The states (n,) without what the game declares to be of no consequence."""
+        leave_out = self._game.extras.without_past
+        return states if leave_out is None else leave_out(states)
+
+    def pack(self, states: np.ndarray) -> np.ndarray:
+        """The numbers of states (n,) as they are: uint64 (n, words); ValueError as `of`."""
+        keys = np.zeros((len(states), self.words), np.uint64)
+        for field in self._fields:
+            values = _entries(states, field)
+            if (values > field.tops).any():
+                raise ValueError(
+                    f"{self._game}: a position has {field.name!r} outside the range that its dtype declares"
+                )
+            for word in range(field.words[0], field.words[-1] + 1):
+                keys[:, word] += values @ np.where(field.words == word, np.uint64(1) << field.shifts, np.uint64(0))
+        return keys
+
+    def states(self, keys: np.ndarray) -> np.ndarray:
+        """The positions (n,) of keys, those of the least images."""
+        states: States = np.repeat(self._game.prototype, len(keys))
+        for field in self._fields:
+            values = self._values(keys, field)
+            into = states[field.name].reshape(len(keys), len(field.tops))
+            if field.low is None:
+                into.view(f"u{into.itemsize}")[:] = values
+            else:
+                into[:] = values.view(np.int64) + field.low
+        return states
+
+    def movers(self, keys: np.ndarray) -> np.ndarray:
+        """The players to move, int64 (n,)."""
+        field = next(each for each in self._fields if each.name == "to_move")
+        return self._values(keys, field)[:, 0].view(np.int64)
+
+    def turns_alike(self, states: np.ndarray) -> bool:
+        """Whether the tables turn states (n,) as the game's symmetries do."""
+        states = self.without_past(states)
+        keys = self.pack(states)
+        for k, symmetry in enumerate(self._game.proper_symmetries):
+            turned = np.zeros_like(keys)
+            for g, (word, shift, mask) in enumerate(self._groups):
+                turned ^= self._images[k, g, (keys[:, word] >> np.uint64(shift) & np.uint64(mask)).astype(np.int64)]
+            if (turned != self.pack(symmetry.states(states))).any():
+                return False
+        return True
+
+    def check_closed(self, states: np.ndarray) -> None:
+        """Raise ValueError if images of states (n,) have other keys: then symmetries are missing."""
+        keys = self.of(states)
+        for symmetry in self._game.proper_symmetries:
+            if (self.of(symmetry.states(states)) != keys).any():
+                raise ValueError(
+                    f"the symmetries of {self._game} are not all of them: {symmetry.name!r} after another one "
+                    "must be one too"
+                )
+
+    def _values(self, keys: np.ndarray, field: _Field) -> np.ndarray:
+        """The entries of a field in keys, uint64 (n, k), less the least values."""
+        bits = np.array([(1 << top.bit_length()) - 1 for top in field.tops.tolist()], np.uint64)
+        return np.asarray(keys[:, field.words] >> field.shifts & bits)
+
+    def _make_tables(self) -> bool:
+        """Turn the start with one group of bits changed at a time; False where a symmetry does not bear that.
+
+        A group has at most 8 bits: whole entries, or a part of a long one.
+        """
+        groups, entries = list[list[int]](), list[list[tuple[int, int, int]]]()
+        start = self.pack(self.without_past(self._game.new_state(0)))
+        for field in self._fields:
+            for word, shift, top in zip(field.words.tolist(), field.shifts.tolist(), field.tops.tolist(), strict=True):
+                bits = top.bit_length()
+                if bits > 8:
+                    start[0, word] &= ~np.uint64(((1 << bits) - 1) << shift)
+                if groups and bits <= 8 and groups[-1][0] == word and shift + bits - groups[-1][1] <= 8:
+                    groups[-1][2] = (1 << (shift + bits - groups[-1][1])) - 1
+                    entries[-1].append((shift - groups[-1][1], bits, top))
+                    continue
+                for part in range(0, max(bits, 1), 8):
+                    groups.append([word, shift + part, (1 << min(8, bits - part)) - 1])
+                    entries.append([(0, min(8, bits - part), top >> part)])
+        self._groups = np.array(groups, np.int64)
+        symmetries = self._game.proper_symmetries
+        self._images = np.zeros((len(symmetries), len(groups), 256, self.words), np.uint64)
+        try:
+            for k, symmetry in enumerate(symmetries):
+                before = self._image(symmetry, start)
+                for g, (word, shift, mask) in enumerate(groups):
+                    values = np.arange(mask + 1, dtype=np.uint64)
+                    for at, bits, top in entries[g]:
+                        values = values[(values >> np.uint64(at) & np.uint64((1 << bits) - 1)) <= top]
+                    changed = np.repeat(start, len(values), axis=0)
+                    changed[:, word] = changed[:, word] & ~np.uint64(mask << shift) | values << np.uint64(shift)
+                    self._images[k, g, values.astype(np.int64)] = self._image(symmetry, changed) ^ before
+                self._images[k, 0] ^= before
+        except Exception:  # a function of the game's author, on positions that cannot arise
+            return False
+        return True
+
+    def _image(self, symmetry: Symmetry, keys: np.ndarray) -> np.ndarray:
+        return self.pack(symmetry.states(self.states(keys)))
+
+
+@jit.kernel
+def least_images(keys, groups, images):  # type: ignore[no-untyped-def]
+    """Replace keys, uint64 (n, words), by the least of their images.
+
+    Args:
+        keys: in and out.
+        groups: int64 (g, 3), bits of a key: word, shift, mask.
+        images: uint64 (images, g, 256, words); the image of a key is the exclusive or of what its groups have here.
+    """
+    best, image = np.empty(keys.shape[1], np.uint64), np.empty(keys.shape[1], np.uint64)
+    for i in range(keys.shape[0]):
+        best[:] = keys[i]
+        for k in range(images.shape[0]):
+            image[:] = np.uint64(0)
+            for g in range(groups.shape[0]):
+                bits = keys[i, groups[g, 0]] >> np.uint64(groups[g, 1]) & np.uint64(groups[g, 2])
+                for word in range(keys.shape[1]):
+                    image[word] ^= images[k, g, np.int64(bits), word]
+            for word in range(keys.shape[1]):
+                if image[word] != best[word]:
+                    if image[word] < best[word]:
+                        best[:] = image
+                    break
+        keys[i] = best
+
+
+def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
+    """The fields of a key in their order: name, least values, and how many more than these there are."""
+    own = {"ply": (0, game.max_plies), "to_move": (0, game.num_players - 1)}
+    for name, (kind, offset, *_) in (game.state_dtype.fields or {}).items():
+        given = game.ranges.get(name)
+        if offset < position_start(game.state_dtype) or name in _LEFT_OUT or name.startswith("padding"):
+            continue
+        entries = int(np.prod(kind.shape, dtype=int))
+        if not entries or (given and given.is_option):
+            continue
+        if name not in own and given is None and kind.base != np.bool_:
+            yield name, None, np.full(entries, 2 ** (8 * kind.base.itemsize) - 1, np.uint64)
+            continue
+        bounds: Any = own.get(name) or ((given.low, given.high) if given else (0, 1))
+        high = int(game.prototype[bounds[1]][0]) if isinstance(bounds[1], str) else bounds[1]
+        low, top = (np.broadcast_to(np.array(each, np.int64), kind.shape).ravel() for each in (bounds[0], high))
+        yield name, low, (top - low).astype(np.uint64)
+
+
+def _entries(states: np.ndarray, field: _Field) -> np.ndarray:
+    """The entries of a field, uint64 (n, k), less the least values: too large for what is below them."""
+    values = np.ascontiguousarray(states[field.name]).reshape(len(states), len(field.tops))
+    if field.low is None:
+        return values.view(f"u{values.itemsize}").astype(np.uint64)
+    return (values.astype(np.int64) - field.low).view(np.uint64)
+
+
+def _before(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Where keys come before others, bool (n,): the first word counts most."""
+    before = np.zeros(len(one), np.bool_)
+    for word in reversed(range(one.shape[1])):
+        before = np.where(one[:, word] == other[:, word], before, one[:, word] < other[:, word])
+    return before
+
+
+def sortable(keys: np.ndarray) -> np.ndarray:
+    """Keys as an array (n,) that NumPy sorts and searches in the order of `Keys`."""
+    return keys[:, 0] if keys.shape[1] == 1 else keys.byteswap().view(f"S{8 * keys.shape[1]}")[:, 0]
+
+
+# --- what follows ---
+
+
+def following(game: Game, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What actions (n,) in states (n,) lead to, as `Game.chance_outcomes`, in games without chance too."""
+    if game.chance == "play":
+        return game.chance_outcomes(states, actions, check=False)
+    return np.arange(len(states)), np.ones(len(states)), game.step(states, actions, check=False)
+
+
+def random_plies(game: Game, games: int) -> Iterator[np.ndarray]:
+    """The unfinished positions (n,) of random games, ply by ply, always the same ones."""
+    batch, rng = Batch(game, games, seed=0), np.random.default_rng(0)
+    while not batch.states["done"].all():
+        yield batch.states[~batch.states["done"]]
+        masks = batch.masks()
+        actions = np.where(masks, rng.random(masks.shape), -1.0).argmax(axis=1)
+        batch.step(np.where(masks.any(axis=1), actions, -1), check=False)
+
+
+def digest_of(game: Game) -> str:
+    """Hex digest of what solved positions depend on: facts of the game, and the course of a hundred random games."""
+    keys, facts = Keys(game, tables=False), (game.id, game.version, game.max_plies, game.teams, game.action_names)
+    found = hashlib.sha256(repr((facts, sorted(game.options.items()))).encode())
+    for states in random_plies(game, 100):
+        masks = game.masks(states, check=False)
+        owner, action = np.nonzero(masks)
+        after = game.step(states.take(owner), action, check=False)
+        for each in (keys.of(states), masks, after["done"], after["rewards"]):
+            found.update(each.tobytes())
+    return found.hexdigest()[:16]
+
+
+# --- the file ---
+
+
+class Positions(NamedTuple):
+    """All solved positions of a game.
+
+    Attributes:
+        keys: uint64 (n, words), ascending; see `Keys`.
+        values: int8 or float64 (n,), what the first side gets under optimal play by both.
+        plies: int32 (n,), the plies until the result under optimal play, the winner hurrying and the loser delaying; 0
+            where nobody wins. With chance: the plies that have to be left, so that the values are right.
+        tables: the keys were made with tables, see `Keys`.
+    """
+
+    keys: np.ndarray
+    values: np.ndarray
+    plies: np.ndarray
+    tables: bool
+
+
+def write_positions(path: Path, game: Game, positions: Positions) -> None:
+    """Write a game's positions, whole or not at all. Raises OSError if that is not possible."""
+    facts = {"game": game.id, "options": dict(game.options), "digest": digest_of(game), "tables": positions.tables}
+    arrays = {name: getattr(positions, name) for name in ("keys", "values", "plies")}
+    write_tensors(path, FORMAT, facts, arrays)
+
+
+def read_positions(path: Path, game: Game) -> Positions:
+    """The positions of a file by `write_positions`.
+
+    Raises FileNotFoundError, or BadTensorFile if the file is damaged or was made for another game, other options or
+    other rules.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no solved positions at {path}; `ttt solve` writes them")
+    facts, arrays = read_tensors(path, FORMAT)
+    try:
+        made_for = facts["game"], facts["options"]
+        digest, found = facts["digest"], Positions(**arrays, tables=bool(facts["tables"]))
+        kinds = [f"{each.dtype}{each.ndim}" for each in found[:3]]
+        if kinds not in (["uint642", "int81", "int321"], ["uint642", "float641", "int321"]):
+            raise ValueError("its arrays are not of the types of positions")
+        if not len(found.keys) == len(found.values) == len(found.plies) > 0:
+            raise ValueError("its arrays are not of the lengths of positions")
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadTensorFile(f"{path} is damaged ({type(error).__name__}: {error})") from None
+    if digest != digest_of(game):
+        raise BadTensorFile(
+            f"{path} has positions of {made_for[0]} with options {made_for[1]}; they are not those of {game} with its "
+            "present rules: solve it again"
+        )
+    if found.keys.shape[1] != Keys(game, tables=False).words:
+        raise BadTensorFile(f"{path} is damaged: its keys are not as long as those of {game}")
+    return found
+
+
+# --- the oracle ---
+
+
+class PositionOracle:
+    """Optimal play of a game by its solved positions: see `ttt_envs.core.oracle.Oracle` for shapes.
+
+    Where `Extras.without_past` leaves something out, a position is covered if nothing but its ply differs from the
+    position without its past, and nobody wins or the plies that are left suffice.
+    """
+
+    error = 0.0
+
+    def __init__(self, game: Game, load: Callable[[], Positions]) -> None:
+        """`load` gives the positions when the first question is asked."""
+        self._game, self._load = game, load
+        one, two = game.teams
+        #: What each player gets where the first side's players get 1.
+        self._shares = np.array([1.0 if player in one else -len(one) / len(two) for player in range(game.num_players)])
+
+    @cached_property
+    def _positions(self) -> Positions:
+        return self._load()
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys(self._game, tables=self._positions.tables)
+
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        return sortable(self._positions.keys)
+
+    def covers(self, states: np.ndarray) -> np.ndarray:
+        """Bool (n,)."""
+        return ~np.isnan(self._judge(self._game.check_states(states))[0])
+
+    def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
+        states = self._game.check_states(states)
+        return self._judge(states)[0] * self._shares[self._players(player, states)] + 0.0
+
+    def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, num_actions): the same after each action; nan where illegal or not covered."""
+        states = self._game.check_states(states)
+        return self._actions(states)[0] * self._shares[self._players(player, states)][:, None] + 0.0
+
+    def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
+        """float64 (n, num_actions): all best actions alike, the soonest win and the latest loss; zeros as for none."""
+        states = self._game.check_states(states)
+        players = self._players(player, states)
+        values, plies = self._actions(states)
+        values *= self._shares[players][:, None]
+        asked = self.covers(states) & ~states["done"] & (states["to_move"] == players)
+        most = np.where(np.isnan(values), -np.inf, values).max(axis=1, keepdims=True)
+        best = values >= most - _EQUAL
+        if self._game.chance != "play":
+            length = np.where(best, np.sign(most) * plies, np.inf)
+            best = length == length.min(axis=1, keepdims=True)
+        best &= asked[:, None] & ~np.isnan(values)
+        return np.asarray(best / np.maximum(best.sum(axis=1, keepdims=True), 1))
+
+    def _players(self, player: int | np.ndarray, states: np.ndarray) -> np.ndarray:
+        return check_players(player, len(states), self._game.num_players)
+
+    def _judge(self, states: States) -> tuple[np.ndarray, np.ndarray]:
+        """Values for the first side, float64 (n,), nan where not covered; and plies to the result, int64 (n,)."""
+        values = np.where(states["done"], states["rewards"][:, self._game.teams[0][0]].astype(np.float64), np.nan)
+        plies = np.zeros(len(states), np.int64)
+        rows = np.flatnonzero(~states["done"])
+        going = states.take(rows)
+        asked = sortable(self._keys.of(going))
+        place = np.minimum(np.searchsorted(self._sorted, asked), len(self._sorted) - 1)
+        known = self._sorted[place] == asked
+        if self._game.extras.without_past is not None:
+            bare, left = self._keys.without_past(going), self._game.max_plies - going["ply"]
+            going["ply"] = bare["ply"]
+            known &= (self._keys.pack(going) == self._keys.pack(bare)).all(axis=1)
+            known &= self._positions.plies[place] <= left
+        rows, place = rows[known], place[known]
+        values[rows], plies[rows] = self._positions.values[place], self._positions.plies[place]
+        return values, plies
+
+    def _actions(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same after each action, (n, num_actions)."""
+        masks = self._game.masks(states, check=False)
+        values, plies = np.full(masks.shape, np.nan), np.zeros(masks.shape, np.int64)
+        owner, action = np.nonzero(masks)
+        rows, chances, after = following(self._game, states.take(owner), action)
+        worth, length = self._judge(after)
+        values[owner, action] = np.bincount(rows, chances * worth, len(owner))
+        plies[owner, action] = np.bincount(rows, length, len(owner))
+        return values, plies
+
+
+class DrawingOracle(PositionOracle):
+    """The oracle of a game without chance: positions have a length, and can be drawn by it."""
+
+    def plies_to_end(self, states: np.ndarray) -> np.ndarray:
+        """int64 (n,): plies until one side wins under optimal play; 0 at the end, -1 for a draw, -2 if not covered."""
+        states = self._game.check_states(states)
+        values, plies = self._judge(states)
+        plies = np.where((values == 0) & ~states["done"], -1, plies)
+        return np.where(np.isnan(values), -2, plies)
+
+    def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """See `ttt_envs.core.oracle.Drawer`: turned at random by the game's symmetries."""
+        rng, found = np.random.default_rng(seed), self._positions
+        good = found.values * self._shares[self._keys.movers(found.keys)] >= 0
+        lengths = np.where(good, np.where(found.values == 0, -1, found.plies), -2)
+        kinds = np.unique(lengths[good])
+        kind = rng.choice(kinds, len(starts))
+        place = np.empty(len(starts), np.int64)
+        for each in kinds:
+            rows = np.flatnonzero(kind == each)
+            place[rows] = rng.choice(np.flatnonzero(lengths == each), len(rows))
+        states: States = self._keys.states(found.keys[place])
+        symmetries = self._game.proper_symmetries
+        turn = rng.integers(0, 1 + len(symmetries), len(starts))
+        for k, symmetry in enumerate(symmetries):
+            states[turn == k + 1] = symmetry.states(states[turn == k + 1])
+        states["rng"] = starts["rng"]
+        return states, kind
+
+
+def oracle_of(game: Game, load: Callable[[], Positions]) -> PositionOracle:
+    """The oracle of a game by its solved positions, which `load` gives when the first question is asked."""
+    return (PositionOracle if game.chance == "play" else DrawingOracle)(game, load)
