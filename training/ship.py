@@ -285,13 +285,13 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
 # --- pages ---
 
 _MEANING = {
-    "score": "share of the points (a draw is half) against `{against}`, {games} games, each start from all sides",
-    "regret": "reward lost to best play in a game, {games} games",
-    "mistakes": "share of {games} solved positions, drawn evenly by length, in which its move throws something away",
-    "layouts": "reward lost to best play in a round, {games} layouts that were solved",
-    "exploitability": "what a best response wins against it in a game",
-    "exploit": "mean reward of an opponent after ten minutes of learning against it, {games} games; above 0 it wins",
-    "milliseconds": "milliseconds of processor time a move, median and quartiles",
+    "score": "score against `{against}` (a draw counts half), {games} games, each start from all sides",
+    "regret": "reward lost to optimal play per game, {games} games",
+    "mistakes": "share of errors in {games} solved positions, sampled evenly by length",
+    "layouts": "reward lost to optimal play per round, {games} solved layouts",
+    "exploitability": "winnings of a best response per game",
+    "exploit": "mean reward of an opponent that learned against it for ten minutes, {games} games",
+    "milliseconds": "milliseconds of CPU time per move, median and quartiles",
 }
 #: The overview's names of measures.
 _SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax", "open_spiel")
@@ -354,12 +354,12 @@ def page(card: Card) -> str:
         "",
         *rows(card),
         "",
-        "Intervals are over games of the shipped weights, at 95 %.",
+        "Intervals cover 95 % and are over games of the bundled weights.",
         "",
         f"**Weaknesses.** {card.weaknesses}",
         "",
         *(trained if card.train else []),
-        "**Commands of the figures.**",
+        "**Commands.**",
         "",
         commands,
     ]
