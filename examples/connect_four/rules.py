@@ -1,21 +1,26 @@
 """The rules of Connect Four, and nothing else. Action c drops a disc into column c; four in a row win."""
 
+from functools import cache
+
 import numpy as np
 
 from ttt_envs.dev import allocates_nothing, between, kernel, option, refuse, rng, state_dtype
 
-ROWS, COLUMNS = 6, 7
 EMPTY = 0
 
-STATE = state_dtype(
-    players=2,
-    fields=[
-        ("cells", np.int8, (ROWS, COLUMNS), between(EMPTY, 2)),  # EMPTY or player + 1; row 0 is the top
-        ("line", np.int8, option(3, 5)),  # option of that name
-    ],
-)
-
 DIRECTIONS = np.array([(0, 1), (1, 0), (1, 1), (1, -1)])
+
+
+@cache
+def state_dtype_for(rows: int, columns: int) -> np.dtype:
+    """The dtype of states on a board of that size."""
+    return state_dtype(
+        players=2,
+        fields=[
+            ("cells", np.int8, (rows, columns), between(EMPTY, 2)),  # EMPTY or player + 1; row 0 is the top
+            ("line", np.int8, option(3, 5)),  # option of that name
+        ],
+    )
 
 
 @kernel
@@ -28,14 +33,14 @@ def reset(state, seed):
 @allocates_nothing
 def legal_mask(state, player, out):
     """The columns that are not full."""
-    for column in range(COLUMNS):
+    for column in range(state["cells"].shape[1]):
         out[column] = player == state["to_move"] and has_room(state, column)
 
 
 @kernel
 def has_room(state, column):
     """Whether this is a column in which a disc can be dropped."""
-    return 0 <= column < COLUMNS and state["cells"][0, column] == EMPTY
+    return 0 <= column < state["cells"].shape[1] and state["cells"][0, column] == EMPTY
 
 
 @kernel
@@ -46,7 +51,7 @@ def step(state, actions):
     if not has_room(state, column):
         refuse(state)
         return
-    row = ROWS - 1
+    row = state["cells"].shape[0] - 1
     while state["cells"][row, column] != EMPTY:
         row -= 1
     state["cells"][row, column] = player + 1
@@ -73,9 +78,10 @@ def connects(state, row, column):
 def run(state, start, direction):
     """The number of discs of the same colour that follow the one at `start` in a direction."""
     row, column = start
+    rows, columns = state["cells"].shape
     colour, length = state["cells"][row, column], 0
     row, column = row + direction[0], column + direction[1]
-    while 0 <= row < ROWS and 0 <= column < COLUMNS and state["cells"][row, column] == colour:
+    while 0 <= row < rows and 0 <= column < columns and state["cells"][row, column] == colour:
         length += 1
         row, column = row + direction[0], column + direction[1]
     return length

@@ -4,15 +4,13 @@ import numpy as np
 
 from ttt_envs.dev import Symmetry, rotate_header
 
-from .encoding import CELLS
-from .rules import COLUMNS
 
-
-def symmetries() -> tuple[Symmetry, ...]:
+def symmetries(rows: int, columns: int) -> tuple[Symmetry, ...]:
     """The board seen from behind."""
-    columns = np.arange(COLUMNS)[::-1]
-    cells = np.arange(CELLS).reshape(-1, COLUMNS)[:, ::-1].ravel()
-    return (Symmetry("mirror", columns, np.concatenate([cells, CELLS + cells, [2 * CELLS]]), _mirrored),)
+    number = rows * columns
+    cells = np.arange(number).reshape(rows, columns)[:, ::-1].ravel()
+    features = np.concatenate([cells, number + cells, [2 * number]])
+    return (Symmetry("mirror", np.arange(columns)[::-1], features, _mirrored),)
 
 
 def _mirrored(states: np.ndarray) -> np.ndarray:

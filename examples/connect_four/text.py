@@ -4,10 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from .rules import COLUMNS, EMPTY, ROWS, connects
+from .rules import EMPTY, connects
 
 DISCS = ".XO"
-ACTION_NAMES = tuple("abcdefg")
+
+
+def action_names(columns: int) -> tuple[str, ...]:
+    """The letters of the columns."""
+    return tuple("abcdefgh"[:columns])
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
@@ -19,17 +23,18 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     else:
         first = "draw"
     rows = [" ".join(DISCS[disc] for disc in row) for row in state["cells"]]
-    return "\n".join([first, *rows, " ".join(ACTION_NAMES)])
+    return "\n".join([first, *rows, " ".join(action_names(state["cells"].shape[1]))])
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """The position of a text made by `format_state`: structured (1,). ValueError if it is none."""
-    lines = text.strip().splitlines()
-    rows = [line.split() for line in lines[1 : ROWS + 1]]
-    if len(rows) != ROWS or any(len(row) != COLUMNS or not set(row) <= set(DISCS) for row in rows):
-        raise ValueError(f"a position needs a first line and {ROWS} rows of {COLUMNS} of '.', 'X' and 'O'")
     states = prototype.copy()
     state = states[0]
+    height, width = state["cells"].shape
+    lines = text.strip().splitlines()
+    rows = [line.split() for line in lines[1 : height + 1]]
+    if len(rows) != height or any(len(row) != width or not set(row) <= set(DISCS) for row in rows):
+        raise ValueError(f"a position needs a first line and {height} rows of {width} of '.', 'X' and 'O'")
     state["cells"] = [[DISCS.index(disc) for disc in row] for row in rows]
     filled = state["cells"] != EMPTY
     discs = [int((state["cells"] == player + 1).sum()) for player in (0, 1)]

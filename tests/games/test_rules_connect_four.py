@@ -147,7 +147,7 @@ def test_it_passes_every_check(module, line):
 def test_it_is_registered_like_a_game_of_the_package(game):
     assert list(registry.GAMES)[-1] == ID
     assert ttt_envs.load(f"{ID}:make") is game
-    assert ttt_envs.load(ID, line=5).options == {"line": 5}
+    assert ttt_envs.load(ID, line=5).options == {"line": 5, "rows": 6, "columns": 7}
     with pytest.raises(TypeError, match=r"connect_four: unknown option 'lines'.*line"):
         ttt_envs.load(ID, lines=5)
     single = gymnasium.make("ttt_envs/ConnectFour-v0", opponent="greedy")

@@ -1,5 +1,6 @@
 """Solved positions: every value against slow, obvious searches; their file; and what is refused."""
 
+import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -8,11 +9,15 @@ import pytest
 import toy_race
 import toy_rows
 import toy_walk
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents, evaluation
 from ttt_envs.core.compile import jit
+from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
+from ttt_envs.core.lines import has_row
+from ttt_envs.core.loops import refuse
 from ttt_envs.core.positions import (
     FILE,
     FORMAT,
@@ -24,9 +29,12 @@ from ttt_envs.core.positions import (
     write_positions,
 )
 from ttt_envs.core.view import View
+from ttt_envs.evaluation.questions import draw_endings
+from ttt_envs.games.tic_tac_dice import rules as dice
 from ttt_envs.solvers.positions import estimate, solve
 from ttt_envs.solvers.tree import TooLarge
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
+from ttt_envs.testing import CHECKS
 
 needs_jit = pytest.mark.skipif(jit.DISABLED, reason="far too slow without the JIT")
 
@@ -357,3 +365,100 @@ def test_misere_on_four_by_four(tmp_path):
         states, agent.act(View(game, states, states["to_move"], seeds=np.arange(len(states), dtype=np.uint64)))
     )
     assert (oracle.value(after, 0) == oracle.value(states, 0)).all()
+
+
+# --- against the solvers of the shipped games ---
+
+
+@needs_jit
+def test_late_positions_of_super():
+    """Every action, as a search to the end has it."""
+    game = ttt_envs.load("super_tic_tac_toe")
+    drawn = draw_endings(game, 8, least=0.5, seed=0, remaining=(8, 15))
+    for i in range(len(drawn)):
+        positions = solve(game, starts=drawn.states[[i]])
+        told = oracle_of(game, lambda positions=positions: positions)
+        assert told.action_values(drawn.states[[i]], drawn.players[[i]])[0] == pytest.approx(
+            drawn.values[i], nan_ok=True
+        )
+        assert told.plies_to_end(drawn.states[[i]])[0] <= 15
+
+
+@kernel
+def mask_or_pass(state, player, out):
+    """Action 0 passes a roll that fits no card."""
+    dice.legal_mask(state, player, out)
+    if player == state["to_move"] and dice.claimable(state) == 0:
+        out[0] = True
+
+
+@kernel
+def step_or_pass(state, actions):
+    player, doubles = np.int64(state["to_move"]), dice.doubles(state)
+    if dice.claimable(state) != 0:
+        cell = actions[player]
+        if not 0 <= cell < state["rank"].shape[0] or dice.claimable(state) >> cell & 1 == 0:
+            refuse(state)
+            return
+        state["owner"][cell] = player + 1
+        if has_row(dice.markers(state, player + 1), state["size"], state["win_length"]):
+            dice.end_round(state, player, dice.ROW_POINTS)
+            return
+        if dice.markers(state, dice.EMPTY) == 0:
+            ahead = np.int64((state["owner"] == 1).sum()) - np.int64((state["owner"] == 2).sum())
+            dice.end_round(state, 0 if ahead > 0 else 1, dice.COUNT_POINTS)
+            return
+    if not doubles:
+        state["to_move"] = 1 - player
+    one, two = dice.die(state), dice.die(state)
+    state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
+
+
+@needs_jit
+@pytest.mark.slow  # half a minute
+def test_a_layout_of_dice_against_its_own_solver():
+    """Rolls that fit nothing are positions here, which come back; values agree with those of its own solver."""
+
+    def without_past(states):
+        new = states.copy()
+        new["ply"] = 0
+        return new
+
+    single = ttt_envs.load("tic_tac_dice", rounds="single")
+    passing = {"legal_mask": mask_or_pass, "step": step_or_pass}
+    game = changed(single, max_plies=2000, without_past=without_past, **passing)
+    start = single.new_state(5)
+    positions = solve(game, starts=start)
+    oracle, own = oracle_of(game, lambda: positions), single.oracle()
+    batch = ttt_envs.Batch(single, 200, seed=1)
+    batch.set_states(np.repeat(start, 200))
+    while not batch.states["done"].all():
+        states = batch.states[~batch.states["done"]]
+        assert np.abs(oracle.value(states, 0) - own.value(states, 0)).max() < 1e-12
+        told, expected = (each.action_values(states, states["to_move"]) for each in (oracle, own))
+        assert told == pytest.approx(expected, abs=1e-12, nan_ok=True)
+        batch.step(agents.load("random").act(batch.view()))
+
+
+@needs_jit
+@pytest.mark.slow  # four minutes, 1 GB
+def test_martian_against_its_own_table():
+    game = ttt_envs.load("martian_tic_tac_toe", repetition_limit=None)
+
+    def without_past(states):
+        new = states.copy()
+        new["ply"] = np.minimum(states["ply"], 2)  # at the first turns other moves are legal
+        return new
+
+    bare = replace(game, extras=replace(game.extras, without_past=without_past))
+    CHECKS["without_past"](bare)
+    positions, own = solve(bare), game.oracle()
+    oracle = oracle_of(bare, lambda: positions)
+    assert oracle.plies_to_end(game.new_state(0)) == 145
+    drawn, lengths = own.draw_positions(np.repeat(game.new_state(0), 20_000), 3)
+    assert (oracle.plies_to_end(drawn) == lengths).all()
+    assert (oracle.policy(drawn, drawn["to_move"]) == own.policy(drawn, drawn["to_move"])).all()
+    for states in itertools.islice(random_plies(game, 1000), 240):
+        assert oracle.covers(states).all()
+        assert (oracle.plies_to_end(states) == own.plies_to_end(states)).all()
+        assert (oracle.value(states, 0) == own.value(states, 0)).all()

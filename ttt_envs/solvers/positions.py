@@ -276,9 +276,10 @@ def solve(
         TooLarge: more positions than `limit`; a ValueError. Where random games show that, it is raised at once.
     """
     _check(game)
-    keys, given = Keys(game), _starts(game)
-    if starts is None:
-        starts, number = given, estimate(game, keys, limit)
+    keys, whole_game = Keys(game), starts is None
+    starts = _starts(game) if starts is None else game.check_states(starts)
+    if whole_game:
+        number = estimate(game, keys, limit)
         if number > _FAR * limit:
             raise TooLarge(
                 f"{game} has more than {limit} positions, by far: about {number:.1e} or more, as random games show"
@@ -286,7 +287,7 @@ def solve(
     for attempt in (keys, Keys(game, tables=False)):
         search = _Search(game, attempt)
         try:
-            for ply in search.run(game.check_states(starts), limit):
+            for ply in search.run(starts, limit):
                 progress(f"ply {ply}: {search.end:,} positions")
         except _TablesFail:
             continue

@@ -67,6 +67,30 @@ def check_seats(game: Game) -> None:
     _check_commutes(game, "rotate_players", game.rotate_players, states, (joint, np.roll(joint, 1, axis=1)))
 
 
+def check_without_past(game: Game) -> None:
+    """What `Extras.without_past` leaves out does not matter, except that it may end a game as a draw."""
+    bare = game.extras.without_past
+    if bare is None:
+        return
+    states, joint = some_steps(game, 3)
+    left = bare(states)
+    assert not (wrong := difference(bare(left), left)), f"without_past changes what it gave: {wrong}"
+    for symmetry in game.symmetries:
+        wrong = difference(bare(symmetry.states(states)), symmetry.states(left))
+        assert not wrong, f"without_past and {symmetry.name} do not commute: {wrong}"
+    for player in players_of(game):
+        assert np.array_equal(masks_of(game, left, player), masks_of(game, states, player)), (
+            "without_past changes a mask"
+        )
+    one, two = after(game, states, joint), after(game, left, joint)
+    same = (one["done"] == two["done"]) & (one["rewards"] == two["rewards"]).all(axis=1)
+    drawn = one["done"] & (one["rewards"] == 0).all(axis=1)
+    assert (same | drawn).all(), "without_past changes how a game ends"
+    going = ~one["done"]
+    wrong = difference(bare(one[going]), bare(two[going]), but=("rng",))
+    assert not wrong, f"without_past changes what a step leads to: {wrong}"
+
+
 def _check_commutes(
     game: Game,
     name: str,
