@@ -1,7 +1,6 @@
 """`ttt agents`, and what it and `ttt describe` say of parameters and options."""
 
 import inspect
-import re
 import sys
 from importlib.metadata import EntryPoint
 
@@ -74,38 +73,47 @@ def test_meanings_are_read_from_the_docstring():
 # --- agents ---
 
 
-def entries_of(lines_of):
-    """Agent -> the lines of its entry."""
-    found, name = {}, None
+def listed(lines_of):
+    """Agent -> its line, by what is not indented; an empty line ends the list."""
+    found, name = {}, ""
     for line in lines_of():
-        head = re.match(r"- (\w+): ", line)
-        if head:
-            name = head[1]
-            found[name] = []
-        if name:
-            found[name].append(line)
-    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
+        if not line:
+            break
+        if not line.startswith(" "):
+            name, _, line = line.partition("  ")
+        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return found
 
 
-def test_agents_lists_all_with_what_they_play(lines_of):
+def test_agents_lists_all_in_a_line_or_two(lines_of):
     assert main(["agents"]) == 0
-    found = entries_of(lines_of)
+    found = listed(lines_of)
     assert list(found) == list(agents.AGENTS)
-    assert "plays: every game" in found["random"]
-    assert "tic_tac_match" in found["ismcts"]
-    assert "tic_tac_match" not in found["mcts"]
-    assert "operation_tic_tac_toe" not in found["mcts"]
-    assert "operation_tic_tac_toe" in found["smmcts"]
-    assert "plays: depends on its parameters" in found["network"]
-    assert "a run folder" in found["network"]
-    assert "simulations=400 (int) simulations for each decision." in found["mcts"]
-    assert "seconds=none (float or None)" in found["mcts"]
+    assert found["random"] == "Plays a uniformly chosen legal action."
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("random", "plays: every game"),
+        ("mcts", "simulations=400 (int) simulations for each decision."),
+        ("mcts", "seconds=none (float or None)"),
+        ("smmcts", "operation_tic_tac_toe"),
+        ("network", "plays: depends on its parameters"),
+        ("network", "path (str or Path or Network) a run folder"),
+    ],
+)
+def test_an_agent_is_explained_with_its_parameters(name, words, lines_of):
+    assert main(["agents", name]) == 0
+    text = " ".join(" ".join(lines_of()).split())
+    assert text.startswith(f"{name}: ")
+    assert words in text
 
 
 def test_an_agent_whose_extra_is_missing_is_listed_and_says_so_of_the_game_that_it_plays(lines_of, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     assert main(["agents", SUPER, "--option", "won_boards=closed", "first_move=anywhere"]) == 0
-    assert "open_spiel" in entries_of(lines_of)
+    assert "open_spiel" in listed(lines_of)
     agent = agents.load("open_spiel:mcts=10")
     with pytest.raises(ValueError, match="open_spiel"):
         agent.check(ttt_envs.load(SUPER))
@@ -115,27 +123,19 @@ def test_an_agent_whose_extra_is_missing_is_listed_and_says_so_of_the_game_that_
 
 def test_agents_of_a_game_are_those_that_play_it(lines_of):
     assert main(["agents", "tic_tac_match"]) == 0
-    found = entries_of(lines_of)
-    assert list(found) == [
-        "random",
-        "greedy",
-        "ismcts",
-        "mixed",
-        "rounds",
-        "trained",
-        "network",
-        "lookahead",
-        "guided",
-        "tabular",
-        "solved",
-        "program",
-        "llm",
-        "human",
+    found = listed(lines_of)
+    bundled = [f"trained:tic_tac_match/{name}" for name in ("ppo", "search", "values")]
+    assert [name for name in found if not name.startswith("trained:")] == [
+        *("random", "greedy", "ismcts", "mixed", "rounds", "trained", "network", "lookahead", "guided", "tabular"),
+        *("solved", "program", "llm", "human"),
     ]
+    assert set(bundled) <= set(found)
     assert main(["agents", SUPER]) == 0
-    assert "oracle" in entries_of(lines_of)
+    assert "oracle" in listed(lines_of)
     assert main(["agents", SUPER, "--option", "won_boards=closed"]) == 0
-    assert "oracle" not in entries_of(lines_of)
+    found = listed(lines_of)
+    assert "oracle" not in found
+    assert "trained:super_tic_tac_toe/ppo" not in found
 
 
 class Mine(Agent):
@@ -167,13 +167,12 @@ def test_agents_of_installed_packages_are_listed(monkeypatch, lines_of):
         EntryPoint("first", "installed_agents:first_legal", group),
     ]
     monkeypatch.setattr("ttt_envs.agents.entry_points", lambda group: found)
-    assert main(["agents"]) == 0
-    shown = entries_of(lines_of)
-    assert "Plays what it was told." in shown["mine"]
-    assert "move=0 (int) the action that is always played." in shown["mine"]
-    assert "operation_tic_tac_toe" not in shown["mine"]
-    assert "first: Plays the first legal action. plays: every game" in shown["first"]
+    assert main(["agents", "mine"]) == 0
+    shown = " ".join(" ".join(lines_of()).split())
+    assert "mine: Plays what it was told. plays: super_tic_tac_toe" in shown
+    assert "move=0 (int) the action that is always played." in shown
+    assert "operation_tic_tac_toe" not in shown
     assert main(["agents", "operation_tic_tac_toe"]) == 0
-    shown = entries_of(lines_of)
-    assert "first" in shown
-    assert "mine" not in shown
+    found = listed(lines_of)
+    assert found["first"] == "Plays the first legal action."
+    assert "mine" not in found

@@ -1,4 +1,4 @@
-"""`ttt agents`: the agents that have a name, what each plays, and its parameters."""
+"""`ttt agents`: the agents that have a name, what each plays, and the parameters of one."""
 
 import inspect
 from collections.abc import Iterator
@@ -9,51 +9,59 @@ import tyro
 
 from ttt_envs import registry
 from ttt_envs.cli.common import GameArguments, Printing
-from ttt_envs.cli.layout import entries, indented, paragraphs
+from ttt_envs.cli.layout import entries, indented, paragraphs, table
 from ttt_envs.core.options import Parameter, as_text, parameters
 from ttt_envs.storage.rows import Listed
 
-if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
+if TYPE_CHECKING:  # these bring Numba, which `--help` does without
+    from ttt_envs.agents.pretrained import Card
     from ttt_envs.core.game import Game
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agents(GameArguments, Printing):
-    """List the agents: what each does, which games it plays, and its parameters."""
+    """List the agents, or those that play a game; or explain one agent and its parameters."""
 
-    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME]", help_behavior_hint="(default: all)")] = (
-        ""
-    )
-    """Id of a game: list only the agents that play it with these options."""
+    game: Annotated[
+        tyro.conf.Positional[str], tyro.conf.arg(metavar="[GAME|AGENT]", help_behavior_hint="(default: all agents)")
+    ] = ""
+    """Id of a game: list the agents that play it with these options; or the name of an agent."""
 
     def run(self) -> None:
-        """Print an entry for each agent, with an example of how to name it."""
+        """Print a line for each agent, or all about one."""
         from ttt_envs import agents
+        from ttt_envs.agents import pretrained
 
         if self.option and not self.game:
             raise ValueError("--option needs the game that it belongs to: ttt agents GAME --option name=value")
-        games = [self.load()] if self.game else [registry.load(game_id) for game_id in registry.GAMES]
-        listed = [(name, found, _games_of(found, name, games)) for name, found in agents.known().items()]
-        if self.game:
-            listed = [each for each in listed if each[2] != []]
-        if self.printed(Listed([_row(*each) for each in listed]), lambda: [_data(*each) for each in listed]):
+        known = agents.known()
+        one = {self.game: known[self.game]} if self.game in known else {}
+        game = self.load() if self.game and not one else None
+        games = [game] if game else [registry.load(game_id) for game_id in registry.GAMES]
+        listed = [(name, found, _games_of(found, name, games)) for name, found in (one or known).items()]
+        rows = [_data(*each) for each in listed if game is None or each[2] != []]
+        if game is not None:
+            cards = [card for card in pretrained.cards() if card.game == game.id]
+            rows += [_bundled(card) for card in cards if card.fits(game)]
+        if self.printed(Listed([_row(data) for data in rows]), lambda: rows):
             return
-        for name, found, plays in listed:
-            print("\n".join(paragraphs(f"- {name}: {_summary(found)}")))
-            if plays is None:
-                print("\n".join(indented("plays: depends on its parameters")))
-            elif not self.game:
-                every = len(plays) == len(games)
-                print("\n".join(indented(f"plays: {'every game' if every else ', '.join(plays) or 'no game'}")))
-            for line in entries(list(_parameters(found)), indent=4):
-                print(line)
-            print()
-        print("\n".join(indented(_USE, 0)))
+        if not one:
+            shown = [(each["agent"], each["does"].partition(". ")[0].rstrip(".") + ".") for each in rows]
+            print("\n".join(table(shown)))
+            print("\n".join(["", *indented(_USE, 0)]))
+            return
+        (data,) = rows
+        plays = "depends on its parameters" if data["plays"] is None else ", ".join(data["plays"]) or "no game"
+        every = data["plays"] is not None and len(data["plays"]) == len(games)
+        print("\n".join(paragraphs(f"{data['agent']}: {data['does']}")))
+        print("\n".join(indented(f"plays: {'every game' if every else plays}")))
+        for line in entries([(each["parameter"], each["meaning"]) for each in data["parameters"]], indent=4):
+            print(line)
 
 
 _USE = (
-    "Parameters follow the name: mcts:simulations=1000,exploration=1.2. Agents of your own are named as "
-    "my_agent.py:Name or package.module:Name."
+    "`ttt agents NAME` explains an agent and its parameters, which follow the name: mcts:simulations=1000,"
+    "exploration=1.2. Agents of your own are named as my_agent.py:Name or package.module:Name."
 )
 
 
@@ -67,11 +75,15 @@ def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
     }
 
 
-def _row(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
+def _bundled(card: "Card") -> dict[str, Any]:
+    """The same of a trained agent that comes with the library."""
+    return {"agent": f"trained:{card.game}/{card.name}", "does": card.title, "plays": [card.game], "parameters": []}
+
+
+def _row(data: dict[str, Any]) -> dict[str, Any]:
     """The same as plain values."""
-    data = _data(name, found, plays)
     parameters = "; ".join(each["parameter"] for each in data["parameters"])
-    return {**data, "plays": None if plays is None else " ".join(plays), "parameters": parameters}
+    return {**data, "plays": None if data["plays"] is None else " ".join(data["plays"]), "parameters": parameters}
 
 
 def _summary(found: Any) -> str:
