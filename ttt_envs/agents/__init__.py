@@ -304,7 +304,8 @@ def _module_of(place: str) -> Any:
     except ModuleNotFoundError as error:
         # The module itself is missing, not something that it imports.
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
-            raise ValueError(_unknown(place)) from None
+            wrong = f"no module {place!r} can be found" if "." in place else _unknown(place)
+            raise ValueError(wrong) from None
         raise
 
 

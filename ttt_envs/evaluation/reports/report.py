@@ -254,8 +254,8 @@ class Report(Rows):
                 raise NotSaved(self, error) from error
         return self
 
-    def show(self, console: Console | None = None, *, full: bool = True) -> None:
-        """Print the tables, texts and remarks; without `full` the first ones alone, if there are many."""
+    def show(self, console: Console | None = None, *, full: bool = False) -> None:
+        """Print what the command prints: tables, texts and remarks; without `full` only the first of many tables."""
         console = console or Console()
         tables = self.tables()
         left_out = [] if full or self.first is None else tables[self.first :]
@@ -273,7 +273,7 @@ class Report(Rows):
             console.print(f"Partial: interrupted; only the {self.unit} finished by then count.", style="yellow")
         if left_out:
             titles = ", ".join(table.title for table in left_out)
-            console.print(f"--full shows as well: {titles}", style="dim", markup=False, highlight=False)
+            console.print(f"--full, in Python show(full=True), shows as well: {titles}", style="dim", markup=False, highlight=False)
         if self.folder is not None:
             *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)

@@ -65,7 +65,25 @@ RUN_FOLDER = f"""The run folder holds:
 """
 
 Share = Annotated[float, Within(0.0, 1.0)]
-Steps = Annotated[int, Within(1, 10**15)]
+
+
+def _count(texts: list[str]) -> int:
+    """A whole number, also as 1e5."""
+    with suppress(ValueError, OverflowError):
+        if (number := float(texts[0])) == int(number):
+            return int(number)
+    raise ValueError(f"{texts[0]!r} is not a whole number")
+
+
+# Whole numbers, which are exact as floats.
+_COUNT = PrimitiveConstructorSpec(
+    nargs=1,
+    metavar="INT",
+    instance_from_str=_count,
+    is_instance=lambda given: isinstance(given, int),
+    str_from_instance=lambda given: [str(given)],
+)
+Steps = Annotated[int, Within(1, 10**15), _COUNT]
 
 
 @dataclass(frozen=True, kw_only=True)
