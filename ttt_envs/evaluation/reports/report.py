@@ -273,7 +273,12 @@ class Report(Rows):
             console.print(f"Partial: interrupted; only the {self.unit} finished by then count.", style="yellow")
         if left_out:
             titles = ", ".join(table.title for table in left_out)
-            console.print(f"--full, in Python show(full=True), shows as well: {titles}", style="dim", markup=False, highlight=False)
+            console.print(
+                f"--full, in Python show(full=True), shows as well: {titles}",
+                style="dim",
+                markup=False,
+                highlight=False,
+            )
         if self.folder is not None:
             *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
