@@ -150,7 +150,6 @@ def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mappin
 
 
 def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], folder: Path, resume: bool) -> Path:
-    """Train, rate, film, in a folder that is locked."""
     console = Console()
     started = time.perf_counter()
     game = ttt_envs.load(config.game, **options)

@@ -309,7 +309,6 @@ def _value(outcome: Outcome) -> str:
 
 
 def _short(outcome: Outcome) -> str:
-    """The name of a figure in the overview."""
     if outcome.measure == "score":
         return outcome.against
     name = _NAMES.get(outcome.measure, outcome.measure)
@@ -402,7 +401,6 @@ def table(shipped: list[Card]) -> str:
 
 
 def _row(card: Card) -> str:
-    """A card's row of the overview, without the game."""
     distances = [each for each in card.outcomes if each.measure in ("regret", "layouts", "exploitability")]
     scores = {each.against: each for each in card.outcomes if each.measure == "score"}
     searches = [name for name in scores if name.startswith(_SEARCHES)]

@@ -90,7 +90,6 @@ def _run(arguments: list[str]) -> int | None:
 
 
 def _help() -> str:
-    """The verbs by group, each with the first sentence of its help."""
     lines, widest = list(paragraphs(DESCRIPTION)), max(map(len, VERBS))
     for group, verbs in GROUPS.items():
         rows = [[f"  {verb:{widest}}", _first_sentence(summary_of(place))] for verb, place in verbs.items()]
@@ -103,7 +102,6 @@ def _first_sentence(verb: Any) -> str:
 
 
 def _parsed(verbs: Mapping[str, str], arguments: list[str]) -> Any:
-    """The verb's object, whose fields are the command line."""
     completion = bool(arguments) and arguments[0].replace("_", "-").startswith("--tyro-")
     known = {
         verb: _class_of(place) if completion or arguments[:1] == [verb] else summary_of(place)

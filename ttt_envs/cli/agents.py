@@ -81,13 +81,11 @@ def _bundled(card: "Card") -> dict[str, Any]:
 
 
 def _row(data: dict[str, Any]) -> dict[str, Any]:
-    """The same as plain values."""
     parameters = "; ".join(each["parameter"] for each in data["parameters"])
     return {**data, "plays": None if data["plays"] is None else " ".join(data["plays"]), "parameters": parameters}
 
 
 def _summary(found: Any) -> str:
-    """The first paragraph of the docstring, on one line."""
     paragraph = (inspect.getdoc(found) or "no description").partition("\n\n")[0]
     return " ".join(paragraph.split())
 

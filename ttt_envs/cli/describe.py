@@ -52,7 +52,6 @@ class Describe(GameArguments, Printing):
 
 
 def _data(game: "Game", state: Any) -> dict[str, Any]:
-    """The description as data, without the actions."""
     return {
         "id": game.id,
         "title": game.title,
@@ -164,7 +163,6 @@ def _observation(game: "Game") -> Iterator[str]:
 
 
 def _best_play(game: "Game", state: Any) -> Iterator[str]:
-    """The oracle's answers, as far as they need no table to be built."""
     if game.extras.oracle is None:
         yield "No oracle: best play of this game is not known."
         return

@@ -92,16 +92,13 @@ def _estimates(game: Game, found: Thoughts) -> Iterator[str]:
 
 
 def _share(found: Thoughts, action: int) -> float:
-    """The probability of an action under optimal play."""
     return found.best_probabilities.get(action, 0.0) if found.best_probabilities else float(action in found.best)
 
 
 def _some(names: Sequence[str], most: int) -> str:
-    """The first names, and how many others there are."""
     more = f", and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
 
 def _signed(value: float) -> str:
-    """A value from -1 to +1."""
     return f"{value:+.2f}" if abs(value) >= 0.005 else "0"

@@ -74,7 +74,6 @@ class Play(GameOptions):
         check_writable(out)
 
     def _live(self) -> "SavedGame":
-        """The new game, or the saved one."""
         from ttt_envs import registry
         from ttt_envs.cli.saving import SavedGame
         from ttt_envs.registry import parse_options

@@ -146,7 +146,6 @@ def run(function: Callable[[], int | None]) -> int:
 
 
 def _text_of(error: Exception) -> str:
-    """The error as text for people."""
     if isinstance(error, OSError):
         return reason_of(error)
     if isinstance(error, MemoryError):

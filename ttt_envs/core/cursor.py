@@ -428,7 +428,6 @@ _new, _array = object.__new__, np.ndarray
 
 
 def _at(kind: _Kind, states: np.ndarray) -> State:
-    """A cursor at a position, structured (1,)."""
     state = _new(State)
     actions, players = kind.game.num_actions, kind.game.num_players
     room = np.zeros(kind.room, _INT64)

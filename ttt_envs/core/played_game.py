@@ -208,7 +208,6 @@ class PlayedGame:
         return mask
 
     def _check(self, player: int, action: int) -> None:
-        """Raise IllegalAction unless the player can choose this action now."""
         if player not in self.asked():
             reason = "has chosen already" if player in self.waiting else "is not to move"
             raise IllegalAction("the game is over" if self.over else f"player {player} {reason}")
@@ -219,7 +218,6 @@ class PlayedGame:
             raise IllegalAction(explain(self.game, f"player {player}", action, mask))
 
     def _step(self) -> None:
-        """Play what waits."""
         joint = tuple(self.waiting.get(player, -1) for player in range(self.game.num_players))
         after = self.state.copy()
         self.game.loops.step_rows(after, _FIRST, np.array([joint], np.int64))

@@ -155,7 +155,6 @@ class View:
         own["seeds"] = read_only(seeds if derived else _decisions(seeds, players, states))
 
     def _add(self, keys: np.ndarray | None, past: np.ndarray | None) -> None:
-        """Add recorded information."""
         if keys is not None:
             vars(self).update(info_state_keys=read_only(keys))
         if past is not None:
@@ -169,7 +168,6 @@ class View:
 
     @lazy
     def _states(self) -> np.ndarray:
-        """Structured (n,), that kernels can take."""
         return np.ndarray(1, self.game.state_dtype, bytearray(self._record))
 
     @lazy

@@ -201,5 +201,4 @@ class DeviceBatch:
 
 
 def _words_of(states: np.ndarray) -> np.ndarray:
-    """uint64 (n, words of a state)."""
     return states.view(np.uint64).reshape(len(states), -1)

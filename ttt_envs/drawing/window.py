@@ -87,7 +87,6 @@ class Window:
         Window._all.add(self)
 
     def _draw(self) -> None:
-        """Draw the picture in the middle of the window, as large as it fits."""
         if not self._looked_at():
             return
         surface = self._window.get_surface()

@@ -278,7 +278,6 @@ def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_option(value: Any) -> str:
-    """Text of an option, from its parameter."""
     return "none" if type(value) is int and value == _NOTHING else as_text(value).replace(";", ",")
 
 

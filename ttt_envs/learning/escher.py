@@ -210,12 +210,10 @@ class Escher:
         return rewards
 
     def _draw(self, policy: np.ndarray) -> np.ndarray:
-        """An action of each row of probabilities float64 (n, num_actions): int64 (n,)."""
         cumulated = policy.cumsum(axis=1)
         return np.asarray((cumulated > self.generator.random((len(policy), 1)) * cumulated[:, -1:]).argmax(axis=1))
 
     def _learn(self, rate: float) -> None:
-        """A gradient step of each network."""
         n, generator = self.config.batch, self.generator
         for name, reservoir in self.reservoirs.items():
             some = reservoir.sample(n, generator)
@@ -257,7 +255,6 @@ def _outputs(network: TorchNetwork, observations: np.ndarray, head: str) -> np.n
 
 
 def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Observations int8 (n, size) and masks bool (n, num_actions) of players int64 (n,)."""
     return game.observations(states, players, check=False), game.masks(states, players, check=False)
 
 

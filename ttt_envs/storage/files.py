@@ -236,13 +236,11 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
 
 
 def _description() -> str:
-    """This process, for people."""
     command = shorten(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), 120, placeholder=" ...")
     return f"process {os.getpid()} on {platform.node()} ({command}) since {time.strftime('%Y-%m-%d %H:%M:%S')}"
 
 
 def _holder(place: Path) -> str:
-    """The process that holds a lock."""
     with suppress(OSError, ValueError):
         return shorten(place.read_text(encoding="utf-8"), 300) or "another process"
     return "another process"

@@ -72,7 +72,6 @@ def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[st
 
 
 def _magic(kind: str) -> bytes:
-    """The first line of a file."""
     return f"ttt-envs {kind} table\n".encode()
 
 

@@ -260,7 +260,6 @@ def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> R
 
 
 def _all_games() -> list[dict[str, Any]]:
-    """The games, with what each is about."""
     games = [load(game_id) for game_id in GAMES]
     # Games that one module makes are variants of the first of them.
     first: dict[str, str] = {}

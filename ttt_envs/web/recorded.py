@@ -62,7 +62,6 @@ class Records:
         return record, live
 
     def _path(self, name: str) -> Path:
-        """The file of that name in the list; raises Refused if it is not there."""
         found = self.files()
         if name not in found:
             raise Refused(404, "there is no such file of records")

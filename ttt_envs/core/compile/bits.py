@@ -42,7 +42,6 @@ def _at_once(*arrays):
 
 
 def _length(context, builder, kind, array):
-    """The number of entries of an array (n,)."""
     return builder.extract_value(context.make_array(kind)(context, builder, array).shape, 0)
 
 
@@ -128,8 +127,6 @@ def _few(typingctx, numbers, out):
 
 
 def _sum(typingctx, numbers):
-    """The sum of `few` entries."""
-
     def generate(context, builder, signature, args):
         entries, _ = _sixteen(context, builder, (numbers, args[0]))
         words = builder.bitcast(entries, ir.VectorType(_INT, 2))
@@ -215,8 +212,6 @@ def _lowest_bit(typingctx, x):
 
 
 def _size(typingctx, x):
-    """The number of members of a set."""
-
     def generate(context, builder, signature, args):
         return builder.ctpop(args[0])
 
@@ -224,7 +219,6 @@ def _size(typingctx, x):
 
 
 def _put(typingctx, members, count, out, at):
-    """See `write_set`."""
     widths = (32, 16, 8) if _at_once(out) else ()
 
     def generate(context, builder, signature, args):
@@ -284,7 +278,6 @@ def _where(relation):
 
 
 def _mark(typingctx, numbers, value, out, at):
-    """See `mark_equal`."""
     widths = (32, 16, 8) if _at_once(numbers, out) else ()
 
     def generate(context, builder, signature, args):

@@ -150,12 +150,10 @@ def _caption(state: Any) -> Caption:
 
 
 def _side(size: int) -> float:
-    """The side of a cell."""
     return min(112.0, (INNER - NUMBERS) / size)
 
 
 def _corner(size: int) -> tuple[float, float]:
-    """Left and top of the board."""
     return max((WIDTH - size * _side(size)) / 2, MARGIN + NUMBERS), TOP + LETTERS
 
 

@@ -91,7 +91,6 @@ def _next():
 
 
 def _contains_line():
-    """Whether each set of rooms contains a line: bool (512,)."""
     sets = [sum(1 << int(room) for room in line) for line in lines(3, 3, 3)]
     return np.array([any(rooms & line == line for line in sets) for rooms in range(1 << ROOMS)])
 

@@ -147,7 +147,6 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
 
 
 def _read_head(state: Any, line: str) -> None:
-    """Read who is to move where, or how it ended; check that the boards agree."""
     words, mover = line.split(), int(state["to_move"])
     winners = [player for player in (0, 1) if HAS_LINE[state["owned"][player]]]
     if words[:1] == ["over:"]:

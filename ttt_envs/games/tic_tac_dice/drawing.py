@@ -134,7 +134,6 @@ def _die(number: int, box: Box, edge: str) -> str:
 
 
 def _points(state: Any, player: int) -> str:
-    """A player's points in the match."""
     right, y = WIDTH - MARGIN, TOP + 10 + 34 * player
     points = int(state["points"][player])
     words = f"{points} of {state['target']} points" if points <= state["target"] else f"{points} points"

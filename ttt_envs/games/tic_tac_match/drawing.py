@@ -196,7 +196,6 @@ def places(state: Any, player: int, viewer: int | None) -> _Seat:
 
 
 def _seat(state: Any, player: int, viewer: int | None, playable: set[int]) -> str:
-    """A player's ID card and their hand."""
     seat, plays = places(state, player, viewer), not state["done"] and state["to_move"] == player
     box = seat.identity
     name = f"seat {player}"
@@ -290,7 +289,6 @@ def _face(kind: int, flip: int, box: Box) -> str:
 
 
 def _back(box: Box) -> str:
-    """The back of a card."""
     inner = Box(box.x + 6, box.y + 6, box.width - 12, box.height - 12)
     x, y, r = box.x + box.width / 2, box.y + box.height / 2, 0.13 * box.width
     return (
@@ -306,7 +304,6 @@ def _stroke(width: float) -> str:
 
 
 def _flip_icon(x: float, y: float, scale: float) -> str:
-    """Two arrows, around in a circle."""
     return (
         f'<path transform="translate({x:g} {y:g})scale({scale:.4g})" {_stroke(5)} '
         'd="M-17 -4A18 18 0 0 1 15 -9M15 -19V-8H4M17 4A18 18 0 0 1 -15 9M-15 19V8H-4"/>'
@@ -314,7 +311,6 @@ def _flip_icon(x: float, y: float, scale: float) -> str:
 
 
 def _wipe_out_icon(x: float, y: float, scale: float) -> str:
-    """A hand of cards, crossed out."""
     fan = "".join(
         f'<rect x="-10" y="-20" width="20" height="30" rx="3" fill="{CARD}" stroke="{VIOLET}" stroke-width="3" '
         f'transform="rotate({tilt} 0 22)"/>'
@@ -327,7 +323,6 @@ def _wipe_out_icon(x: float, y: float, scale: float) -> str:
 
 
 def _double_play_icon(x: float, y: float, scale: float) -> str:
-    """Two cards, one on the other."""
     pair = "".join(
         f'<rect x="{-13 + shift}" y="{-19 + 0.5 * shift:g}" width="25" height="34" rx="3" fill="{CARD}" '
         f'stroke="{VIOLET}" stroke-width="3.5"/>'

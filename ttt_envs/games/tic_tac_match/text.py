@@ -173,7 +173,6 @@ def _read_board(lines: list[str], names: tuple[str, ...]) -> list[int]:
 
 
 def _read_heaps(lines: list[str], state: Any) -> dict[str, str]:
-    """The lines after the board, by their names."""
     wanted = ["ID cards", *(f"hand {player}" for player in range(len(state["hand"]))), "covered", "discards", "pile"]
     heaps: dict[str, str] = {}
     for line in lines:

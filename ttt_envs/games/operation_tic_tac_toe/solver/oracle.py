@@ -252,7 +252,6 @@ class MatchOracle:
 
 
 def _put(part: Answers, rows: np.ndarray, answers: Answers) -> None:
-    """Put answers into some of the rows of others."""
     for whole, piece in zip(answers, part, strict=True):
         whole[rows] = piece
 
@@ -294,7 +293,6 @@ def _rounds(hands: tuple[int, ...], max_idle_turns: int, may_pass: bool) -> Roun
 
 
 def _names(hand: Any) -> tuple[str, ...]:
-    """The names in a hand; raises ValueError if it is none."""
     names = () if hand is None else (hand,) if isinstance(hand, str) else tuple(hand) if _is_pair(hand) else None
     if names is None:
         raise ValueError(f"a hand must be None, a specialist's name or two different names, not {hand!r}")

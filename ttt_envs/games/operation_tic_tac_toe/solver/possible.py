@@ -79,7 +79,6 @@ def _standings(states: States) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _scores(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """Rounds and wins."""
     wins, number, match, going = states["wins"], states["round"], states["is_match"], ~states["done"]
     yield match | ((number == 1) & ~wins.any(axis=1)), "a single round is round 1, and nobody has won one before"
     over = np.where(going, number - 1, number)
