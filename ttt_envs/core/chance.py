@@ -3,6 +3,8 @@
 A game draws its dice and cards by `rng.below` and `rng.pick` and need not list them. Here its kernels `reset` and
 `step` run on states with a script (see `core.rng`); running them with one script after the other shows every outcome.
 
+Example::
+
     chance = chance_of(game)
     probabilities, states = chance.starts()
     rows, probabilities, states = chance.outcomes(states, joint)

@@ -1,5 +1,7 @@
 """The knowledge of players: their information states with perfect recall, as digests, and their last decisions.
 
+Example::
+
     digests = known.begin(len(states), game.num_players)
     known.show(game, states, digests)  # at every ply, in games that are not over
     known.note(digests, actions)

@@ -1,5 +1,7 @@
 """Solved positions of a game of perfect information: their keys, their file, and the oracle that reads it.
 
+Example::
+
     import ttt_envs
     from ttt_envs.core.positions import PositionOracle, read_positions
 

@@ -1,5 +1,7 @@
 """An exam for language models, and for any agents: fixed questions with exact answers, and fixed games.
 
+Example::
+
     from ttt_envs import evaluation
 
     report = evaluation.exam("some_game", "llm:model=qwen3:8b,url=http://localhost:11434/v1", games=10)

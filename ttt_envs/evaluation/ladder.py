@@ -1,6 +1,8 @@
 """The ladder: fixed opponents of one game, from random to optimal play, and the rating of an agent by games against
 them.
 
+Example::
+
     from ttt_envs import evaluation
 
     report = evaluation.ladder("some_game", "greedy")

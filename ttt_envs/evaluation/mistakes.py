@@ -1,5 +1,7 @@
 """Mistakes: how often an agent errs in solved positions, whether it would reach them or not.
 
+Example::
+
     from ttt_envs import evaluation
 
     report = evaluation.mistakes("some_game", ["random", "greedy"], positions=500)

@@ -1,5 +1,7 @@
 """The pool: the one way to run many jobs, in this process, in several, or on a Ray cluster; joblib does the work.
 
+Example::
+
     for number, result in pool.run(function, jobs, workers=2):
         save(number, result)
 

@@ -1,5 +1,7 @@
 """Fixed sets of questions with exact answers: positions, the value of each action, and the question as text.
 
+Example::
+
     from ttt_envs.evaluation.questions import questions_of
 
     for question in questions_of("some_game").questions():

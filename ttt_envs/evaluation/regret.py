@@ -1,5 +1,7 @@
 """Regret: what an agent's decisions lose against optimal play, in games that have an oracle.
 
+Example::
+
     from ttt_envs import evaluation
 
     report = evaluation.regret("some_game", ["random", "greedy"], games=200)

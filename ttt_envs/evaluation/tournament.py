@@ -1,5 +1,7 @@
 """A tournament: every two agents play each other, or the pairs of a list, each seed from every seat.
 
+Example::
+
     from ttt_envs import evaluation
 
     report = evaluation.tournament("some_game", ["random", "greedy", my_agent], games=200)

@@ -1,5 +1,7 @@
 """The games in OpenSpiel: its searches, CFR, best responses and learners then run on them. Needs `open_spiel`.
 
+Example::
+
     import pyspiel
     from ttt_envs.integrations import open_spiel
 

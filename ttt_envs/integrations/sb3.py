@@ -1,5 +1,7 @@
 """Stable-Baselines3: a features extractor for `encoding="planes"`.
 
+Example::
+
     MaskablePPO("MlpPolicy", ttt_envs.make_sb3(game, 256, encoding="planes"),
                 policy_kwargs={"features_extractor_class": PlanesExtractor})
 

@@ -1,7 +1,5 @@
 """Learn policy and value from the agent's own tree searches: Gumbel AlphaZero.
 
-    ttt train alphazero GAME --steps 3000000 --out runs/x
-
 Many games run in lockstep. In each position a Gumbel tree search with few simulations, guided by the average of the
 latest networks, gives an improved policy, a value for each player, and the action that is played. The policy head
 learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward, so

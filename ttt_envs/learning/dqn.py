@@ -1,7 +1,5 @@
 """Learn the values of actions off-policy: masked double DQN by self-play, on many games at once.
 
-    ttt train dqn GAME --steps 3000000 --out runs/x
-
 The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
 past snapshots and fixed agents. Its decisions are kept in a replay buffer. The network Q(observation, action) is
 regressed on what the next --n-step decisions brought, plus the value of the position that the learner then came to: its

@@ -1,7 +1,5 @@
 """Learn an equilibrium by counterfactual regrets without importance sampling (ESCHER), a deep form of CFR.
 
-    ttt train escher GAME --steps 3000000 --out runs/x
-
 In each round of games one player, who alternates, explores: they take every legal action alike, and the other one plays
 the current policy. The regret of an action is its value minus the policy's mean, by a value network that sees both
 players' views; the rules say which position each action leads to. A second network learns the mean of all regrets so

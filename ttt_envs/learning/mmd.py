@@ -1,7 +1,5 @@
 """Learn an equilibrium by magnetic mirror descent: a policy gradient that is held near a magnet, and near itself.
 
-    ttt train mmd GAME --steps 3000000 --out runs/x
-
 Where optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a
 magnet, KL(policy, magnet), which makes the circles a spiral inwards, and for that from the policy that has played the
 games, KL(policy, behaviour), which keeps each update small. By default the magnet is the uniform policy, and its weight

@@ -1,7 +1,5 @@
 """Learn an equilibrium by neural fictitious self-play: a best response to the average of all best responses so far.
 
-    ttt train nfsp GAME --steps 3000000 --out runs/x
-
 Two networks learn. One learns values of actions by masked double DQN, and plays a best response. The other learns by
 imitation what the best response has done, over the whole run alike, from a reservoir: it is the average of fictitious
 play, which converges to an equilibrium, and what is measured and kept. The best response has one seat of each game; the

@@ -1,7 +1,5 @@
 """Learn an n-tuple network by temporal differences between afterstates, for games that have patterns.
 
-    ttt train ntuple GAME --steps 20000000 --out runs/x
-
 A position after a move is worth the tanh of the sum of the weights of its patterns. The learner plays against itself:
 each move is the one after which the position is worth most, but for some random ones. At the end of a game the values
 of its positions are moved toward TD(lambda) returns. Each weight has a learning rate of its own, which falls where the

@@ -1,7 +1,5 @@
 """Train an agent by self-play: MaskablePPO (sb3-contrib) on many games at once.
 
-    ttt train ppo GAME --steps 3000000 --out runs/x
-
 The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
 past snapshots and fixed agents, inside the environment's `step`; a game draws its opponent when it starts. The latest
 policy and its value network are in network.safetensors: agents.load("network:runs/x").

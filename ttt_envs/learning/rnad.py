@@ -1,7 +1,5 @@
 """Learn an equilibrium by regularised Nash dynamics, the method of DeepNash.
 
-    ttt train rnad GAME --steps 3000000 --out runs/x
-
 Rewards are transformed: a player pays for the divergence of their policy from a regularisation policy, and gets what
 the other one pays. The game that this makes has one equilibrium, to which the policy converges; then that becomes the
 new regularisation policy, 20 times in a run, and the series of them converges to an equilibrium of the game

@@ -1,7 +1,5 @@
 """Learn values by full-width sampled temporal differences: everything that can be chosen is played by the rules.
 
-    ttt train value_learning GAME --steps 2000000 --out runs/x
-
 There is no policy gradient and no variance from the choice of an action: the rules are exact and fast, and this uses
 them. In every position that is met, all that can be chosen is played once, chance and hidden information drawn anew,
 and a network is regressed on the result, its own average being the source of the values of what follows. The backup is

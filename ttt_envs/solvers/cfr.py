@@ -1,5 +1,7 @@
 """PCFR+: an equilibrium of a small two-player zero-sum game, with its exploitability measured exactly.
 
+Example::
+
     from ttt_envs.solvers import cfr, tree
 
     solver = cfr.Solver(tree.walk(game))

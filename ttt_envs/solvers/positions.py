@@ -1,5 +1,7 @@
 """Optimal play in any small game of perfect information: every position that can arise, solved backwards.
 
+Example::
+
     import ttt_envs
     from ttt_envs.solvers.positions import solve
 

@@ -1,5 +1,7 @@
 """The whole tree of a small two-player zero-sum game, walked through once and kept in sequence form.
 
+Example::
+
     import ttt_envs
     from ttt_envs.solvers import sequence
     from ttt_envs.solvers.tree import walk

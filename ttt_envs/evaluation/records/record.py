@@ -1,5 +1,7 @@
 """Records: games as lines of JSON, one line a game, to be kept, filtered and replayed.
 
+Example::
+
     from ttt_envs.evaluation import records
 
     for record in records.read("games.jsonl", winner="greedy"):

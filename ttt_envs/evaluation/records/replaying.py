@@ -1,5 +1,7 @@
 """Replaying: recorded games, played again from their seeds to the identical positions.
 
+Example::
+
     from ttt_envs.evaluation.records import read, replay
 
     for played in replay(read("games.jsonl", winner="greedy")):

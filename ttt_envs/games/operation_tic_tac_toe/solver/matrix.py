@@ -2,7 +2,7 @@
 
 A placement has a room, and two payoffs to the Placer: `free` if the room is not predicted, `blocked` if it is. The
 Predictor covers rooms with probabilities y, and nothing else about their mix matters; any y in [0, 1] with the sum k is
-a mix of sets of k rooms. The Placer gets U or less from every placement if and only if in every room
+a mix of sets of k rooms. The Placer gets U or less from every placement if and only if in every room::
 
     y >= (free - U) / (free - blocked)     for its placements with free > blocked: call the largest L, at least 0
     y <= (U - free) / (blocked - free)     for its placements with free < blocked: call the smallest R, at most 1
