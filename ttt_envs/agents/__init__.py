@@ -159,8 +159,8 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
 
     The result is the string itself, or an agent inside its parameters, at any depth. A trusted spec starts no process,
     imports only the library and its dependencies, opens only bundled files and the library's caches, and contacts no
-    server. Nothing that the text names is imported or opened to find out. By `Agent.reaches`, which the classes of the
-    library state; all else is a stranger, and so is what cannot be read.
+    server. Nothing that the text names is imported or opened to find out. The classes of the library declare this with
+    `Agent.reaches`; everything else, and unreadable text, is a stranger.
 
     Args:
         text: an agent, as for `load`.
@@ -192,7 +192,7 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
 
     Args:
         texts: the agents that the file names.
-        where: what the file is, for the message.
+        where: a name for the file, for the message.
         how: how the user names an agent again, for the message.
         named: the agents that the user has named.
     """
@@ -208,7 +208,7 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
 def as_agent(given: Any) -> Agent:
     """An agent of an `Agent`, of an object with a method `act(view)`, or of a function `f(observation, mask)`.
 
-    Raises TypeError for anything else, such as a class or a model, saying what to do.
+    Raises TypeError with advice for anything else, such as a class or a model.
     """
     if isinstance(given, Agent):
         return given
@@ -272,7 +272,7 @@ def find(spec: str) -> tuple[Any, str]:
         raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        # Only the module's own things that could be agents, not what it imports.
+        # Only the module's own possible agents, not its imports.
         names = [
             each
             for each, thing in vars(module).items()
@@ -288,7 +288,7 @@ def _names_agent(text: str) -> bool:
     name, colon, _ = text.partition(":")
     if not colon:
         return False
-    # The names of installed packages are asked for last: they are read from files.
+    # Installed packages come last, because their names are read from files.
     return name in AGENTS or _PLACE.fullmatch(text.partition("=")[0]) is not None or name in _names()
 
 
@@ -338,7 +338,7 @@ def _file_module(place: str) -> Any:
 def _run(what: str, importing: Callable[[], Any], path: Path | None = None) -> Any:
     """Import a user's code. Whatever it raises becomes an ImportError that names the code, the fault and its line.
 
-    The line is that of the file at `path`, if there is one: what it calls may lie deep in other packages.
+    The line is in the file at `path`, if possible, because the error may arise deep in other packages.
     """
     try:
         return importing()

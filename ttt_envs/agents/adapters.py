@@ -52,7 +52,7 @@ class FunctionAgent(Agent):
         out = np.full(len(view), -1, np.int64)
         observations, masks = view.observations, view.masks
         for i in np.flatnonzero(masks.any(axis=1)):
-            # Copies: a function that changes what it is given must not change what others see.
+            # Copies, because a function may change its arguments.
             answer = np.asarray(self.function(observations[i].copy(), masks[i].astype(np.int8)))
             if answer.size != 1 or answer.dtype.kind not in "iu":
                 given = repr(answer.item()) if answer.size == 1 else f"an array of shape {answer.shape}"
@@ -178,14 +178,14 @@ class ActorAgent(Agent):
 class SB3Agent(Agent):
     """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, RecurrentPPO, PPO, A2C, DQN, QRDQN.
 
-    It was trained on `make_sb3`, `make_vec` or `make_single`, with whatever encoding and history, or on `make_parallel`
-    by way of SuperSuit: its action `wait` does not count. If its environment is a VecNormalize, observations are
+    It was trained on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on `make_parallel`
+    through SuperSuit: its action `wait` does not count. If its environment is a VecNormalize, observations are
     normalised as there. Illegal actions are masked; the others keep their proportions. A recurrent model carries its
     state from decision to decision of a game.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
-        """`model`: may go on learning. `name`: for reports; by default that of the model's class, such as "ppo".
+        """`model`: may go on learning. `name`: for reports; by default from the model's class, such as "ppo".
 
         Raises TypeError for anything but a model with a policy of discrete actions.
         """
@@ -329,7 +329,7 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
         model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
             file does not include its VecNormalize: load both, `MaskablePPO.load(file, env=VecNormalize.load(statistics,
             ttt_envs.make_sb3(id, 1)))`.
-        name: for reports; by default that of the model's class, such as "maskableppo".
+        name: for reports; by default from the model's class, such as "maskableppo".
 
     Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game of other spaces.
     """
@@ -345,7 +345,7 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
         rules: whether prompts begin with the rules of the game.
         name: for reports.
 
-    Raises TypeError for what is no function, ValueError for a wrong number of retries.
+    Raises TypeError unless it is a function, ValueError for a wrong number of retries.
     """
     return TextAgent(answer, retries, rules, name)
 

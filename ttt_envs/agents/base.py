@@ -26,7 +26,7 @@ class Fault(NamedTuple):
 
     Attributes:
         reason: what was wrong.
-        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
+        stderr: the end of the standard error of the agent's process, if it has one.
     """
 
     reason: str
@@ -66,7 +66,7 @@ def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarra
 
 @jit.kernel
 def keep_legal(policy, masks, out):  # type: ignore[no-untyped-def]
-    """Copy the policy, with 0 for what is not legal; whether it is made of numbers from 0, and finite."""
+    """Copy the policy, with 0 for illegal actions; tell whether its numbers are finite and not negative."""
     for i in range(policy.shape[0]):
         for a in range(policy.shape[1]):
             if not 0 <= policy[i, a] < np.inf:
@@ -84,16 +84,16 @@ def _kept_legal() -> Callable[..., bool]:
 class Agent:
     """Base class of agents. A subclass defines `policy`, or `act`, or both.
 
-    An agent sees a `View`, never a state. One that draws its random numbers from the view's seeds plays the same game
-    whatever else is in the batch.
+    An agent sees a `View`, never a state. An agent that draws its random numbers from the view's seeds plays the same
+    game whatever else is in the batch.
 
     Attributes:
-        name: its name in reports: that of its class, unless the class sets another. `agents.load` sets it to the
-            text that the agent was loaded from.
+        name: its name in reports: by default the class's. `agents.load` sets it to the text that the agent was loaded
+            from.
         plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
         equivariant: True if its policy in a position that a symmetry of the game turns is the turned policy, up to
-            rounding: what holds for one such position holds for all.
-        remembers: True if it answers by `View.info_state_keys`, so that whoever plays with it keeps account of them.
+            rounding: if true of one such position, it is true of all.
+        remembers: True if it answers by `View.info_state_keys`, which the caller must then keep up to date.
         history: how many of its player's last decisions it wants to have in `View.past`.
         observes: True if it wants to see every ply: so for a class with a method `observe` of its own.
         interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
@@ -127,8 +127,8 @@ class Agent:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def act(self, view: View) -> np.ndarray:
-        """One legal action a position, int64 (n,); -1 where the player has none. By default drawn from `policy`, in
-        which what is not legal counts for nothing.
+        """One legal action a position, int64 (n,); -1 where the player has none. By default a draw from `policy`, in
+        which illegal actions count for nothing.
 
         Raises ValueError if `policy` does not give one row of probabilities a position.
         """
@@ -169,7 +169,7 @@ class Agent:
         return out
 
     def observe(self, view: View) -> None:
-        """Look at a ply, for an agent that wants to see what happens between its decisions: by default nothing is done.
+        """Observe a ply, for an agent that follows the game between its decisions: does nothing by default.
 
         It is called at every ply before anybody acts, with all running games in which the agent plays, once for each of
         its players, those to act and those not to act, whose masks are all False.
@@ -184,14 +184,14 @@ class Agent:
         """
 
     def counts(self) -> Mapping[str, float]:
-        """Totals of what the agent has used since it was made, such as tokens: they never fall. Reports show them."""
+        """Totals of resources used so far, such as tokens: they never fall. Reports show them."""
         return {}
 
     def close(self) -> None:
-        """Release what the agent holds, such as a process. By default it does nothing. The agent can be used again."""
+        """Release resources, such as a process. By default it does nothing. The agent can be used again."""
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
-        """`policy` as the kernels need it, float64 (n, num_actions), and 0 for what is not legal."""
+        """Return `policy` for the kernels, float64 (n, num_actions), with 0 for illegal actions."""
         probabilities = np.ascontiguousarray(policy, np.float64)
         shape = (len(view), view.game.num_actions)
         if probabilities.shape != shape:
@@ -303,7 +303,7 @@ _KEPT: "WeakKeyDictionary[View, WeakKeyDictionary[Agent, dict[str, Any]]]" = Wea
 def kept(method: Method) -> Method:
     """Decorate a method of an agent that takes a view: asked again about the same view, it gives the same answer.
 
-    An agent that is asked for its policy and for its values then searches once. The answer lives as long as the view.
+    An agent whose policy and values are both requested then searches once. The answer lives as long as the view.
     """
 
     @wraps(method)

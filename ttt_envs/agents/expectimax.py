@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
 
 def guess(search, ahead, samples, seed, out):
-    """Add to `out` each player's mean reward in random games from a position; arguments as of `weigh`."""
+    """Add to `out` each player's mean reward in random games from a position; arguments as for `weigh`."""
     playouts, states, legal, _, joint = search
     now, then = ahead, ahead + 1
     for k in range(playouts):
@@ -70,7 +70,7 @@ def guess(search, ahead, samples, seed, out):
 
 
 def weigh(search, ahead, samples, seed, out):
-    """Add to `out` what each player may expect in a position, if the player to move there takes the best action.
+    """Add to `out` each player's expected reward in a position, if the player to move there takes the best action.
 
     Args:
         search: `Search`.
@@ -149,7 +149,7 @@ class Expectimax(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """float64 (n, num_actions): the reward to expect of each legal action, nan for the others.
 
-        A forced action is not searched, and has nan too. In a match the reward is that of the round. ValueError as of
+        A forced action is not searched, and has nan too. In a match the reward is the round's. ValueError as of
         `check`.
         """
         self.check(view.game)

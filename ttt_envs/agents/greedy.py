@@ -57,7 +57,8 @@ def can_be_beaten(states, player, seed, legal):
 def score_rows(states, players, seeds, scores):
     """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at once.
 
-    States (n,) are worlds that fit what players[i] knows; seeds uint64 (n,) draw the choices of the others who act.
+    States (n,) are worlds that fit the knowledge of players[i]; seeds uint64 (n,) draw the choices of the other acting
+    players.
     """
     if states.shape[0] == 0:
         return

@@ -16,10 +16,10 @@ class Command:
     """A word that a person can type instead of an action.
 
     Attributes:
-        usage: its name, and a word for what follows it, if anything does, such as "save FILE".
-        meaning: what it does, for the help.
-        run: called with the view, the row of the position in it, and what follows the name; it prints what there is
-            to say. ValueError and OSError are shown to the person.
+        usage: its name, and its argument if any, such as "save FILE".
+        meaning: its effect, for the help.
+        run: called with the view, the row of the position in it, and the text after the name; prints its output.
+            ValueError and OSError are shown to the person.
     """
 
     usage: str
@@ -28,10 +28,10 @@ class Command:
 
 
 class Human(Agent):
-    """Asks a person at the terminal for each move, and shows what that player may see.
+    """Asks a person at the terminal for each move, and shows the position as that player may see it.
 
     Attributes:
-        commands: what else can be typed, by name; `ttt play` gives some.
+        commands: further words by name; `ttt play` provides some.
     """
 
     name = "human"
@@ -45,7 +45,7 @@ class Human(Agent):
     def act(self, view: View) -> np.ndarray:
         """int64 (n,), asked for one after the other; -1 where the player has no legal action.
 
-        Raises SystemExit if the person quits or the input ends, and what a command raises.
+        Raises SystemExit if the person quits or the input ends, and any error of a command.
         """
         return np.array([self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64)
 

@@ -25,7 +25,7 @@ from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.symmetry import feature_turns, turn_to_first
 
-#: The value of what player 0 will get: observations of both players int8 (n, 2, size) -> float (n,).
+#: The expected reward of player 0: observations of both players int8 (n, 2, size) -> float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
 
 # Values that are kept, to value no position twice: many lead to the same ones.
@@ -39,7 +39,7 @@ class Equilibria(NamedTuple):
     """The equilibria of the matrix games of n positions.
 
     Attributes:
-        values: float64 (n,), what player 0 gets.
+        values: float64 (n,), player 0's rewards.
         policies: float64 (n, 2, num_actions), both players' mixed strategies; zeros for a player who does not act.
     """
 
@@ -54,10 +54,10 @@ class Children(NamedTuple):
         numbers: int64 (cells, worlds), the child of each pair of actions, in each world. Cells are ordered by position,
             then by row; player 0 chooses the row.
         size: features of an observation.
-        seen: int8 (children, 2, size or a few more), what each player observes; zeros if the game is over.
+        seen: int8 (children, 2, size or a few more), each player's observation; zeros if the game is over.
         words: the same memory as uint64 (children, -1), to compare it.
         done: bool (children,).
-        rewards: float32 (children,), that of player 0.
+        rewards: float32 (children,), player 0's.
         states: structured (children,) themselves; none if no game is looked through beyond them.
     """
 
@@ -75,8 +75,7 @@ KnownValues = defaultdict[int, dict[bytes, float]]
 
 
 def check_two_players(game: Game, name: str) -> None:
-    """Raise ValueError unless the game is one of two players with nothing hidden but what they choose
-    simultaneously."""
+    """Raise ValueError unless the game has two players and hides only simultaneous choices."""
     if game.num_players != 2 or game.hidden_information:
         raise ValueError(f"{name} needs, where players choose at once, two players and nothing else hidden: not {game}")
 
@@ -105,7 +104,7 @@ def equilibria(
         known: values of the same function that are known from other positions of this decision; new ones are added.
         extend: a position after simultaneous choices in which one player decides alone is looked through one ply
             further. Chance is then drawn first.
-        depth: plies. With more than one, what follows is worth its own equilibrium, of one ply less.
+        depth: plies. With more than one, a successor is worth its own equilibrium, one ply less deep.
         symmetric: `value` gives positions that the board's symmetries turn into each other the same number: of these
             one alone is valued.
     """
@@ -186,7 +185,7 @@ def _recalled(
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
     """The reward of player 0, as the mean of both players' estimates.
 
-    `values`: observations int8 (n, size) -> what the observing player will get, float (n,).
+    `values`: observations int8 (n, size) -> expected rewards of the observing player, float (n,).
     """
 
     def value(seen: np.ndarray) -> np.ndarray:
@@ -318,7 +317,7 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
     probability among their best actions.
 
     Args:
-        payoffs: float64 (m, n), what the player of the rows gets.
+        payoffs: float64 (m, n), to the row player.
         iterations: at least 1.
         mix, other_mix: float64 (m,) and (n,), out.
     """

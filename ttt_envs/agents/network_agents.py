@@ -146,7 +146,7 @@ class Lookahead(Agent):
 
         Args:
             path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
-            worlds: samples of what the player cannot know, averaged over; one where nothing is left to chance.
+            worlds: samples of the hidden information, averaged over; one if nothing is left to chance.
             mix: weight of the values from looking ahead; the q network's own values have the rest.
             temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
                 choose simultaneously.
@@ -156,7 +156,7 @@ class Lookahead(Agent):
             outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated instead of
                 sampled, as far as there are at most this many outcomes: 36 for two dice, 1296 if they are often rolled
                 again.
-            depth: plies to look ahead; with more than one, other players choose what is best for them, and know as much
+            depth: plies to look ahead; with more than one, other players choose their own best action, and know as much
                 as the player who looks ahead. If two players choose simultaneously, a successor is worth the value of
                 its own equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that
                 pairs of actions lead to.
@@ -183,8 +183,7 @@ class Lookahead(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
 
-        In such a game one player moves at a time; or there are two players, and what they choose simultaneously is all
-        that is hidden.
+        In such a game one player moves at a time; or there are two players, and only simultaneous choices are hidden.
         """
         super().check(game)
         self.network.check(game)

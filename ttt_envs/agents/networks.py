@@ -84,7 +84,7 @@ class NetworkInfo:
         hidden: sizes of the hidden layers.
         steps: positions or decisions it was trained on.
         encoding: "flat" or "planes".
-        activation: that of the hidden layers, one of `ACTIVATIONS`.
+        activation: of the hidden layers, one of `ACTIVATIONS`.
         residual: a hidden layer as large as its input adds its input to its output.
         separate: each head has hidden layers of its own; otherwise they share them.
         squash: the values pass through tanh at the end.
@@ -93,9 +93,9 @@ class NetworkInfo:
         history: number of the player's past decisions in an observation, see `Game.layout`.
         also: other options of the game that it was trained for, besides `options`.
         parts: the parts of the board, see `Game.parts`, with inputs as features.
-        shared: sizes of the layers that each part passes through, by the same weights; the hidden layers take what they
-            give, and the inputs that show no part. Their output for a part also adds to the policy or values of its
-            actions, with the same weights. Empty without parts.
+        shared: sizes of the layers that each part passes through, with the same weights; the hidden layers receive
+            their output, and the inputs that belong to no part. Their output for a part also adds to the policy or
+            values of its actions, with the same weights. Empty without parts.
     """
 
     game: str
@@ -277,8 +277,8 @@ class Network:
         return for_all_players(game, np.clip(values, -1, 1), players)
 
     def check(self, game: Game, *, past: bool = False) -> None:
-        """Raise BadNetworkFile unless the network was trained for this game's actions and observations, and with a
-        history only where it is asked with the player's `past`, as by agents that know it.
+        """Raise BadNetworkFile unless the network was trained for this game's actions and observations. A network with
+        a history also needs a caller that provides the player's `past`.
 
         Other options of the same game are accepted, with a warning: how well a network transfers is worth measuring.
         No warning for options that make no difference (`Game.same_play`).
@@ -316,7 +316,7 @@ def misfit(
 
     Args:
         game: the game to be played.
-        name: what was trained, for the message.
+        name: the network's name, for the message.
         trained: id of the game that it was trained for.
         options: that game's options then.
         inputs: features of an observation then, in the encoding.
@@ -369,7 +369,7 @@ def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray
 
 
 def network_file(path: Path) -> Path:
-    """The file at `path`, or that of the run folder at `path`; raises FileNotFoundError."""
+    """The file at `path`, or in the run folder at `path`; raises FileNotFoundError."""
     path = existing(path, "network file")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -386,7 +386,7 @@ def network_with_values(path: str | Path | Network, purpose: str) -> Network:
 
 
 def load_network(path: Path) -> Network:
-    """Read a network file, or that of a run folder; raises FileNotFoundError or BadNetworkFile."""
+    """Read a network file, or the one in a run folder; raises FileNotFoundError or BadNetworkFile."""
     path = network_file(path)
     try:
         facts, tensors = read_tensors(path, FORMAT)

@@ -1,4 +1,4 @@
-"""One ply of full width: every legal action is played once, and valued by what the next player makes of it."""
+"""One ply of full width: every legal action is played once, and valued from the next player's position."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def action_values(
     outcomes: int = 1,
     depth: int = 1,
 ) -> np.ndarray:
-    """The value of every legal action to the player to move, from one sample of what they cannot know.
+    """The value of every legal action to the player to move, from one sample of the hidden information.
 
     Args:
         game: a game that passes `check_full_width`.
@@ -41,12 +41,12 @@ def action_values(
         worth: values the positions that follow, for all players.
         outcomes: the first draws of each action are enumerated as far as there are at most this many outcomes, see
             `core.chance.Chance.stratified`; 1: none.
-        depth: plies; with more than one, in a game of two sides, the players to move next choose what is best for them
-            by the same values with a depth of one less.
+        depth: plies; with more than one, in a game of two sides, the next players choose their best action by the same
+            values with a depth of one less.
 
     Returns:
-        float64 (n, num_actions): the reward if the action ends the game, otherwise what the position that follows is
-        worth to the player, in the mean over the outcomes; NaN for illegal actions.
+        float64 (n, num_actions): the reward if the action ends the game, otherwise the mean value of the successor
+        to the player over the outcomes; NaN for illegal actions.
     """
     parents, actions = np.nonzero(masks)
     children = states[parents]

@@ -68,7 +68,7 @@ class OracleAgent(Around):
     def _best(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """The oracle's policy, float64 (n, num_actions), and where it has one, bool (n,)."""
         oracle = _oracle_of(view.game)
-        # A world that fits what the player knows: with perfect information, the position.
+        # A world that fits the player's knowledge: with perfect information, the position.
         worlds = view.sample_worlds()
         policy = np.array(oracle.policy(worlds, view.players), np.float64)
         # Finished games and players who do not act are left to the fallback, which has no action for them either.

@@ -10,7 +10,7 @@ from ttt_envs.core.view import View
 
 
 class Rounds(Around):
-    """Plays each round of a match as another agent plays single rounds, whatever the score is.
+    """Plays each round of a match as another agent plays single rounds, regardless of the score.
 
     The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`. Decisions between the
     rounds, such as who begins, are random.

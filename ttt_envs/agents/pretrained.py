@@ -1,4 +1,4 @@
-"""The trained agents that come with the library, and the cards that say what they are."""
+"""The trained agents that come with the library, and their model cards."""
 
 import hashlib
 import json
@@ -37,9 +37,8 @@ class Outcome:
 
     Attributes:
         measure: "score", "regret", "layouts" (regret on layouts that were solved), "exploitability" or "milliseconds".
-        against: the opponent of a score; or what else is needed to say what was measured.
-        value: the figure: a share of the points from 0 to 1, the loss of a game, what a best response wins, or the time
-            of a move.
+        against: the opponent of a score; or another detail of the measurement.
+        value: the figure: a score from 0 to 1, the loss per game, a best response's winnings, or the time per move.
         low, high: its 95 % interval over games, of the bundled weights; equal where the figure is exact.
         games: number of games, or of layouts; 0 where there are none.
         options: options of the game.
@@ -65,11 +64,11 @@ class Card:
     Attributes:
         game: id of the game.
         name: its name among the agents of the game.
-        title: what it is, in some words.
+        title: a short description.
         best: whether it is the agent that "trained:GAME" gives for the options that it was made for.
         agent: text for `agents.load`; {folder} is the agent's folder.
-        method: how it was trained, and what it does at play.
-        weaknesses: what it is bad at.
+        method: its training, and how it plays.
+        weaknesses: its weaknesses.
         train: the command of its training.
         seed: the training seed of the bundled weights.
         steps: positions, plies or decisions it was trained on.
@@ -121,7 +120,8 @@ def cards() -> list[Card]:
 
 
 def digests(texts: Iterable[str]) -> dict[str, str]:
-    """The bundled agents that texts name, also inside others, each with 12 hexadecimal digits of what it plays by.
+    """The bundled agents named in texts, also inside others, each with a digest of 12 hexadecimal digits of its weights
+    and settings.
 
     These are the text on its card, and the networks in its folder and in the neighbouring folders that the text names.
     The key "trained:GAME" lists all agents that it may mean. Agents that there are not are left out.
@@ -175,7 +175,7 @@ class Trained(Agent):
                 raise ValueError(
                     f"the card of {card.game}/{card.name} names more than its folder, and those beside it: {card.agent}"
                 )
-        #: The agents that may be meant, and what they were made for.
+        #: The candidates, and the options they were made for.
         self.choices = [
             (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[which]
         ]
@@ -193,8 +193,8 @@ class Trained(Agent):
     def agent_for(self, game: Game) -> Agent:
         """Return the agent that plays `game`: among those made for its options, the one that differs in the fewest.
 
-        An agent for single rounds plays each round of a match. Raises ValueError if there is none, naming what fits; or
-        with the reason why the one that comes next cannot play it.
+        An agent for single rounds plays each round of a match. Raises ValueError if there is none, naming the fitting
+        ones; or with the reason why the closest one cannot play it.
         """
         return self._for(game)[1]
 

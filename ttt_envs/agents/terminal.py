@@ -67,7 +67,7 @@ class Handover:
         self._seat, self._secret = player, True
 
     def show(self) -> None:
-        """Clear what only one player may see, before anything is shown to all."""
+        """Clear one player's secrets before anything is shown to all."""
         if self._secret:
             print(_CLEAR if sys.stdout.isatty() else _SEPARATOR, end="", flush=True)
         self._secret = False

@@ -31,12 +31,12 @@ class PolicyAgent(Agent):
     ) -> None:
         """`network`: float32 (n, inputs) -> logits (n, num_actions); it may go on learning.
 
-        One more logit a position is that of `wait`, from training on the parallel environment; it does not count. One
+        One more logit per position is for `wait`, from training on the parallel environment; it does not count. One
         with a method `initial_state` carries a state, see `adapters.from_torch`.
 
         `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
-        logits are the mean over the game's symmetries; it costs that many times more, and evens out what
-        was learned on one side of the board only. `history`: of the observations, see `Game.layout`.
+            logits are the mean over the game's symmetries; it costs as many times more, and evens out one-sided
+            training. `history`: of the observations, see `Game.layout`.
 
         Raises TypeError if `network` is no torch module; ValueError for an unknown encoding, a wrong history, a
         negative temperature, or symmetries of observations with a history or of a network with a state.

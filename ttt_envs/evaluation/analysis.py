@@ -1,7 +1,8 @@
-"""Thoughts of the oracle, a search or an agent on the actions in a position, and judgements of what moves have lost.
+"""Analysis: values of the actions in a position by the oracle, a search or an agent, and judgements of the loss of
+moves.
 
 The oracle answers where it covers a position; an action whose value it does not know is not proven there, and compared
-with nothing. Elsewhere the tree search that plays the game estimates, from what the deciding player may know alone.
+with nothing. Elsewhere the tree search that plays the game estimates, from the deciding player's knowledge alone.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +24,7 @@ SIMULATIONS = 4000
 #: From these losses of expected reward on, a decision is no longer good.
 GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
 
-#: The source of what is known, where it is no estimate.
+#: The source of a known value, if it is no estimate.
 ORACLE = "oracle"
 
 # Smaller probabilities are not shown, unless they are the largest.
@@ -34,7 +35,7 @@ Take = Callable[[str], AbstractContextManager[Agent]]
 
 
 class NoAnswer(Exception):
-    """Raised where an oracle does not say what is best; the message is a sentence with the reason."""
+    """Raised if an oracle does not know the best action; the message is a sentence with the reason."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Thoughts:
         value: expected reward of the player under optimal play, if the oracle answers.
         error: the largest error of the oracle's values.
         values: action -> expected reward of the player, where it is known.
-        unproved: the legal actions of which the oracle does not know the value, where it answers.
+        unproved: the legal actions of unknown value, if the oracle answers.
         losses: action -> expected reward lost by it: against optimal play if the oracle answers, or else against the
             estimate of the search's own choice.
         visits: action -> simulations that began with it, where a search estimates.
@@ -96,7 +97,7 @@ class Thoughts:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A judgement of one decision: the regret of it, and what would have been best.
+    """A judgement of one decision: its regret, and the best action.
 
     Attributes:
         ply: plies before it.
@@ -173,7 +174,7 @@ def think(
     oracle: Callable[[View], BestPlay] = by_oracle,
     simulations: int = SIMULATIONS,
 ) -> Thoughts:
-    """The thoughts on the one decision of a view, from what its player may know.
+    """The thoughts on the one decision of a view, from its player's knowledge.
 
     Args:
         view: of one position.
@@ -243,10 +244,10 @@ def review(
     oracle: Callable[[View], BestPlay] = by_oracle,
     simulations: int = SIMULATIONS,
 ) -> list[Judgement]:
-    """Judge what the decisions of a game have lost.
+    """Judge the loss of the decisions of a game.
 
     Args:
-        decisions: of each, the plies before it, what the player was given, and their action.
+        decisions: for each, the plies before it, the player's view, and their action.
         take: gives the search that estimates where the oracle does not answer.
         oracle: as of `think`.
         simulations: simulations of this search.

@@ -9,7 +9,7 @@ Example::
 
 The same on the command line: `ttt exam some_game --agents "llm:model=qwen3:8b,url=..." --games 10`.
 
-Every agent is asked the questions of the game (`ttt_envs.evaluation.questions`), and plays games of it against
+Every agent answers the questions of the game (`ttt_envs.evaluation.questions`), and plays games of it against
 `OPPONENTS`, from all seats with the same seeds. `random`, `greedy` and the agent that is shipped for the game are rows
 of every table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
 tells who won: a few hundred questions say more than as many games.
@@ -63,7 +63,7 @@ class Row:
     Attributes:
         questions: its answers.
         seconds: wall-clock time a question, on average.
-        used: what it has used for questions and games, see `Agent.counts`.
+        used: resources used for questions and games, see `Agent.counts`.
         scores: opponent -> score and both ends of its 95 % interval; empty without games.
         failures: games that it lost because it gave no legal action.
     """
@@ -102,7 +102,7 @@ class ExamReport(PagedReport):
         return not self.left_out.keys() <= set(ROWS)
 
     def tables(self) -> list[Table]:
-        """Answers and games, and what was used."""
+        """Answers and games, and used resources."""
         against = next(iter(self.answers.values())).scores
         names = list(dict.fromkeys(name for row in self.answers.values() for name, count in row.used.items() if count))
         shown, used = [], []
@@ -149,7 +149,7 @@ class ExamReport(PagedReport):
         return [f"{agent} is left out: {why}" for agent, why in self.left_out.items()]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an agent: its answers as numbers, the score against each opponent, and what it used."""
+        """One row per agent: its answers as numbers, the score against each opponent, and used resources."""
         return [
             {
                 **flat(asdict(row.questions)),
@@ -190,8 +190,7 @@ def exam(
 
     Args:
         game: id of a game with questions; its options are the set's.
-        agents: what `agents.load` takes, or several of these; they are asked besides random, greedy and the agent that
-            is shipped for the game.
+        agents: one or more arguments of `agents.load`; random, greedy and the bundled agent of the game are added.
         questions: how many, drawn by the seed; 0 for all.
         games: games against each of `OPPONENTS`; rounded up, so that each seed is played from every seat. 0 for none.
         seed: fixes the games, and the random choices of agents that draw by it.
@@ -205,7 +204,7 @@ def exam(
         FileExistsError, InUse: `out` holds files, or is being written.
         NotSaved: `out` cannot be written in the end; the error has the results.
         OSError: a transcript cannot be written.
-        KeyboardInterrupt: interrupted before an agent was finished. Later, what was finished is given.
+        KeyboardInterrupt: interrupted before an agent was finished. Later, the report has the finished part.
     """
     settings = Arguments(exam, locals())
     within(0, 10**6, questions=questions, games=games)

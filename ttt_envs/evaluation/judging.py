@@ -1,4 +1,4 @@
-"""Judging: what decisions have lost against optimal play, as the game's oracle knows it."""
+"""Judging: the loss of decisions against optimal play, by the game's oracle."""
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def judge(
     values = np.where(masks & covered[:, None], oracle.action_values(states, players), np.nan)
     known = np.where(np.isnan(values), -np.inf, values)
     best, top = known.argmax(axis=1), known.max(axis=1)
-    # An action of unknown value may be better than all others: then the position's own value says what was lost.
+    # An action of unknown value may be the best: then the loss is relative to the position's own value.
     partly = np.flatnonzero(covered & (masks & np.isnan(values)).any(axis=1))
     if len(partly):
         value = np.asarray(oracle.value(states[partly], players[partly]))

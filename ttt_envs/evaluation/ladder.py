@@ -13,10 +13,10 @@ The same on the command line: `ttt ladder some_game --agent greedy`; `--show` sh
 A game's ladders are the JSON files in the folder `ladders` of its module, one per set of options. The version of a
 ladder fixes its rungs and their ratings, so that ratings of different people are on one scale.
 
-The agent plays every rung on the same seeds, from every seat. The model is that of Bradley and Terry (1952): it scores
-1 / (1 + 10 ** ((b - r) / 400)) against a rung of rating b, a draw being half a win, and its rating r is the most likely
-one. The rungs' ratings are taken for exact. The interval comes from the Bayesian bootstrap over seeds;
-`python -m tools.coverage` simulates how often it holds the truth.
+The agent plays every rung on the same seeds, from every seat. The model is Bradley and Terry's (1952): it scores 1 / (1
++ 10 ** ((b - r) / 400)) against a rung of rating b, a draw being half a win, and its rating r is the most likely one.
+The rungs' ratings are taken for exact. The interval comes from the Bayesian bootstrap over seeds; `python -m
+tools.coverage` simulates how often it holds the truth.
 """
 
 import json
@@ -79,7 +79,7 @@ class Ladder(Rows):
         version: number of this ladder for the game and options.
         rungs: texts for `agents.load`.
         elo: float64 (rungs,); `random`, or else the weakest rung, has 0.
-        half_width: float64 (rungs,), that of the 95 % interval of each difference from the rung with 0, which has none.
+        half_width: float64 (rungs,), of the 95 % interval of each difference from the rung with 0, which has none.
         seconds: float64 (rungs,), time of a decision when it was measured.
         made: how it was made: the command, versions of libraries, and `digests` of the trained agents.
     """
@@ -194,7 +194,7 @@ def make_ladder(
     Args:
         game: an id, or a Game.
         rungs: texts for `agents.load`, in any order.
-        games, seed, workers, quiet: as of `tournament`.
+        games, seed, workers, quiet: as for `tournament`.
         version: number of the ladder.
         out: the file.
         options: of the game, if `game` is an id.
@@ -384,9 +384,9 @@ def ladder(
 
     Args:
         game: an id, or a Game.
-        agent: what `agents.load` takes.
+        agent: an argument of `agents.load`.
         games: games against each rung; rounded up, so that each seed is played from every seat.
-        seed: fixes the games, of which rungs have the same seeds.
+        seed: fixes the games; all rungs have the same seeds.
         resamples: resamples of the bootstrap that gives the interval.
         strict: an error or an illegal action of an agent ends it all, instead of losing the game.
         table: file of the ladder; by default the one that comes with the game.
@@ -472,7 +472,7 @@ def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, s
 
 
 def _most_likely(elo: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """float64 (r,): the ratings at which r agents, with wins and losses (r, k), score what they are expected to."""
+    """float64 (r,): the ratings at which r agents, with wins and losses (r, k), have their expected scores."""
     low, high = np.full(len(won), elo.min() - _REACH), np.full(len(won), elo.max() + _REACH)
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -10,9 +10,8 @@ Example::
 The same on the command line: `ttt mistakes some_game --agents random greedy --positions 500`.
 
 Regret is measured where an agent itself gets to, so that an agent which wins quickly is never asked the hard questions.
-Here all agents are asked the same ones. A mistake is an action that loses more than `least` against the best one, in
-units of reward: with rewards of 1, 0 and -1 every result thrown away is one, and where values are expectations the
-limit says what counts.
+All agents get the same ones. A mistake is an action that loses more than `least` against the best one, in units of
+reward: with rewards of 1, 0 and -1 every lost result is one; if values are expectations, the limit decides.
 
 Positions are drawn evenly by length. An oracle that has its game solved as a whole draws them itself (`Drawer` in
 `ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that best
@@ -82,7 +81,7 @@ class Positions:
 
     @property
     def loss(self) -> np.ndarray:
-        """float64 (n, num_actions): what each action loses against the best one; nan where illegal."""
+        """float64 (n, num_actions): each action's loss against the best one; nan where illegal."""
         return np.asarray(np.nanmax(self.values, axis=1, keepdims=True) - self.values)
 
 
@@ -94,7 +93,7 @@ class MeasuredMistakes:
         agent: its name.
         share: of the positions in which it made a mistake.
         interval: its 95 % interval, both ends.
-        mean_loss: mean over all positions of what its action loses, in units of reward.
+        mean_loss: mean loss of its actions over all positions, in units of reward.
         positions: their number.
         failures: positions in which it gave no legal action, which count as mistakes that lose the most.
     """
@@ -165,7 +164,7 @@ def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
-    """int64 (n,): who is asked in each position; where several choose simultaneously, one of them by the seed."""
+    """int64 (n,): the player to ask in each position; of several who choose simultaneously, one drawn by the seed."""
     rows, players = acting_players(game, states, np.arange(len(states)))
     order = np.random.default_rng(seed).permutation(len(rows))
     found = np.empty(len(states), np.int64)
@@ -179,7 +178,7 @@ def measure(
     """The mistakes of an agent in these positions; `seed` fixes the agent's random choices.
 
     Without `strict` a position in which it raises an error, or answers no legal action, is counted as a failure. With
-    it, raises what the agent raises, and IllegalAction, naming it, for an action that is not legal.
+    it, raises the agent's errors, and IllegalAction, naming it, for an illegal action.
     """
     agent = as_agent(agent)
     agent.check(game)
@@ -260,13 +259,13 @@ def mistakes(
     quiet: bool = False,
     **options: Any,
 ) -> MistakesReport:
-    """Measure in what share of solved positions agents make mistakes.
+    """Measure how often agents err in solved positions.
 
     Args:
         game: an id, or a Game; with an oracle, and without hidden information.
-        agents: one or more of what `agents.load` takes: texts, objects, functions.
+        agents: one or more arguments of `agents.load`: texts, objects, functions.
         positions: how many are drawn.
-        least: what an action must lose more than to be a mistake, in units of reward, from 0 to 2.
+        least: smallest loss that does not yet count as a mistake, in units of reward, from 0 to 2.
         seed: fixes the positions, which are the same for each agent, and the agents' random choices.
         out: folder for report.md, report.html and results.json; nothing is written without one.
         quiet: no progress bar.

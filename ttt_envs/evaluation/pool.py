@@ -6,7 +6,7 @@ Example::
         save(number, result)
 
 Results come as jobs are finished. Split the work into the same jobs for any number of workers, and give each job its
-own seed: then the results do not depend on who ran what.
+own seed: the results then do not depend on the workers.
 """
 
 import logging
@@ -51,7 +51,7 @@ def run(
 
     Args:
         function: called with each job.
-        jobs: what to do; they must not depend on each other.
+        jobs: the jobs, independent of each other.
         workers: number of processes, 1 for this one alone, 0 for one a processor; "ray" for a Ray cluster that is
             started on this machine, "ray:ADDRESS" for one to join.
         goes_on: how the user goes on after a worker was killed, for the message.
@@ -61,7 +61,7 @@ def run(
         ChildProcessError: a worker was killed.
         ConnectionError: there is no cluster at the address.
         ImportError: Ray is not installed.
-        Exception: whatever the function raises; no further job is begun then.
+        Exception: any error of the function; no further job starts then.
     """
     check(workers)
     if workers == 1:
@@ -90,7 +90,7 @@ def check(workers: int | str) -> None:
 
 
 def _call(folder: str, path: Sequence[str], packed: bytes, number: int, job: Any) -> tuple[int, Any]:
-    """Do a job in another process; what is unpacked comes from the process that asks for it, never from a file."""
+    """Do a job in another process; unpickled data come from the calling process, never from a file."""
     if Path(folder).is_dir():  # not on a node without it
         os.chdir(folder)
     sys.path += [place for place in path if place not in sys.path]

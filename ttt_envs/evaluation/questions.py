@@ -11,10 +11,10 @@ A game's set is in the file questions.toml of its folder: the game's options, a 
 which it is drawn wherever it is used. `ttt exam GAME --write FILE` writes it for other programs. The file contains the
 digest of its positions, so that a set of one version never changes, or is rejected.
 
-`ttt_envs.evaluation.mistakes` draws positions that an oracle knows. Two kinds without an oracle have exact
-values all the same: `draw_endings` searches positions near the end of a game of perfect information to the end, by
-alpha-beta; `draw_information_sets` solves a small two-player game whose players do not know the whole position by
-PCFR+, and takes what a player expects after each action against the others' equilibrium strategy.
+`ttt_envs.evaluation.mistakes` draws positions that an oracle knows. Two kinds without an oracle also have exact values:
+`draw_endings` searches positions near the end of a game of perfect information to the end, by alpha-beta;
+`draw_information_sets` solves a small two-player game with hidden information by PCFR+, and takes a player's expected
+reward after each action against the others' equilibrium strategy.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ FORMAT = "ttt-envs questions 1"
 # Digits after the point of a value in files and digests: oracles are exact up to rounding or a stated error.
 _DIGITS = 6
 
-# A score of alpha-beta search that is larger is that of a game which is surely won.
+# A larger score of alpha-beta search means a certain win.
 _WON = 1.5
 
 # Information sets that the equilibrium gets to less often are not asked about.
@@ -66,7 +66,7 @@ class QuestionSet:
         options: the game's options.
         seed: fixes the positions.
         version: raised when anything of it changes.
-        title: what it is, as a phrase.
+        title: a description, as a phrase.
         positions: number of questions.
         least: an answer that loses more than this against the best action is a mistake, in units of reward.
         digest: of the positions and the values of the actions.
@@ -134,7 +134,7 @@ class QuestionSet:
             yield question
 
     def write(self, path: Path) -> None:
-        """Write the questions as JSON lines, the first of which says what they are, whole or not at all."""
+        """Write the questions as JSON lines, the first of which describes the set, atomically."""
         drawn = self.draw()
         head = {
             "format": FORMAT,
@@ -228,7 +228,7 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
 def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
     """The values of all actions for the player to move, by a search to the end: float64 (num_actions,), nan if illegal.
 
-    `state` is structured (1,); the search must be deep enough for what may follow.
+    `state` is structured (1,); the search must reach the end.
     """
     player = int(state["to_move"][0])
     actions, values = np.flatnonzero(game.masks(state, player, check=False)), np.full(game.num_actions, np.nan)
@@ -253,7 +253,7 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
 
 
 def draw_information_sets(game: Game, number: int, *, least: float, seed: int, iterations: int) -> Positions:
-    """Draw what players may see in a small game of hidden information, evenly by plies, with equilibrium values.
+    """Draw information sets of a small game of hidden information, evenly by plies, with equilibrium values.
 
     Positions that look alike to the player count as one: values and policy are means over how often the equilibrium
     gets to each.

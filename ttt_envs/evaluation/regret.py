@@ -1,4 +1,4 @@
-"""Regret: what an agent's decisions lose against optimal play, in games that have an oracle.
+"""Regret: the loss of an agent's decisions against optimal play, in games that have an oracle.
 
 Example::
 
@@ -19,9 +19,9 @@ with one legal action count too.
 
 How that relates to value lost: between two sides with opposite rewards, optimal play keeps a side's expected reward
 where it is, and a decision of regret r lowers it by r. The expected reward of a side is thus the value of the start,
-minus its own regret per game, plus its opponent's. Against the oracle, which has none, the regret a game is exactly
-what the agent loses; against others, their mistakes may pay it back. With more sides, or with simultaneous choices,
-regret is the loss if all play on as the oracle does, and no such sum holds.
+minus its own regret per game, plus its opponent's. Against the oracle, which makes none, the regret per game is exactly
+the agent's loss; against others, their mistakes may pay it back. With more sides, or with simultaneous choices, regret
+is the loss if all play on as the oracle does, and no such sum holds.
 
 Not all may be known. A decision is `covered` where the oracle answers for the position, and `measured` where it also
 knows the value of the action that was played. Only measured decisions enter the means, and the report says how many
@@ -152,7 +152,7 @@ def measure(
 
 
 class Tally:
-    """The regret of an agent's decisions in its games, added up seed by seed; arguments as of `measure`.
+    """The regret of an agent's decisions in its games, added up seed by seed; arguments as for `measure`.
 
     Attributes:
         planned: number of games to be played.
@@ -179,7 +179,7 @@ class Tally:
 
     def _take(self, part: Games) -> None:
         """Judge the decisions of some more games, all at once."""
-        # Game after game, so that an oracle which works position by position finds what belongs together.
+        # Game after game, because an oracle that works position by position then finds related ones in its cache.
         records = [part.records[k] for k in sorted(part.records)]
         owner = np.repeat(np.arange(self.played, self.played + len(part)), [len(each.actions) for each in records])
         joint = np.concatenate([each.actions for each in records])
@@ -200,7 +200,7 @@ class Tally:
         self.played += len(part)
 
     def measurement(self) -> MeasuredRegret:
-        """The figures of the seeds of which all games are finished; there must be one."""
+        """The figures of the seeds with all games finished; there must be one."""
         seeds = self.played // len(self.held)
         sums = self._sums[:seeds]
         total, decisions = int(sums["measured"].sum()), int(sums["decisions"].sum())
@@ -235,7 +235,7 @@ class Tally:
 
 @dataclass(kw_only=True)
 class RegretReport(PagedReport):
-    """A report on what agents lose against optimal play.
+    """A report on agents' losses against optimal play.
 
     Attributes:
         measurements: one for each agent with at least one seed, in the order given.
@@ -285,7 +285,7 @@ class RegretReport(PagedReport):
         return [*tables, Table("Worst decisions", header, worst, note)] if worst else tables
 
     def remarks(self) -> list[str]:
-        """Notes on what was not measured, and on what no mistake means."""
+        """Notes on unmeasured decisions, and on the meaning of a result without mistakes."""
         remarks = self.unmeasured(len(self.measurements))
         for m in self.measurements:
             if not m.measured:
@@ -327,11 +327,11 @@ def regret(
     quiet: bool = False,
     **options: Any,
 ) -> RegretReport:
-    """Measure what agents lose against optimal play.
+    """Measure agents' losses against optimal play.
 
     Args:
         game: an id, or a Game; with an oracle, and without hidden information.
-        agents: one or more of what `agents.load` takes: texts, objects, functions.
+        agents: one or more arguments of `agents.load`: texts, objects, functions.
         opponent: the agent in the other seats; None lets each agent hold all seats.
         games: games of each agent; with an opponent rounded up, so that each seed is played from every side.
         seed: fixes all games; they are the same for each agent.

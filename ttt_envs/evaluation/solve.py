@@ -132,7 +132,7 @@ class PositionsReport(Report):
 
     Attributes:
         solved: the solved positions; see `ttt_envs.core.positions`.
-        value: what player_0 gets from the start on under optimal play by both.
+        value: player_0's expected reward from the start under optimal play by both.
     """
 
     solved: Positions

@@ -68,7 +68,7 @@ def tournament(
 
     Args:
         game: an id, or a Game.
-        agents: two or more of what `agents.load` takes: texts, objects, functions; or {name: agent, ...}.
+        agents: two or more arguments of `agents.load`: texts, objects, functions; or {name: agent, ...}.
         games: games of each pairing; rounded up, so that each seed is played from every seat.
         seed: fixes all games and intervals.
         resamples: resamples of the bootstrap that gives the intervals.
@@ -77,8 +77,7 @@ def tournament(
         workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
         resume: continue the tournament in `out`, with the same settings; `games` may have grown, and further agents may
             be appended.
-        out: folder for report.md, report.html, results.json and games.jsonl, and for what `resume` needs; nothing is
-            written without one.
+        out: folder for report.md, report.html, results.json and games.jsonl, and for `resume`; None writes nothing.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 
@@ -193,7 +192,7 @@ class Schedule:
 
     Attributes:
         game: the game.
-        agents: agents, or texts of which each job makes its own.
+        agents: agents, or texts from which each job makes its own.
         pairs: who play each other, by their numbers.
         games: games of each pair; rounded up, so that each seed is played from every seat.
         seed: fixes the games.
@@ -260,10 +259,10 @@ class Schedule:
                     agent.close()
 
     def play(self, log: GamesLog, workers: int | str, progress: Callable[[int, int, int], None]) -> None:
-        """Play the jobs that the log has not, each of which it keeps when it is finished.
+        """Play the jobs missing in the log, and log each when it is finished.
 
         `progress` is called with the number of games that are finished, and the two agents that are playing or have
-        finished last. Raises what agents raise in a strict tournament, and what `pool.run` does.
+        finished last. Raises agents' errors in a strict tournament, and the errors of `pool.run`.
         """
         done, jobs = sum(map(len, log.finished)), self.jobs(log.finished)
 

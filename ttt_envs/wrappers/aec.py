@@ -55,7 +55,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.truncations = dict.fromkeys(names, False)
         self.agent_selection = names[0]
         self._skip_agent_selection = None
-        # The legal actions of whoever is to move, or of each player in a row of their own; see `Game.move`.
+        # The legal actions of the player to move, or of each player in a row of their own; see `Game.move`.
         self._rows = np.zeros((*self.game.lookers, self.game.num_actions), np.bool_)
         self._legal = self._rows[0] if self.game.simultaneous else self._rows
         self._move(play=False)
@@ -70,16 +70,16 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self.render()
 
     def _move(self, *, play: bool) -> None:
-        """Play what all have chosen if `play`, and look at what follows."""
+        """Play the joint choice if `play`, and look at the result."""
         if play and self._history:
             self._known.note(FIRST, self._states, self._committed[None])
-        # All that the user gets is new: what they do to it does not change what is legal.
+        # The user gets copies: changing them does not change what is legal.
         self._masks = masks = np.empty(self._rows.shape, INT8)
         self._looked = seen = np.empty((*self.game.lookers, self._size), INT8)
         self._acting = self.game.move(self._states, self._committed, play, self._rows, masks, seen)
 
     def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
-        """An agent's info: its mask, zeros for None, and in a match what rounds have paid it since it acted last."""
+        """An agent's info: its mask, zeros for None, and in a match the rounds' rewards since it acted last."""
         own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask
         if not self._pay.has_rounds:
             return {"action_mask": own}
@@ -87,7 +87,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return {"action_mask": own, "round_reward": self._rounds[player] - self._rounds_told[player]}
 
     def _select(self, paid: np.ndarray | None, *, played: bool) -> None:
-        """Find who chooses next of those who act; `paid` float32 (players,) is what the step pays, None for nothing."""
+        """Find the next player to choose; `paid` float32 (players,) is the step's payment, None for nothing."""
         if played and self._pay.has_rounds:
             self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
         if paid is not None:

@@ -26,7 +26,7 @@ from ttt_envs.wrappers.common import (
 )
 from ttt_envs.wrappers.rewards import Pay
 
-#: The number of the only game, for what takes many.
+#: The number of the only game, for functions of many.
 FIRST = np.zeros(1, np.int64)
 
 INT8 = np.dtype(np.int8)
@@ -93,7 +93,7 @@ class Board:
         return self.action_spaces[agent]
 
     def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Put the next episode's first position into `_states`: that of `seed`, or the one that follows."""
+        """Put the next episode's first position into `_states`: of `seed`, or the one that follows."""
         warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
@@ -182,7 +182,7 @@ class Board:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
         Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
-        information. With a `viewer`, such as "player_0", it shows what that agent may see. In the mode "human" the
+        information. With a `viewer`, such as "player_0", it shows that agent's view. In the mode "human" the
         environment itself calls it after each step, without a viewer.
         """
         self._check_live("render")

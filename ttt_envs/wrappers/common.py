@@ -175,7 +175,7 @@ class Renderer:
     def __call__(self, state: Any, viewer: int | None = None) -> np.ndarray | str | None:
         """Text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it).
 
-        A `viewer` sees what that player may know; None sees everything.
+        A `viewer` sees that player's view; None sees everything.
         """
         if self.mode is None:
             gymnasium.logger.warn(f"render() shows nothing: make the environment with render_mode= {RENDER_MODES}")

@@ -14,7 +14,7 @@ class OneGame(PlayerGames):
 
     def __init__(self, game: Game, **arguments: Any) -> None:
         """Make the game; call `reset` first. `arguments` as for `PlayerGames`."""
-        # Room for what those who look may do and see, see `loops.move_one`.
+        # Memory for masks and observations, see `loops.move_one`.
         self._legal = np.zeros((*game.lookers, game.num_actions), np.bool_)
         self._told = np.empty(self._legal.shape, np.int8)
         self._sight = np.empty((*game.lookers, game.observation_size), np.int8)
@@ -57,7 +57,7 @@ class OneGame(PlayerGames):
             self._let_play(self._look(), int(self.players[0]))
 
     def _look(self) -> int:
-        """Look at the position: the set of who acts, as of `loops.move_one`."""
+        """Look at the position: the set of acting players, as for `loops.move_one`."""
         self._joint[:] = -1
         return self.game.move(self.batch.states, self._joint[0], False, self._legal, self._told, self._sight)
 

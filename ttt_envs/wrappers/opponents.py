@@ -38,9 +38,9 @@ class Opponents:
             game: the game that they play.
             opponent: who plays the other players.
             partner: who plays the others of the learner's team, in a game of teams; None: the opponent, too.
-            load: makes an agent of what is given, and raises ValueError if it cannot play the game.
+            load: makes an agent from its argument, and raises ValueError if it cannot play the game.
 
-        Raises TypeError or ValueError for what is no opponent, or for a partner in a game without teams of several.
+        Raises TypeError or ValueError for an invalid opponent, or for a partner in a game without teams of several.
         """
         self.game = game
         self._load = load
@@ -59,9 +59,9 @@ class Opponents:
         """Draw from these from now on; returns the former ones, for `restore`.
 
         Args:
-            opponent: an agent for all others; a list of agents, of which each game draws one; a mapping of agents to
+            opponent: an agent for all others; a list of agents, from which each game draws one; a mapping of agents to
                 weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
-                players' numbers to any of these, for each player that the learner is not.
+                players' numbers to any of these, for each player other than the learner.
         """
         former, self._pools = (self._pools, self._agents.copy()), self._read(opponent)
         return former

@@ -15,8 +15,8 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
 
     The last action is `wait`, the only legal one of a player who does not act now, so that no mask is all zeros.
     Observations are `{"observation": int8, "action_mask": int8 (num_actions + 1,)}`; `infos` has the same mask array.
-    With `mask="info"` only `infos` has the mask, and the observation is the array. An agent that is asked by `view`
-    answers -1 where it would wait.
+    With `mask="info"` only `infos` has the mask, and the observation is the array. An agent that uses `view` answers -1
+    where it would wait.
     """
 
     _MORE_ACTIONS: ClassVar[int] = 1
@@ -41,7 +41,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._look(self._committed, play=False)
 
     def _look(self, joint: np.ndarray, *, play: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Play the actions int64 (players,) if `play`, and tell all what follows."""
+        """Play the actions int64 (players,) if `play`, and inform all of the result."""
         players = len(self.possible_agents)
         legal, seen = np.empty((players, self.wait), np.bool_), np.empty((players, self._size), np.int8)
         if play and self._history:
@@ -50,7 +50,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         acting = self.game.move_all(self._states, joint, play, legal, masks, seen)
         masks[:, -1] = [not acting >> player & 1 for player in range(players)]
         observations, infos = {}, {}
-        # A copy, as what a user does to a mask does not change what is legal.
+        # A copy, because the user may change it.
         for player, (name, given) in enumerate(zip(self.possible_agents, masks.copy(), strict=True)):
             own = self._with_past(player, seen[player]) if self._history else seen[player]
             observations[name] = self._encode.shown(own, given)
@@ -102,6 +102,6 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._masks[player].astype(np.bool_)
 
     def set_state(self, data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Go to a position from `get_state`; returns what `reset` does. Raises ValueError saying why not."""
+        """Go to a position from `get_state`; returns as `reset` does. Raises ValueError saying why not."""
         self._go_to(data, waiting=False)
         return self._begin()

@@ -18,7 +18,7 @@ class Pay:
     """Tracks cumulative rewards of n games and returns the per-step difference.
 
     Attributes:
-        function: what pays in the game's place, or None.
+        function: replaces the game's payments, or None.
         by_step: whether a step may pay before the end of a game.
         has_rounds: whether the game is a match.
     """

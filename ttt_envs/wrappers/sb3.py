@@ -45,8 +45,8 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
     def seed(self, seed: Seed = None) -> Sequence[int | None]:
         """Seed the games at the next reset: by one number for all, or by a list, as `reset` of `make_vec` takes both.
 
-        Returns what other environments of SB3 do: the list, or one that counts up from the number. Raises TypeError or
-        ValueError for what is no seed, and for a list of another length.
+        Returns as other SB3 environments do: the list, or one that counts up from the number. Raises TypeError or
+        ValueError for an invalid seed, and for a list of another length.
         """
         each = self._games.checked_seeds(seed)
         self._one_each = each is not None
@@ -116,7 +116,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return [rasterise(self.game.draw(states[i], int(self._games.players[i]))) for i in range(self.num_envs)]
 
     def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
-        """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
+        """Go to positions from `get_state` of any environments, one per game; returns as `reset` does.
 
         Raises TypeError or ValueError, saying why, for bytes that are no such positions.
         """

@@ -1,4 +1,4 @@
-"""Games in which one player learns and agents play the others: what the Gymnasium and SB3 environments share."""
+"""Games in which one player learns and agents play the others: shared by the Gymnasium and SB3 environments."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
@@ -40,7 +40,7 @@ class PlayerGames:
 
     Attributes:
         players: int64 (n,), the learner's number in each game.
-        rewards: float32 (n,), the learner's, of the last step; in its first step with what came before it.
+        rewards: float32 (n,), the learner's, of the last step; the first step includes earlier payments.
         round_rewards: float32 (n,), in a match: the same of its rounds, see `Extras.round_rewards`; else None.
         done: bool (n,), games that the last step ended.
         truncated: bool (n,), which of them were cut off.
@@ -127,7 +127,7 @@ class PlayerGames:
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each game's next reset; see `Opponents.replace`.
 
-        Raises TypeError or ValueError for what is none; nothing has changed then.
+        Raises TypeError or ValueError for invalid ones, without any change.
         """
         former = self._opponents.replace(opponent)
         try:
@@ -153,7 +153,7 @@ class PlayerGames:
         """Restart games from `seed`; None continues with each game's next episode.
 
         Args:
-            seed: a whole number, out of which each game gets a seed by its number; or a list of n, see
+            seed: a whole number, from which each game gets a seed by its number; or a list of n, see
                 `Batch.reset_each`; or None.
             player: the learner's, in the games that start now.
             opponent: of the games that start now.
@@ -223,7 +223,7 @@ class PlayerGames:
         return read_only(self.batch.states)
 
     def view(self) -> View:
-        """The view of the learners, for an agent that is asked in their place."""
+        """The view of the learners, for an agent that plays in their place."""
         return self.batch.view(self.players)
 
     def text(self, i: int) -> str:
@@ -376,7 +376,8 @@ class PlayerGames:
         return seen
 
     def masks(self) -> np.ndarray:
-        """bool (n, num_actions), the learner's, to be read: computed once a step, and what `step` checks by."""
+        """bool (n, num_actions), the learner's, read-only: computed once per step, and used by `step` for its
+        checks."""
         if self._masks is None:
             self._masks, _ = self._looks(self.n)
             self.game.loops.mask_rows(self.batch.states, self.players, self._masks)
@@ -561,7 +562,7 @@ class LooksAtMany(LooksAtGames):
     """The same for environments of several games."""
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool (games, num_actions): what the learners may choose now."""
+        """bool (games, num_actions): the learners' legal actions now."""
         self._check_live("action_masks")
         return self._games.masks().copy()
 

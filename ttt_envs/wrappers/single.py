@@ -110,7 +110,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._told(flat)
 
     def _told(self, flat: np.ndarray) -> tuple[Any, dict[str, Any]]:
-        """Observation and info of what the learner sees, int8 (features,), and may do, as `_legal` says."""
+        """Observation and info of the learner's view, int8 (features,), and mask, as `_legal`."""
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
@@ -136,7 +136,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._games.get_state(0)
 
     def set_state(self, data: bytes) -> tuple[Any, dict[str, Any]]:
-        """Go to a position from `get_state`; returns what `reset` does. The opponents are drawn as they were there.
+        """Go to a position from `get_state`; returns as `reset` does. The opponents are drawn as they were there.
 
         Raises TypeError or ValueError, saying why, for bytes that are no such position.
         """
@@ -146,7 +146,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     def render(self) -> Any:
         """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
-        It shows what the learner may know; everything when the game is over.
+        It shows the learner's view; everything when the game is over.
         """
         self._check_live("render")
         return self._renderer(*self._shown())

@@ -41,7 +41,7 @@ class TextGame:
     Attributes:
         game: the game.
         retries: further answers that a player may give where one names no legal action.
-        illegal: what follows when these are used up: "lose" or "random".
+        illegal: the consequence when these are used up: "lose" or "random".
         rules: whether each prompt begins with the rules.
         np_random_seed: the last seed that `reset` was given; None if it was given none.
     """
@@ -63,8 +63,8 @@ class TextGame:
         Args:
             game: from `ttt_envs.load`.
             opponent: agents as for `Opponents.replace` that play all but one player, inside `reset` and `step`, objects
-                and not texts; or `Opponents`. None: all players are asked.
-            player: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed
+                and not texts; or `Opponents`. None: all players answer.
+            player: with an opponent, the number of the player who answers, or "alternate" from game to game; the seed
                 says which is first.
             retries: 0 to 100, see the attribute.
             illegal: "lose": the player's side loses (-1, the others share +1); "random": a legal action is drawn.
@@ -144,7 +144,7 @@ class TextGame:
         return info
 
     def _settle(self, before: np.ndarray | None) -> None:
-        """Note what was paid since the last time; `before` from `Pay.before`."""
+        """Note the payments since the last call; `before` from `Pay.before`."""
         n = len(self._everybody)
         old, states = None if before is None else before.repeat(n), self._batch.states.repeat(n)
         if self._pay.function is None or before is not None:
@@ -224,7 +224,7 @@ class TextGame:
 
     @property
     def player(self) -> int:
-        """The player who is asked; after the end the one who was asked last. With an opponent it is always the same."""
+        """The player to answer; after the end the one who answered last. With an opponent it is always the same."""
         if self._own is not None:
             return self._own
         return self._pending[0] if self._pending else self._asked_last
@@ -238,7 +238,7 @@ class TextGame:
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each reset; as `opponent` of `make_single`.
 
-        Raises TypeError or ValueError for what is none, and ValueError if all players are asked here.
+        Raises TypeError or ValueError for an invalid one, and ValueError if all players answer here.
         """
         if self._opponents is None:
             raise ValueError("all players are asked here: make the environment with an opponent")
@@ -265,7 +265,7 @@ class TextGame:
         return self._batch.view(self._asked())
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool (num_actions,): what the player to answer may choose, by numbers; see `legal` for names."""
+        """bool (num_actions,): the legal actions of the player to answer, by number; see `legal` for names."""
         self._check_live()
         player = self._pending[0] if self._pending else None
         return np.zeros(self.game.num_actions, np.bool_) if player is None else self._batch.masks(player)[0]
@@ -279,7 +279,7 @@ class TextGame:
         return pack_state(self.game, self._batch.states[0], chosen, self._batch.episode_seeds[0], learner=learner)
 
     def set_state(self, data: bytes) -> tuple[str, dict[str, Any]]:
-        """Go to a position from `get_state` of any environment; returns what `reset` does.
+        """Go to a position from `get_state` of any environment; returns as `reset` does.
 
         Raises TypeError or ValueError, saying why, for bytes that are no such position.
         """
@@ -350,7 +350,7 @@ class TextGame:
         return self._turn % self.game.num_players if isinstance(self._learner, str) else self._learner
 
     def _begin(self) -> None:
-        """Find who is to answer, having played what the opponent plays alone."""
+        """Find the player to answer, after the opponent's own moves."""
         self._refused, self._tries = "", 0
         while True:
             self._joint = np.full((1, self.game.num_players), -1)

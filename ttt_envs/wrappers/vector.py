@@ -22,8 +22,8 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
 
     Attributes:
         autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game gives the next one's first observation, and
-            the last one in `infos["final_obs"]`. NEXT_STEP: it gives the last observation, and the step after it starts
-            the next game, whatever the action, with reward 0. DISABLED: `reset` alone starts games, all of them.
+            the last one in `infos["final_obs"]`. NEXT_STEP: it returns the last observation, and the next step starts
+            the next game, with any action and reward 0. DISABLED: `reset` alone starts games, all of them.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         first alone with mask="info".
 
         Args:
-            seed: up to 128 bits, out of which each game gets a seed of its own by its number, so that neighbouring
-                seeds share no game, as they do where game i gets seed + i. Or a list of `num_envs`, as Gymnasium's
-                vectors take it: game i is then the game of a single environment with that seed; with None it goes on.
+            seed: up to 128 bits, from which each game gets a seed of its own by its number, so that neighbouring seeds
+                share no game, as they do where game i gets seed + i. Or a list of `num_envs`, as Gymnasium's vectors
+                take it: game i is then the game of a single environment with that seed; with None it goes on.
             options: "player" and "opponent" of the games that start now, instead of the usual ones; "reset_mask", bool
                 (num_envs,): the games that start now, while the others stay as they are, without a seed or with a list
                 of them.
@@ -132,7 +132,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         return self._encode.shown(self._games.observations(), masks), infos
 
     def set_state(self, saved: Sequence[bytes]) -> tuple[Any, dict[str, Any]]:
-        """Go to positions from `get_state` of any environments, one a game; returns what `reset` does.
+        """Go to positions from `get_state` of any environments, one per game; returns as `reset` does.
 
         Raises TypeError or ValueError, saying why, for bytes that are no such positions.
         """

@@ -82,8 +82,8 @@ class _Unusable(Exception):
 class LanguageModel(Agent):
     """A language model behind any server that speaks OpenAI's chat completions protocol.
 
-    Positions of several games are asked about at the same time. A server that fails, or a model that names no legal
-    action, loses only the games in question. Reports list requests, tokens and cost.
+    Questions on positions of several games are sent at the same time. A server that fails, or a model that names no
+    legal action, loses only the games in question. Reports list requests, tokens and cost.
     """
 
     name = "llm"
@@ -124,11 +124,11 @@ class LanguageModel(Agent):
                 default server is sent. With another `url` no key is sent unless `key` is given.
             seconds: time for a decision, all its requests and their unpacking included.
             retries: further answers that the model may give where one names no legal action.
-            illegal: what follows then: they "lose" the game, or a "random" legal action is played.
+            illegal: the consequence: they "lose" the game, or a "random" legal action is played.
             server_retries: further tries of a request that fails, with growing pauses.
             at_once: requests that are made at the same time.
-            rules: "always" has the rules in each prompt; "first" in the first one of a game, which is one conversation
-                then, where whoever asks tells games apart (`View.episodes`); "never" leaves them out.
+            rules: "always" includes the rules in each prompt; "first" in the first one of a game, which is then one
+                conversation, if the caller tells games apart (`View.episodes`); "never" omits them.
             legal: whether prompts list the legal actions.
             system: system message that begins each conversation; None for none.
             answers: "text" for a last line with the action's name, "json" for a JSON object {"action": name}, "tool"
@@ -218,7 +218,7 @@ class LanguageModel(Agent):
 
         rows, answers = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
-            # A loop of its own, in a thread: a notebook has one running. An interrupt cancels what is under way.
+            # A loop of its own, in a thread: a notebook has one running. An interrupt cancels open requests.
             with start_blocking_portal() as portal:
                 answers = portal.call(self._decide_all, view, rows)
         return gathered(self.name, len(view), answers)
@@ -339,7 +339,8 @@ class LanguageModel(Agent):
         messages: list[dict[str, str]],
         answers: list[dict[str, Any]],
     ) -> int | Fault:
-        """Ask until an answer names a legal action; adds to `messages` what is said, and to `answers` what came."""
+        """Ask until an answer names a legal action; append to `messages` the conversation, and to `answers` the
+        answers."""
         reason = ""
         for again in range(self.retries + 1):
             if again:
@@ -364,8 +365,8 @@ class LanguageModel(Agent):
         )
 
     async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> tuple[dict[str, Any], str]:
-        """A model's answer as a transcript has it, and why it is not to be read, or ""; raises whatever a bad server
-        leads to.
+        """A model's answer for a transcript, and the reason for rejecting it, or ""; raises any error caused by a bad
+        server.
         """
         self._counts["requests"] += 1
         started = perf_counter()

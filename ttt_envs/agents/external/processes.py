@@ -34,8 +34,8 @@ class Broken(RuntimeError):
     """Raised when a process gives no answer that can be used.
 
     Attributes:
-        reason: what it did, as the end of a sentence about it.
-        stderr: the end of what it wrote on its standard error.
+        reason: the fault, as the end of a sentence.
+        stderr: the end of its standard error.
     """
 
     def __init__(self, reason: str, stderr: str = "") -> None:
@@ -117,7 +117,7 @@ class Process:
 
     @property
     def stderr(self) -> str:
-        """The end of what the process wrote on its standard error, without control characters."""
+        """The end of the process's standard error, without control characters."""
         return printable(self._tail.decode(errors="replace"))
 
     def kill(self) -> None:
@@ -175,7 +175,7 @@ class Process:
         return data
 
     def _read_answer(self) -> None:
-        """Read what is there; raises Broken at the end of the standard output."""
+        """Read available output; raises Broken at the end of the standard output."""
         data = os.read(self._out, _CHUNK)
         self._buffer += data
         if not data:
@@ -184,7 +184,7 @@ class Process:
             raise Broken(self._death())
 
     def _read_error(self) -> None:
-        """Read what is there of the standard error, so that the process never waits for a reader."""
+        """Read available standard error, so that the process never waits for a reader."""
         with suppress(BlockingIOError):
             data = os.read(self._error, _CHUNK)
             self._tail = (self._tail + data)[-_TAIL:]

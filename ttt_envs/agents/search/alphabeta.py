@@ -8,8 +8,8 @@ other side is taken to make the move that its own values say is best, one ply de
 Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
 iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
 position after each. `reduce` adds late-move reductions and null windows (Reinefeld, "An improvement to the Scout tree
-search algorithm", ICCA Journal 6(4), 1983). At the horizon a position is worth what a value function says: an n-tuple
-network, or any network that has values.
+search algorithm", ICCA Journal 6(4), 1983). At the horizon, a value function values the position: an n-tuple network,
+or any network that has values.
 
 `expand`, `reply` and `search` are templates, compiled for one game's rules; `legal_mask` and `step` are the game's
 kernels, and `evaluate` is one of the value functions of `ttt_envs.agents.search.horizon`.
@@ -69,7 +69,7 @@ _ENTRIES = 1 << 17
 #: A result of the game is worth twice its reward, which no estimate reaches, and more the sooner it comes.
 _CERTAIN = 2.0
 
-# A larger score is that of a game which is surely won.
+# A larger score means a certain win.
 _PROVED = 1.5
 _SOONER = 1e-3
 _INFINITE = 1e9
@@ -388,8 +388,8 @@ class AlphaBeta(Agent):
             reduce: leave plies out where an action stands far back in the order, `reduce` times the logarithms of the
                 plies and of its place, and search it again if it turns out better than the best. A search of the same
                 time looks further ahead, and may overlook something; 0 leaves nothing out.
-            replies: what the other sides do: "worst", what is worst for the player who searches; or "own", what is best
-                for each of them one ply deep, by the same file. Then `depth` counts the player's own plies alone.
+            replies: moves of the other sides: "worst" for the searching player; or "own", each one's best move one ply
+                deep, by the same file. Then `depth` counts the player's own plies alone.
 
         Raises:
             FileNotFoundError: there is no such path.

@@ -135,8 +135,7 @@ class Guided(Agent):
     def search(self, view: View) -> SearchResult:
         """The results of the searches. A forced action is not searched; a player without any has no action, -1.
 
-        The same decision gets the same result whatever else is in the view, except with `seconds`, and but for what a
-        network rounds otherwise in another batch.
+        The same decision gets the same result in any batch, except with `seconds`, and except for rounding in networks.
         """
         game, masks = view.game, view.masks
         self.check(game)

@@ -72,7 +72,7 @@ def check_gumbel(game: Game, name: str) -> None:
 
 
 def check_proofs(game: Game, name: str) -> None:
-    """Raise ValueError for a game in which a search cannot prove what an action leads to."""
+    """Raise ValueError for a game in which a search cannot prove the result of an action."""
     if game.num_players != 2 or game.chance == "play":
         raise ValueError(
             f"{name}: proofs=true is for games of two players in which nothing is left to chance after the start; "
@@ -158,8 +158,8 @@ class GumbelSearch:
             states: structured (n,), none finished. They are not changed.
             seeds: uint64 (n,); each search depends on its own alone, if the same holds for `evaluate`.
             evaluate: prior and value.
-            noise: float32 (n, num_actions), Gumbel noise by which the actions at the root are drawn without
-                replacement; None considers the likeliest ones.
+            noise: float32 (n, num_actions), Gumbel noise that draws the root's actions without replacement; None
+                considers the likeliest ones.
             simulations: for each position; None for as many as there is room for.
             deadline: a time by `time.monotonic`, when the search is to end even if it is not complete.
         """

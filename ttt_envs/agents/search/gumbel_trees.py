@@ -122,7 +122,7 @@ class SearchResult(NamedTuple):
     Attributes:
         policy: float32 (n, num_actions), the improved policy.
         actions: int64 (n,), the best of the actions that were visited most.
-        values: float32 (n, num_players), what each player will get under the improved policy.
+        values: float32 (n, num_players), each player's expected reward under the improved policy.
         q: float32 (n, num_actions), the completed value of each action to the player to move; NaN where illegal.
         visits: int32 (n, num_actions).
     """
@@ -395,7 +395,7 @@ def walk(simulation, plan, forest, leaves):
             observe(state, mover, leaves.observations[count])
             leaves.games[count], leaves.players[count] = game, mover
             add_node(forest, game, mover, leaves.masks[count])
-            # The root's actions are to be compared, whatever is known of them.
+            # The root's actions must be compared, even if their results are known.
             known = probe(forest, game) and length > 0
             count += not known
         if known or state["done"]:
@@ -406,7 +406,7 @@ def walk(simulation, plan, forest, leaves):
 
 @jit.kernel
 def grow(logits, values, leaves, forest):
-    """Fill in what the network says of the leaves, and back it up; as many as there are rows of `logits`."""
+    """Fill in the network's output for the leaves, and back it up; as many as there are rows of `logits`."""
     for k in range(logits.shape[0]):
         head = forest.heads[leaves.games[k]]
         node, edges = forest.nodes[leaves.games[k], head["leaf"]], forest.edges[leaves.games[k]]

@@ -4,7 +4,7 @@ SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Mo
 4(2), 2012. The search is that of `ttt_envs.agents.search.mcts`: each simulation plays in a newly drawn world that fits
 what the searcher, the player at the root, knows, with different hands and future draws. What differs:
 
-- The tree is over what the searcher knows. A position in which the searcher is to move is recognised by two things
+- The tree is over the searcher's knowledge. A position in which the searcher is to move is recognised by two things
   alone: their last action in the tree, which represents all that they knew before it, and their present observation. A
   position in which another player is to move is recognised by the actions since the searcher's last one, and by the
   player to move. The searcher thus never acts on anything they do not see, be it cards or another player's secret
@@ -17,10 +17,10 @@ what the searcher, the player at the root, knows, with different hands and futur
   Schaeffer, "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing
   agents, 2009.
 
-In another player's position all hands that they may hold are merged, and they play what is best on average against the
+In another player's position all their possible hands are merged, and they play the best response on average against the
 searcher's own hand: the tree contains no bluffs, and no player who falls for one.
 
-With a network the search is that of `ttt_envs.agents.search.puct`, over the same positions.
+With a network it uses the search of `ttt_envs.agents.search.puct`, over the same positions.
 
 `arrive` is a template, compiled for one game's rules; `observe` is the game's kernel.
 """
@@ -181,9 +181,9 @@ class ISMCTS(mcts.MCTS):
     def possible_worlds(self, view: View) -> np.ndarray | None:
         """The worlds that a player who knows more than they see now thinks possible: states, structured (n, k).
 
-        By default None: each simulation draws its own world from all that fit what is seen now. A subclass with a
-        memory gives worlds of its own, such as `view.sample_worlds` with the hands that it believes others to hold.
-        Each simulation draws one of the k worlds of its position, and redraws future chance.
+        By default None: each simulation draws its own world that fits the view. A subclass with a memory gives worlds
+        of its own, such as `view.sample_worlds` with the hands that it believes others to hold. Each simulation draws
+        one of the k worlds of its position, and redraws future chance.
         """
         return None
 

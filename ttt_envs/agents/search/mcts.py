@@ -7,8 +7,8 @@ from the root through the tree, adds one node, and plays on at random to the end
 - Any number of players in any order: a node's value counts for the player who moved into it (max^n).
 - Chance: each simulation redraws the future, so that no plan can rest on dice that are not known. The resulting
   position decides where in the tree it goes on. The tree holds no states, but recognises a position by a digest of its
-  record, whatever actions led there: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo
-  tree search", IEEE CIG 2008.
+  record, by any order of moves: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo tree
+  search", IEEE CIG 2008.
 - Proofs, if asked for, in games of two sides without chance: an action that ends the game has its value for good, and
   so has one after which every answer loses, or one that allows an answer that wins. MCTS-Solver: Winands, Björnsson and
   Saito, "Monte-Carlo tree search solver", CG 2008. A proven win is a value of infinity, a proven loss one of minus
@@ -138,7 +138,7 @@ def settle(state, tree, node, grown):
 
 @jit.kernel
 def prove(state, tree, node, grown):
-    """Keep what the end of a simulation's way through the tree proves of the last action, and of the one before it.
+    """Record proofs at the end of a simulation's path through the tree: of the last action, and of the one before it.
 
     A way that ends in a game that goes on, and adds no node, ends where all actions are proven to lose: the simulation
     is over there, and the last mover has won. Ancestors are updated on the next visit.
@@ -446,7 +446,7 @@ class MCTS(Agent):
         return kernel_for(game.kernels, self._recognises(game), self.proofs)
 
     def _recognises(self, game: Game) -> bool:
-        """Whether the search looks up positions, of which an action can lead to several: `recognise`, or `follow`."""
+        """Whether the search looks up positions, because an action can lead to several: `recognise`, or `follow`."""
         return game.stochastic and not self.proofs
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

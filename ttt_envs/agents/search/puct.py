@@ -1,6 +1,6 @@
 """Tree search by a network's values of actions, on compiled kernels.
 
-The search is that of `ttt_envs.agents.search.mcts`; what a position is, its user decides (`arrive`). What differs:
+The search is the one of `ttt_envs.agents.search.mcts`; the caller defines what a position is (`arrive`). What differs:
 
 - A simulation ends at the node that it adds, with the network's value of the best action there, instead of a
   playout: "neural network evaluation" of Silver et al., "Mastering the game of Go without human knowledge", Nature 550,
@@ -43,13 +43,13 @@ class Guide(NamedTuple):
         weights: float32 (numbers,), by `flattened`.
         form: int64, by `flattened`.
         activations: float32 (2, the widest layer).
-        worth: float64 (2, num_actions), what the network takes actions to be worth to the side of the player to move,
-            from 0 (loss) to 1 (win): at the root, and in the position that was met last.
+        worth: float64 (2, num_actions), the network's values of actions for the side of the player to move, from 0
+            (loss) to 1 (win): at the root, and in the position visited last.
         prior: float64 (num_actions,).
         team: int64 (players,), numbers their sides.
-        features: int64 (symmetries, observation size), as of `core.symmetry.Symmetry`, like `actions`.
+        features: int64 (symmetries, observation size), as in `core.symmetry.Symmetry`, like `actions`.
         actions: int64 (symmetries, num_actions).
-        turned: int8 (observation size,), what the network is shown.
+        turned: int8 (observation size,), the network's input.
     """
 
     seen: np.ndarray
@@ -86,7 +86,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
 
 @jit.kernel
 def judge(guide, share, symmetry, out):
-    """Set `out`, as `Guide.worth`, by what `guide.seen` shows, turned; `share` players share the mover's reward."""
+    """Set `out`, as `Guide.worth`, from `guide.seen`, turned; `share` players share the mover's reward."""
     features, actions = guide.features[symmetry], guide.actions[symmetry]
     for k in range(features.shape[0]):
         guide.turned[k] = guide.seen[features[k]]

@@ -2,8 +2,9 @@
 policy.
 
 SM-MCTS with regret matching, of Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
-applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is that of
-`ttt_envs.agents.search.mcts`, and where one player acts it is the same to the last draw. If several act simultaneously:
+applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is the one of
+`ttt_envs.agents.search.mcts`, and identical to it, to the last draw, where one player acts. If several act
+simultaneously:
 
 - Each player draws from their own strategy, hidden from the others. An action's probability is proportional to its
   regret: how much more than the strategy it would have earned. With probability gamma the player explores and draws
@@ -253,7 +254,7 @@ def fill_masks(state, masks, acts):
 def simulate(root, seed, tree, index, scratch):
     """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
 
-    Arguments as of `ttt_envs.agents.search.mcts.simulate`, but for `tree`: `node_for(players)` (simulations + 1,). Its
+    Arguments as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,). Its
     node 0 holds the simulations done so far, the searcher, UCB1's constant as its value, and gamma as its rewards.
     """
     world, memory, legal, sides = scratch
@@ -364,7 +365,7 @@ class SMMCTS(mcts.MCTS):
                 it takes thousands to see each of them.
             seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
                 gets depends on the machine and its load.
-            exploration: UCB1's constant where one player acts, as of MCTS.
+            exploration: UCB1's constant where one player acts, as for MCTS.
             gamma: the share of choices drawn uniformly where several act simultaneously, from 0 to 1.
             threads: Number of threads. Does not change the result of a fixed-size search.
         """
@@ -373,7 +374,7 @@ class SMMCTS(mcts.MCTS):
         self.gamma = gamma
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """The average strategy of the search; where the player acts alone, as of MCTS."""
+        """The average strategy of the search; if the player acts alone, as for MCTS."""
         weights = np.where(results[:, 3] > 0, results[:, 2], mcts.most_visited(masks, results[:, 0], results[:, 1]))
         totals = weights.sum(axis=1, keepdims=True)
         return np.asarray(weights / np.where(totals > 0, totals, 1), np.float64)

@@ -1,1 +1,1 @@
-"""Many games at once: who plays whom, from which seats, on which seeds."""
+"""Many games in parallel: agents, seats and seeds."""

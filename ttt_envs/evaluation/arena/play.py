@@ -51,7 +51,7 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Failure:
-    """An agent's error or illegal action, by which its side lost the game.
+    """An agent's error or illegal action, which lost the game.
 
     Attributes:
         agent: its name.
@@ -61,7 +61,7 @@ class Failure:
         ply: ply of the game.
         reason: the error.
         position: the whole position as text, for `Game.parse_state`.
-        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
+        stderr: the end of the standard error of the agent's process, if it has one.
     """
 
     agent: str
@@ -81,14 +81,13 @@ class Games:
     Attributes:
         rewards: float32 (n, players).
         lengths: int64 (n,), in plies.
-        moves: uint64 (n,), a digest of each game's actions and of what its players see at the end: equal for
-            games that went the same way.
+        moves: uint64 (n,), a digest of each game's actions and of its players' final views: equal for identical games.
         seconds: float64 (agents,), time spent in `act` by each agent.
         decisions: int64 (agents,), positions answered by each agent.
         spent: float64 (n, players), the seconds of each seat's decisions; time for games answered together is divided
             evenly.
         records: the games that were to be recorded, by number.
-        actions: the actions of the games of which these were to be kept, by number; as in `Trajectory`.
+        actions: the actions of the games that were to be kept, by number; as in `Trajectory`.
         failures: errors and illegal actions of agents, game after game.
         counts: for each agent, by how much its `counts` have risen.
     """
@@ -135,9 +134,9 @@ def play_games(
 
     Args:
         game: an id, or a Game; any number of players, simultaneous choices and teams included.
-        agents: what `agents.load` takes, a mapping of names to it, or a list of it, in the order of the players; or one
-            for all of them. Each is one object, asked for all of its seats at once.
-        games: how many games, by default 1. Game i is that of `Batch(game, games, seed=seed)`.
+        agents: arguments of `agents.load`, as a mapping of names, or as a list in the order of the players; or one for
+            all of them. Each is one object, asked for all of its seats at once.
+        games: how many games, by default 1. Game i equals game i of `Batch(game, games, seed=seed)`.
         seed: fixes all games.
         seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
             With them there may be any number of agents.
@@ -190,7 +189,7 @@ def iter_games(
     progress: GamesProgress | None = None,
     strict: bool = True,
 ) -> Iterator[Games]:
-    """Play as `play_games` does, chunk by chunk in order: a caller who is interrupted keeps what is finished.
+    """Play as `play_games` does, chunk by chunk in order: an interrupted caller keeps the finished ones.
 
     Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some.
     Time that the caller spends on a chunk counts as the chunk's.
@@ -251,8 +250,8 @@ def iter_seeds(
         held: bool (seatings, players), for each game of a seed.
         seed: fixes the games, whose seeds are `game_seeds`.
         units: numbers of seeds.
-        chunk, strict, progress: as of `play_games`.
-        record, keep: whether all games are kept with their positions, and the actions of all.
+        chunk, strict, progress: as for `play_games`.
+        record, keep: whether to keep all games with their positions, and all actions.
 
     Raises what `play_games` raises.
     """
@@ -300,9 +299,9 @@ def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
     """An agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
 
-    An agent that fails on many positions at once, and does not say on which, is asked again one by one, so that only
-    the positions that it fails on count. Raises what the agent raises; TypeError or ValueError, naming the agent, for
-    an answer that is not one legal action a position.
+    An agent that fails on many positions at a time without naming them is asked again one by one, so that only the
+    failing positions count. Raises the agent's errors; TypeError or ValueError, naming the agent, for an answer other
+    than one legal action per position.
     """
     who, faults = f"agent {agent.name!r}", dict[int, Fault]()
     try:

@@ -1,10 +1,10 @@
 """The probabilities of an agent's actions, also where they depend on seeds or change from call to call.
 
-An agent is asked for its probabilities, `agent.policy(view)`. If these depend on the view's seeds, or change from call
-to call (a search that samples worlds, or an agent that only answers random actions), their mean is estimated from
-`samples` seeds. A best response also profits from the luck of such an estimate, so that the figures come out too high,
-by less the more samples there are. Whether the seeds matter is tried on a part of the positions, and if they do in one
-of them, then all are asked with all seeds.
+It calls `agent.policy(view)` for the probabilities. If these depend on the view's seeds, or change from call to call (a
+search that samples worlds, or an agent that only answers random actions), their mean is estimated from `samples` seeds.
+A best response also profits from the luck of such an estimate, so that the figures come out too high, by less the more
+samples there are. A part of the positions shows whether the seeds matter; if they do in one of them, then all are asked
+with all seeds.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Asked:
     """The policy of an agent, asked with one seed, or averaged over several.
 
     Attributes:
-        agent: the agent that is asked.
+        agent: the agent to ask.
         samples: seeds over which its answers are averaged; 0 if one is taken for all.
         seeds: number of seeds to make views with: `samples`, or one and some more to see that they do not matter.
     """

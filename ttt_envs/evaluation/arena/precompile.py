@@ -1,4 +1,4 @@
-"""Compile ahead of time what a worker needs: a game's loops, and the agents' searches.
+"""Compile the code of a worker ahead of time: a game's loops, and the agents' searches.
 
 A kernel is compiled when it is first called, and then found on disk by the next process. An image that was warmed, or a
 node, starts to play at once.
@@ -18,12 +18,12 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.wrappers.aec import AECGame
 
-# Positions that an agent is asked about, of a random game.
+# Positions of a random game, for asking an agent.
 _POSITIONS = 4
 
 
 def warm(game: Game, given: Sequence[str] = ()) -> Iterator[tuple[str, int, float]]:
-    """Compile what is not compiled yet, part by part: the game's loops, then each agent by asking it to move.
+    """Compile missing code part by part: the game's loops, then each agent by asking it to move.
 
     Args:
         game: the game with its options: other options may need other kernels.

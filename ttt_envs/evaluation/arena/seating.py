@@ -18,7 +18,7 @@ class Lineup:
 
     Attributes:
         agents: in the order given.
-        texts: what `agents.load` makes the agents from, for files and commands; an object's name.
+        texts: texts from which `agents.load` makes the agents, for files and commands; an object's name.
         made: names of the agents that were given as objects.
     """
 
@@ -54,7 +54,7 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
     Args:
         game: the game that they are to play.
-        given: a sequence of what `agents.load` takes, a mapping of names to these, or one of these.
+        given: a sequence of arguments of `agents.load`, a mapping of names to them, or a single one.
         least: the least number of agents.
 
     Raises:

@@ -2,7 +2,7 @@
 
 The folder of a tournament holds `config.json`, with the settings that decide the games, and `games.jsonl`, to which the
 games of each finished job are appended, one line a game (see `ttt_envs.evaluation.records.record`). The last line of a
-job has a key more, `job`, with what belongs to all of its games: a job without it was cut off, and is played again.
+job also has the key `job`, with data on all its games: a job without it was cut off, and is played again.
 """
 
 import os
@@ -43,7 +43,7 @@ class GamesLog:
         self.finished: list[Result] = []
 
     def resume(self) -> None:
-        """Take in the jobs of earlier calls, and drop what a kill has cut off.
+        """Read the jobs of earlier calls, and drop a line that was cut off.
 
         Raises ValueError, naming the line, for a file that is damaged or of another tournament.
         """

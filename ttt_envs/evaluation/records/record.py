@@ -44,13 +44,13 @@ _LONGEST = 1 << 26
 
 @dataclass(frozen=True)
 class RecordedFailure:
-    """An error or an illegal action, by which a player's side lost the game.
+    """An error or an illegal action, which lost the game for a player's side.
 
     Attributes:
         player: the player who was to act.
         reason: the error.
         position: the whole position as text, for `Game.parse_state`.
-        stderr: the end of what the agent's process wrote on its standard error, if it has one of its own.
+        stderr: the end of the standard error of the agent's process, if it has one.
     """
 
     player: int
@@ -68,14 +68,14 @@ class GameRecord:
         game: id of the game.
         options: all options that the game had then; see `registry.game_of_file`.
         library: version of the library that played it.
-        seed: seed of the episode, from which all chance comes.
+        seed: seed of the episode, the source of all its chance.
         agents: the agent in each seat, by name.
-        actions: what was played in each ply; texts where one player acts at a time, else one entry a player.
+        actions: the actions of each ply; texts where one player acts at a time, else one entry per player.
         rewards: reward of each player, float32 as the shortest decimal number.
-        failures: what ended the game early, after its last action; empty for a game played to its end.
+        failures: the failures that ended the game early, after its last action; empty for a complete game.
         seconds: time of each seat's decisions; the only key that differs if the game is played again.
-        digest: `Games.moves`, a digest of the actions and of what the players see at the end.
-        job: of the last game of a tournament's job, what belongs to all games of the job.
+        digest: `Games.moves`, a digest of the actions and of the players' final views.
+        job: in the last game of a tournament's job, data on all games of the job.
         place: the file and the line that it was read from.
     """
 
@@ -265,7 +265,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def record_of(line: bytes, place: str) -> GameRecord:
-    """The record of a line; ValueError naming its place and what is wrong."""
+    """The record of a line; ValueError naming its place and the fault."""
     try:
         entry = read_json(line)
     except ValueError as error:
@@ -285,7 +285,7 @@ def record_of(line: bytes, place: str) -> GameRecord:
         raise ValueError(f"{place}: the record is damaged: {what}") from None
 
 
-# The keys of a record whose types are checked; replaying checks what they say.
+# The keys of a record whose types are checked; replaying checks their contents.
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("game", "library", "seed", "digest"), str),
     **dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list),

@@ -7,7 +7,7 @@ Example::
     for played in replay(read("games.jsonl", winner="greedy")):
         print(played.game.format_state(played.states[-1], None))
 
-The game's own kernels play, and every action is checked before: what does not fit is refused, with its line named.
+The game's own kernels play, and every action is checked before: mismatches are rejected, with their line named.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

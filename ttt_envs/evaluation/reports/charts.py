@@ -19,8 +19,8 @@ class Whisker:
     """A value with an interval.
 
     Attributes:
-        name: what it belongs to.
-        low, value, high: in increasing order; nan for a value that is not known.
+        name: the label.
+        low, value, high: in increasing order; nan for an unknown value.
         text: the numbers next to it.
     """
 

@@ -1,4 +1,4 @@
-"""Progress of long work, and what is kept of it if it is interrupted."""
+"""Progress of long work, with the results so far after an interrupt."""
 
 import time
 from collections.abc import Callable, Sized
@@ -28,7 +28,7 @@ class Work:
     """
 
     def __init__(self, results: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:
-        """`results`: what the work fills; `unit`: what is counted, up to `total`; None if the end is not known."""
+        """`results`: filled by the work; `unit`: the name of a step, up to `total`; None if the end is not known."""
         self._results, self._unit = results, unit
         columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
         columns += [MofNCompleteColumn(), TextColumn(unit)] if isinstance(total, int) else []
@@ -51,7 +51,7 @@ class Work:
         return isinstance(error, (KeyboardInterrupt, SystemExit)) and bool(self._results)
 
     def update(self, done: float, what: str | None = None) -> None:
-        """Show that so much is done, and what is being done now."""
+        """Show the progress, and the current work."""
         if not self._bar.disable:  # a hidden bar would take the time, too
             self._bar.update(self._task, completed=done, description=what)
 

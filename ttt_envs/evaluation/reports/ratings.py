@@ -7,10 +7,10 @@ Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statisti
 given a weak prior: one drawn unit more, shared out among its opponents. Newton's method finds them; Hunter's
 MM steps crawl when records are lopsided.
 
-A unit is what may be resampled as a whole: all games of one seed, from every seat, of every pairing.
-Intervals come from the Bayesian bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): each resample weights
-the units by Exp(1) instead of drawing them, and the prior's parts by Gamma variables of their size. A clean record of
-100 wins thus gets an interval of sensible width, too.
+A unit is resampled as a whole: all games of one seed, from every seat, of every pairing. Intervals come from the
+Bayesian bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): each resample weights the units by Exp(1) instead of
+drawing them, and the prior's parts by Gamma variables of their size. A clean record of 100 wins thus gets an interval
+of sensible width, too.
 
 - Elo: the bootstrap takes the spread of few units for too small. Its intervals are widened, as far from the
   rating as Student's t says for the units in which the agent played.
@@ -68,7 +68,7 @@ def rate(wins: Any, *, resamples: int = 1000, seed: int = 0, prior: float = 1.0)
     """Ratings of k agents from their games.
 
     Args:
-        wins: float (units, k, k), what the row won against the column in each unit: 1 for a win, 1/2 for a draw.
+        wins: float (units, k, k), wins of the row against the column in each unit: 1 for a win, 1/2 for a draw.
         resamples: resamples of the bootstrap; 0 leaves the intervals nan.
         seed: seed of the bootstrap.
         prior: drawn units added to each agent's record; 0 for the plain most likely ratings, which may not exist.
@@ -105,9 +105,9 @@ def rate_pairs(
 
     Args:
         agents: their number, k.
-        pairs: int (p, 2), who are to meet, each two once, connected by chains of pairs.
-        won, lost: float (units, p), what the first of each pair won and lost in each unit: 1 a win, 1/2 each a draw.
-        resamples, seed, prior: as of `rate`.
+        pairs: int (p, 2), the pairs to play, each two once, connected by chains of pairs.
+        won, lost: float (units, p), wins and losses of each pair's first in each unit: 1 a win, 1/2 each a draw.
+        resamples, seed, prior: as for `rate`.
         zero: the agent whose rating is 0, so that intervals are of differences from it; by default the field's mean is
             0.
 

@@ -25,7 +25,7 @@ from ttt_envs.storage.rows import Rows, as_json, flat
 # Arguments that change no result, or are saved elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
 
-# The beginning of what Markdown would take for HTML.
+# The beginning of text that Markdown would parse as HTML.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -147,7 +147,7 @@ class Report(Rows):
     seconds: float = 0.0
     folder: Path | None = None
 
-    #: The verb of the command line, the heading of the report, what is counted, and the usual files.
+    #: The verb of the command line, the heading of the report, the unit of its counts, and the usual files.
     verb: ClassVar[str]
     title: ClassVar[str]
     unit: ClassVar[str] = "games"
@@ -162,7 +162,7 @@ class Report(Rows):
 
     @property
     def first(self) -> int | None:
-        """The number of tables that are shown where not all are asked for; None: all."""
+        """The number of tables shown by default; None: all."""
         return None
 
     def facts(self) -> list[str]:
@@ -181,7 +181,7 @@ class Report(Rows):
         raise NotImplementedError
 
     def remarks(self) -> list[str]:
-        """Sentences about what the numbers do not say."""
+        """Sentences about the limits of the numbers."""
         return []
 
     def unmeasured(self, measured: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The value of a seat: the score of each side whoever sits there, with draws and lengths of games.
+"""The value of a seat: each side's score, averaged over the agents, with draws and lengths of games.
 
 The score of a side in a game is the mean over the other sides of 1 if its reward is higher, 1/2 if equal: one half on
 average over all sides. Every agent plays every seat with the same seeds, so a score other than one half belongs to the

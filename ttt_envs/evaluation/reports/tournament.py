@@ -108,7 +108,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def seats(self) -> Seats:
-        """The scores of the seats whoever sits there, draws, and lengths."""
+        """The scores of the seats, averaged over the agents, draws, and lengths."""
         rewards = np.concatenate([each.rewards for each in self.results])
         return seats(self.game, rewards, np.concatenate([each.lengths for each in self.results]))
 
