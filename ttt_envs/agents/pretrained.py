@@ -36,10 +36,12 @@ class Outcome:
     """One measured figure of a card.
 
     Attributes:
-        measure: "score", "regret", "layouts" (regret on layouts that were solved), "exploitability" or "milliseconds".
+        measure: "score", "regret", "layouts" (regret on layouts that were solved), "exploitability", "exploit" (a lower
+            bound of it) or "milliseconds".
         against: the opponent of a score; or another detail of the measurement.
         value: the figure: a score from 0 to 1, the loss per game, a best response's winnings, or the time per move.
-        low, high: its 95 % interval over games, of the bundled weights; equal where the figure is exact.
+        low, high: its 95 % interval over games, of the bundled weights; equal where the figure is exact. Of "exploit",
+            the interval of what the opponent won.
         games: number of games, or of layouts; 0 where there are none.
         options: options of the game.
         seeds: the same figure for the agents of other training seeds.

@@ -53,7 +53,7 @@ class CountedTable:
         decisions: those of the learner by now.
     """
 
-    def __init__(self, game: Game, agent: Agent, n: int = 512, seed: int = 0) -> None:
+    def __init__(self, game: Game, agent: Agent, n: int = 1024, seed: int = 0) -> None:
         """Begin to learn in `n` games; images of a position are one to an agent that treats them alike.
 
         Raises ValueError for a game without two sides, or in which several players of a side may act at once.
@@ -69,11 +69,6 @@ class CountedTable:
         self._found, self._new = np.zeros(0, _ENTRY), list[np.ndarray]()
         self.decisions = self._met = self._waiting = 0
         self.enter(n)
-
-    @property
-    def entries(self) -> int:
-        """How many different ones there are."""
-        return len(self._found)
 
     @property
     def games(self) -> int:
