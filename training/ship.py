@@ -340,8 +340,8 @@ def page(card: Card) -> str:
     agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")
     also = f", also as `trained:{card.game}`" if card.best else ""
     trained = [
-        f"**Training.** `{card.train}`: {card.steps:,} steps in {card.seconds:,.0f} s on a machine of {card.machine} "
-        f"with other work beside it; {versions}.",
+        f"**Training.** `{card.train}`: {card.steps:,} steps in {card.seconds:,.0f} s on a shared "
+        f"machine of {card.machine}; {versions}.",
         "",
     ]
     lines = [
