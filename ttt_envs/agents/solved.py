@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
 
 def write_policy(path: Path, game: Game, sides: Sequence[Side], facts: Mapping[str, Any]) -> None:
-    """Write the policy of both players, whole or not at all; `facts`: for JSON, beside the game and its options."""
+    """Write the policy of both players atomically; `facts`: for JSON, besides the game and its options."""
     given = {"game": game.id, "options": dict(game.options), **facts}
     arrays = {f"{name}_{player}": each for player, side in enumerate(sides) for name, each in side._asdict().items()}
     write_tensors(path, FORMAT, given, arrays)
@@ -61,7 +61,7 @@ def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
 
 
 def _check(side: Side) -> None:
-    """Raise ValueError for arrays of other shapes or types than those of a policy."""
+    """Raise ValueError for arrays whose shapes or types are not a policy's."""
     sets, entries = len(side.digests), len(side.actions)
     shapes = ((sets, 2), (sets,), (entries,), (entries,))
     dtypes = (np.uint64, np.int32, np.int32, np.float64)

@@ -195,15 +195,15 @@ def solve(
 ) -> SolveReport | PositionsReport:
     """Solve a small zero-sum game of two sides.
 
-    Of a game of perfect information in which one player acts at a time every position is solved. Of others an
-    equilibrium is found by PCFR+ on the tree; its exploitability is measured ever less often: after 1, 2, ... 8
-    iterations, then about every eighth part more.
+    A game of perfect information in which one player acts at a time is solved in every position. For other games PCFR+
+    computes an equilibrium on the tree; its exploitability is measured ever less often: after 1, 2, ... 8 iterations,
+    then about every eighth part more.
 
     Args:
         game: an id, or a Game.
         iterations: iterations of PCFR+ at most.
         target: stop PCFR+ once the exploitability, in units of reward, is not above this.
-        limit: positions at most: different ones with perfect information, else those of the game's tree.
+        limit: largest number of positions: different ones with perfect information, else nodes of the game's tree.
         out: folder for report.md, results.json and positions.safetensors or policy.safetensors; nothing is written
             without one.
         quiet: no progress bar.

@@ -64,7 +64,7 @@ OPENING_PLIES, OPENING_SHARE = 8, 0.6
 # Weight decay of what Adam optimises.
 _WEIGHT_DECAY = 1e-4
 
-# In a row of the buffer, what stands in the place of an illegal action's probability.
+# In a row of the buffer, the entry for an illegal action instead of its probability.
 _ILLEGAL = -1.0
 
 
@@ -184,7 +184,7 @@ class SelfPlayGames:
         }
 
     def _open(self, rows: np.ndarray) -> None:
-        """Start games anew, some with random plies."""
+        """Start new games, some with random plies."""
         generator, batch = self.generator, self.batch
         plies = generator.integers(0, OPENING_PLIES + 1, len(rows))
         plies[generator.random(len(rows)) >= OPENING_SHARE] = 0
@@ -224,7 +224,7 @@ class Searcher:
 
 
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
-    """The returns that the values of plies are regressed on: of the plies that follow, and of what stands at the end.
+    """The returns on which the values of plies are regressed: from the following plies, and from the value at the end.
 
     Args:
         values: float (n, plies, players), values of positions.

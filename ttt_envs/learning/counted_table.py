@@ -2,11 +2,11 @@
 
 The learner holds one side of each game against an agent that stays as it is. At every ply all of its actions are tried
 on copies of the position, with each answer that the agent gives at the same time; where the agent alone acts, all that
-it may do. Each is weighted by the agent's own probabilities, and chance to come is drawn anew, so that nobody
-chooses by what will really be drawn. What came of an action is the reward at the end, or else the learner's next
-observation; equal ones are added up. An action is worth the mean of what came of it, an observation as much as its best
-action, and this is worked out for the whole table (value iteration in the model that experience makes) whenever a tenth
-more has come in. The agent is asked only in positions that are really played, so that it may be anything that answers.
+it may do. Each is weighted by the agent's own probabilities, and future chance is redrawn, so that no choice depends on
+the actual draws. An action's outcome is the reward at the end, or else the learner's next observation; equal ones are
+added up. An action is worth the mean of what came of it, an observation as much as its best action, and this is worked
+out for the whole table (value iteration in the model that experience makes) whenever a tenth more has come in. The
+agent is asked only in positions that are really played, so that it may be anything that answers.
 
 The table goes by what the learner observes, without memory: in a game in which the past tells more, a best response
 may win more. Sources: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning, and
@@ -28,17 +28,17 @@ LIMIT = 12_000_000
 # The share of random actions: one visit judges all actions.
 _RANDOM = 0.3
 
-# The table is worked out anew when this share of what is known has come in, or so many entries wait.
+# The table is solved again when this share of new entries has come in, or this many entries wait.
 _MORE, _WAITING = 0.1, 1_000_000
 
-# Sweeps then, each looking one decision further ahead, and those that work it out to the end.
+# Number of sweeps then, each looking one decision further ahead, and of sweeps at the end.
 _SWEEPS, _LAST, _CLOSE = 2, 60, 1e-6
 
-# Where the learner sees all, and nothing is drawn, so many visits of a position tell enough: several, as the
+# If the learner sees everything, and nothing is random, this many visits of a position suffice: several, as the
 # agent's own probabilities may be estimates.
 _ENOUGH = 8
 
-# Of a player's action (or waiting), and what they then observe (0 at the end): how often, and what was paid.
+# For a player's action (or waiting) and their next observation (0 at the end): its count, and the reward.
 _ENTRY = [("pair", np.uint64), ("next", np.uint64), ("share", np.float64), ("paid", np.float64)]
 
 # Makes one digest of two.
@@ -50,7 +50,7 @@ class CountedTable:
 
     Attributes:
         table: values of the learner's actions, as last worked out.
-        decisions: those of the learner by now.
+        decisions: the learner's decisions so far.
     """
 
     def __init__(self, game: Game, agent: Agent, n: int = 1024, seed: int = 0) -> None:
@@ -76,7 +76,7 @@ class CountedTable:
         return self._batch.n
 
     def enter(self, n: int) -> None:
-        """Begin `n` new games in the place of those that are played."""
+        """Replace the current games by `n` new ones."""
         seed = int(self._draws.integers(2**63))
         recall, history = self.agent.remembers, self.agent.history
         self._batch = Batch(self.game, n, seed=seed, auto_reset=True, recall=recall, history=history)
@@ -191,7 +191,7 @@ class CountedTable:
         self._waiting += len(new)
 
     def _solve(self, sweeps: int) -> None:
-        """Add up the entries, and work the table out anew. An observation that was not decided in is worth 0."""
+        """Add up the entries, and solve the table again. An observation that was not decided in is worth 0."""
         found = np.concatenate([self._found, *self._new])
         self._met, self._new, self._waiting = self._met + self._waiting, [], 0
         if not len(found):
@@ -202,7 +202,7 @@ class CountedTable:
         summed = found[order[first]]
         for name in ("share", "paid"):
             summed[name] = np.add.reduceat(found[name][order], first)
-        # Those that were there before have the lowest numbers.
+        # Older ones have the lowest numbers.
         summed = summed[np.minimum.reduceat(order, first) < max(LIMIT, len(self._found))]
         self._found = found = summed[np.argsort(summed["pair"])]
 

@@ -6,7 +6,7 @@ regressed on what the next --n-step decisions brought, plus the value of the pos
 online network chooses the best legal action there, and its target network, which follows slowly, values it. Both the
 choice of actions and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where optimal
 play is mixed. The online network is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x". A
-resumed run fills its buffer anew.
+resumed run refills its buffer.
 
 Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al., "Deep
 reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hessel et al., "Rainbow", AAAI 2018; the slow
@@ -170,7 +170,7 @@ class SeatLearner:
     generator: np.random.Generator
 
     def __init__(self, current: EpsilonGreedy, config: Config, target_share: float = 0.01) -> None:
-        """Take the learner and the settings that learning depends on; those of the run's course are the caller's.
+        """Take the learner and the settings of its learning; the caller has the settings of the run's course.
 
         `target_share`: share by which the target network moves to the online network at each gradient step.
         """

@@ -1,8 +1,8 @@
 """Learn an equilibrium by magnetic mirror descent: a policy gradient that is held near a magnet, and near itself.
 
-Where optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a
-magnet, KL(policy, magnet), which makes the circles a spiral inwards, and for that from the policy that has played the
-games, KL(policy, behaviour), which keeps each update small. By default the magnet is the uniform policy, and its weight
+If optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a magnet,
+KL(policy, magnet), which makes the circles a spiral inwards, and for that from the policy that has played the games,
+KL(policy, behaviour), which keeps each update small. By default the magnet is the uniform policy, and its weight
 decreases during the run (--magnet-final). It can also be the policy's own moving average (--magnet-rate), or a copy of
 the policy that is replaced a number of times (--magnet-copies); its weight may then stay as it is. All seats are played
 by the learner, and games are played to their end. It is for two players, who may move at once and have hidden

@@ -9,7 +9,7 @@ The folder is brought up to date after every rollout, so an interrupt loses at m
 With --both-sides the learner plays all seats, and what the other side may win counts negated: twice the decisions from
 the same games, and no opponents. It is for two sides that move one at a time.
 
-Where optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the one before. With an
+If optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the previous one. With an
 entropy bonus it converges toward a quantal response equilibrium instead, which approaches a Nash equilibrium as the
 bonus gets smaller; --entropy-final lets it decrease during the run.
 
@@ -195,7 +195,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
         separate=True,
         history=config.history,
     )
-    # SB3's names of the same layers; those of activation functions are counted there too.
+    # SB3's names of the same layers, which also count activation functions.
     tensors = model.policy.state_dict()
     names = {"heads.policy": "action_net", "heads.value": "value_net"}
     for head in info.heads:

@@ -1,13 +1,13 @@
 """Learn values by full-width sampled temporal differences: everything that can be chosen is played by the rules.
 
 There is no policy gradient and no variance from the choice of an action: the rules are exact and fast, and this uses
-them. In every position that is met, all that can be chosen is played once, chance and hidden information drawn anew,
-and a network is regressed on the result, its own average being the source of the values of what follows. The backup is
-that of the game:
+them. In every position visited, all possible actions are played once, with chance and hidden information redrawn, and a
+network is regressed on the result; its own average provides the values of the successors. The backup is that of the
+game:
 
 - Players move one at a time (`ActionValues`): the network is Q(observation, action). An action is worth the reward if
   it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it. The
-  network is regressed on all legal actions at once. Where optimal play is mixed, the greedy policy of such values is no
+  network is regressed on all legal actions at once. If optimal play is mixed, the greedy policy of such values is no
   equilibrium; a temperature at play softens it.
 - Two players choose simultaneously (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions
   make a matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
@@ -167,7 +167,7 @@ class MatrixGames:
         self.info = replace(_info(config, game, "policy+value"), squash=True)
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """As `ActionValues.label`; the actions are those of both players."""
+        """As `ActionValues.label`; with both players' actions."""
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
         def values(observations: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Two-player zero-sum games in sequence form: policies, best responses, exploitability, policies as files.
 
 **Sequence form** (Koller, Megiddo and von Stengel, "Efficient computation of equilibria for extensive two-person
-games", Games and Economic Behavior 14, 1996). A *sequence* of a player stands for all their actions so far: an
+games", Games and Economic Behavior 14, 1996). A *sequence* of a player represents all their actions so far: an
 information set and an action in it; sequence 0 is the empty one. With perfect recall the payoffs of a game are a sparse
 table over pairs of sequences: the payoffs of all ends that the pair and chance lead to, times the probability of
 chance.
@@ -44,7 +44,7 @@ CHUNK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class InformationSets:
-    """One player's information sets (m of them) and sequences, each after those that lead to it.
+    """One player's information sets (m of them) and sequences, each after its predecessors.
 
     Attributes:
         sets: SET (m,).

@@ -13,9 +13,8 @@ Example::
 Only the current ply is kept while the tree is walked; the result is the sequence form (see
 `ttt_envs.solvers.sequence`).
 
-**Information sets** are those of perfect recall: two positions are in the same one if the player was shown and has done
-the same in both, see `ttt_envs.core.information`. Players who act at once choose one after the other, without seeing
-the other's choice.
+**Information sets** have perfect recall: two positions are in the same one if the player saw and did the same in both,
+see `ttt_envs.core.information`. Players who act at once choose one after the other, without seeing the other's choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +37,7 @@ __all__ = ["LIMIT", "TooLarge", "reaches", "walk"]
 LIMIT = 10_000_000
 
 # Random games that estimate a tree's size, and how many times the limit the estimate must be for a refusal at once: the
-# true size is expected, so Markov's inequality refuses a tree within the limit at most once in so many.
+# true size is expected, so Markov's inequality refuses a tree within the limit at most once in this many.
 _PROBES, _FAR = 64, 1000
 
 # A pair of players' rewards that adds up to more is no rounding of float32.
@@ -122,8 +121,8 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
 
     Raises:
         ValueError: the game is of another kind.
-        TooLarge: more positions than `limit`; a ValueError, raised before they are made. Where random games show far
-            more, it is raised at once.
+        TooLarge: more positions than `limit`; a ValueError, raised before they are made. If random games show far more,
+            it is raised immediately.
     """
     return _walk(game, limit, progress, lambda here, masks, firsts: None)
 
@@ -205,8 +204,8 @@ def _walk(
 def _estimate(game: Game, enough: float) -> float:
     """A low estimate of the tree's positions: the number of ways on, multiplied along random games, up to `enough`.
 
-    Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29 (1975). What chance draws
-    counts as one way, so that the expected estimate is at most the tree's size.
+    Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29 (1975). The draws of chance
+    count as one way, so that the expected estimate is at most the tree's size.
     """
     batch, random = Batch(game, _PROBES, seed=0), np.random.default_rng(0)
     ways, positions = np.ones(_PROBES), np.ones(_PROBES)

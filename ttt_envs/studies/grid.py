@@ -158,7 +158,7 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
 
 
 def _speeds(runs: Sequence[Run], out: Path, workers: int | str, progress: Progress) -> dict[str, float]:
-    """Steps per second of each run's place, where budgets are processor time: those of the folder and of new pilots."""
+    """Steps per second of each run's place, if budgets are CPU times: from the folder and from new pilots."""
     path, speeds = out / SPEEDS, dict[str, float]()
     if path.is_file():
         try:

@@ -224,7 +224,7 @@ def _texts(what: str, given: Any) -> tuple[str, ...]:
 
 
 def _tasks_of(table: Any, chosen: Sequence[str]) -> Sequence[str]:
-    """The tasks of a method: those that its table names, or all of the plan."""
+    """The tasks of a method: named in its table, or all of the plan."""
     if not isinstance(table, dict):
         raise TypeError(f"a method is a table of settings, not {table!r}")
     own = _texts("tasks", table.get("tasks", list(chosen)))

@@ -72,7 +72,7 @@ class Task:
         return np.asarray(1 - values / self.random, np.float64)
 
     def settings(self, every: int) -> dict[str, Any]:
-        """The settings of a learner that measures it at every so many steps."""
+        """The settings of a learner that measures it at every multiple of these steps."""
         return {
             "game": self.game,
             "options": dict(self.options),

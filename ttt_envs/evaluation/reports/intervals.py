@@ -15,7 +15,7 @@ _T = (
     *(2.131, 2.145, 2.160, 2.179, 2.201, 2.228, 2.262, 2.306, 2.365, 2.447, 2.571, 2.776, 3.182, 4.303, 12.706),
 )
 
-#: The scores of a method: those of its seeds, for each task.
+#: The scores of a method: one per seed, for each task.
 Tasks = Sequence[np.ndarray]
 
 # Resamples, and how many of their weights are held at once; a loss below this is none.
@@ -27,7 +27,7 @@ _MORE, _FEW = 1.5, 6
 
 
 def student(free: Any) -> Any:
-    """The 97.5 % quantile of Student's t with so many degrees of freedom, 1 or more, also fractions of one."""
+    """The 97.5 % quantile of Student's t with these degrees of freedom, 1 or more, also fractions of one."""
     return np.interp(1 / np.asarray(free), [0, *(1 / np.arange(30, 0, -1))], _T)
 
 
@@ -73,7 +73,7 @@ def mean_interval(
 
     Each end is that of a Bayesian bootstrap, in which the units have random weights, and one unit more: for the lower
     end it has lost nothing, for the upper end much (N. Gaffke, Mathematical Methods of Statistics 14, 2005; E.
-    Learned-Miller and P. S. Thomas, arXiv 1905.06208). Of units that lose all or nothing this is the interval of
+    Learned-Miller and P. S. Thomas, arXiv 1905.06208). For units that lose all or nothing this is the interval of
     Clopper and Pearson. The upper end is at least that of Student's t with the standard error of a ratio estimator (W.
     G. Cochran, "Sampling Techniques", 3rd edition 1977, chapter 6).
 
@@ -86,8 +86,8 @@ def mean_interval(
         sums: float (n,), what was lost in each unit, at least 0.
         counts: int (n,), in how many games or decisions.
         most: what a unit of typical size can lose.
-        tail: the truth lies below the lower end in so many percent of the cases; 5 for a one-sided interval of 95 %,
-            from the lower end up.
+        tail: percentage of cases in which the truth is below the lower end; 5 for a one-sided interval of 95 %, from
+            the lower end up.
 
     Returns:
         The ratio, and the ends of the interval; nan for fewer than two units.

@@ -37,7 +37,7 @@ _LIBRARIES = {
 # The folder of a run, and its output, belong to a call.
 _OF_A_CALL = ("out", "resume", "quiet", "log")
 
-# A run folder may come from somebody else: it does not decide what it is logged to.
+# A run folder may come from someone else: it does not decide where the run is logged.
 _NAMED_AGAIN = ("wandb",)
 
 
@@ -58,7 +58,7 @@ class Run:
         """Check the folder `config.out`; nothing is written yet.
 
         Args:
-            config: a dataclass with fields as those of `ttt_envs.learning.runs.settings.Settings`.
+            config: a dataclass with the fields of `ttt_envs.learning.runs.settings.Settings`.
             method: name of the method, as `ttt train` takes it.
             needs: name of the file without which there is nothing to resume.
 
@@ -89,7 +89,7 @@ class Run:
 
     @cached_property
     def game(self) -> Game:
-        """The game that is played; ValueError or TypeError as from `Settings.load`."""
+        """The game of the run; ValueError or TypeError as `Settings.load`."""
         game: Game = self.config.load()
         return game
 
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def warm_up(self) -> int:
-        """Rows to collect before learning begins: those of earlier calls count, but one batch has to be there."""
+        """Rows to collect before learning begins: earlier calls count, but one batch must be new."""
         config = self.config
         return int(min(config.warm_up, max(config.warm_up - self.start, config.batch)))
 
@@ -131,7 +131,7 @@ class Run:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The settings as JSON's types, without those that belong to a call."""
+        """The settings as JSON's types, without the settings of a call."""
         return {**_settings(self.config), "options": plain_options(self.game.options)}
 
     @cached_property
@@ -163,7 +163,7 @@ class Run:
 
 
 def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()) -> Config:
-    """The settings of the run in a folder, ready to resume it, without those that a call decides.
+    """The settings of the run in a folder, ready to resume it, without the settings of a call.
 
     Args:
         kind: the method's settings.
@@ -264,7 +264,7 @@ def program_of(method: str) -> list[str]:
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """Settings as JSON's types, without those that belong to a call; an agent becomes its name."""
+    """Settings as JSON's types, without the settings of a call; an agent becomes its name."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):

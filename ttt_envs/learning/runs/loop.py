@@ -1,8 +1,8 @@
 """The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop, seeds.
 
-With several seeds (`--seeds 5`) the run of seed K stands in OUT/seed-K. At the end `summary.csv` in OUT has the mean of
-each metric over the seeds, with the interval by Student's t: it says what other seeds would give, which games
-played by one trained agent cannot.
+With several seeds (`--seeds 5`) the run of seed K is in OUT/seed-K. At the end `summary.csv` in OUT has the mean of
+each metric over the seeds, with the interval by Student's t: it says what other seeds would give, which games played by
+one trained agent cannot.
 """
 
 import signal
@@ -137,7 +137,7 @@ class Learner:
         one_round: (steps so far) -> steps more, after a round of training.
         write: (file, steps) writes what has been learned, for an agent to play.
         agent: (steps) -> the agent that is measured.
-        parts: what a resumed run needs beside that, see `ttt_envs.learning.runs.checkpoint`.
+        parts: further state of a resumed run, see `ttt_envs.learning.runs.checkpoint`.
         plays_as: name of the agent that plays the run folder as it is measured.
         file: name of the file in the run folder.
         numbers: numbers by name for the log, such as the loss; the loop takes them at each save.
@@ -162,8 +162,8 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
     """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
 
     Args:
-        this: the run, whose settings have `save_every` beside those of `ttt_envs.learning.runs.settings.Settings`, and
-            `snapshot_every` if the learner takes snapshots.
+        this: the run, whose settings have `save_every` besides the fields of
+            `ttt_envs.learning.runs.settings.Settings`, and `snapshot_every` if the learner takes snapshots.
         learner: the method.
 
     Raises OSError if a file cannot be written, saying what was saved before.
@@ -373,7 +373,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
 
 
 def summary(folders: Sequence[Path]) -> list[SummaryRow]:
-    """The metrics of these runs where they were measured last; those that not all of them have are left out."""
+    """The last measured metrics of these runs; metrics that some runs lack are left out."""
     metrics = [read_metrics(folder) for folder in folders]
     rows = []
     for metric in metrics[0]:
