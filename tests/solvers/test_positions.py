@@ -252,12 +252,11 @@ def test_the_size_is_estimated_from_random_games():
             toy_rows.make(size=6, line=5),
             r"toy_rows with .* has more than 20000 positions, by far: about \d\.\de\+\d\d or more",
         ),
-        (ttt_envs.load("super_tic_tac_toe"), "has more than 20000 positions, by far"),
         (toy_race.make(), "two sides"),
         (ttt_envs.load("tic_tac_match"), "no game of perfect information"),
         (ttt_envs.load("tic_tac_dice", rounds="single"), "draws again until something fits.* one action that passes"),
     ],
-    ids=["large", "super", "race", "match", "dice"],
+    ids=["large", "race", "match", "dice"],
 )
 def test_other_games_are_refused(game, said):
     with pytest.raises(ValueError, match=said) as caught:

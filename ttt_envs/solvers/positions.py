@@ -62,7 +62,7 @@ class _Edges(NamedTuple):
         first: the number of the first of them.
         signs: int8 (m,), 1 if the first side moves, else -1.
         actions: uint16 (m,), how many actions each has.
-        outcomes: uint16 (actions,), how many outcomes each action has; empty without chance.
+        outcomes: uint32 (actions,), how many outcomes each action has; empty without chance.
         chances: float64 (outcomes,), their probabilities, or empty.
         after: int32 (outcomes,), the number of the position that follows, or -1 less the number of the result.
     """
@@ -192,9 +192,9 @@ class _Search:
                         at,
                         np.where(np.isin(states["to_move"], self.game.teams[0]), 1, -1).astype(np.int8),
                         np.bincount(owner, minlength=len(states)).astype(np.uint16),
-                        np.bincount(rows, minlength=len(owner)).astype(np.uint16)
+                        np.bincount(rows, minlength=len(owner)).astype(np.uint32)
                         if by_chance
-                        else np.empty(0, np.uint16),
+                        else np.empty(0, np.uint32),
                         chances if by_chance else np.empty(0),
                         self.enter(after),
                     )
