@@ -76,7 +76,7 @@ class Keys:
     """
 
     def __init__(self, game: Game, *, tables: bool = True) -> None:
-        """`tables`: try to make tables; without them, turning a position takes some 20 times as long."""
+        """`tables`: try to make tables; without them, positions are turned by the symmetries themselves, far slower."""
         self._game, self._fields = game, list[_Field]()
         word, used = 0, 0
         for name, low, tops in _ranges(game):
