@@ -9,6 +9,7 @@ import time
 import kuhn_poker
 import numpy as np
 import pytest
+import toy_rows
 
 import ttt_envs
 from ttt_envs import agents, registry
@@ -391,3 +392,8 @@ def test_levels_are_different_agents_from_the_weakest_on(game_id):
     assert [each.name for each in levels][:3] == ["easy", "medium", "strong"]
     assert 0 < levels[0].elo < levels[1].elo
     assert levels[2].elo is None or levels[2].elo > levels[1].elo
+
+
+def test_a_game_without_a_ladder_has_the_level_of_its_oracle():
+    assert [(each.name, each.agent) for each in levels_of(toy_rows.make())] == [("perfect", "oracle")]
+    assert levels_of(kuhn_poker.make()) == []
