@@ -195,7 +195,8 @@ def test_a_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = agents.load("somebodys_agents.good:Mine:n=3")
     assert agent.name == "somebodys_agents.good:Mine:n=3"
     assert (agent.act(some_view()) == first_actions()[3]).all()
-    fails(ValueError, "somebodys_agents.god:Mine", "unknown agent 'somebodys_agents.god'", "package.module:Name")
+    fails(ValueError, "somebodys_agents.god:Mine", "no module 'somebodys_agents.god' can be found")
+    fails(ValueError, "somebody:Mine", "unknown agent 'somebody'", "package.module:Name")
     fails(ValueError, "somebodys_agents.good:Min", "unknown name 'Min'; did you mean 'Mine'")
 
 

@@ -7,8 +7,8 @@ from typing import get_type_hints
 
 import pytest
 
-from ttt_envs.learning import METHODS
-from ttt_envs.learning.runs.settings import Within
+from ttt_envs.learning import METHODS, mmd
+from ttt_envs.learning.runs.settings import Within, command_line
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -24,6 +24,16 @@ def test_each_number_has_bounds(method: str) -> None:
         for beyond in (bounds.low - 1, bounds.high + 1):
             with pytest.raises(ValueError, match=f"^{name} must be a (whole )?number from "):
                 replace(config, **{name: beyond}).check()
+
+
+@pytest.mark.parametrize(("text", "steps"), [("1e5", 100_000), ("250000", 250_000), ("1.5", None), ("many", None)])
+def test_steps_are_whole_numbers_in_any_form(text: str, steps: int | None, capsys: pytest.CaptureFixture[str]) -> None:
+    if steps:
+        assert command_line(mmd.Config, "mmd", None, ["tic_tac_dice", "--steps", text]).steps == steps
+        return
+    with pytest.raises(SystemExit):
+        command_line(mmd.Config, "mmd", None, ["tic_tac_dice", "--steps", text])
+    assert f"'{text}' is not a whole number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", METHODS)
