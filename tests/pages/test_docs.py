@@ -208,7 +208,7 @@ def test_notebook_runs(path: Path) -> None:
         cell.source = SIZES.sub(lambda found: f"{found[1]} = {max(int(found[2]) // SMALLER, 4)}", cell.source)
         cell.source = cell.source.replace(', layout="constrained"', "")  # which is most of a figure's time
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute(env=environment)
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(path.parent)}}).execute(env=environment)
     for cell, texts in zip(notebook.cells, expected, strict=True):
         assert not texts or printed(cell) == texts
     stored = json.loads(path.read_text())
