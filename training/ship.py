@@ -240,8 +240,8 @@ def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool
         (known,) = _whole(exploitability(game, [agent], seed=seed, quiet=quiet)).measurements
         return known.exploitability, *known.interval
     if measure == "exploit":
-        learned = _whole(exploit(game, agent, games=games, seed=seed, quiet=quiet))
-        return learned.reward, *learned.interval
+        found = _whole(exploit(game, text, games=games or None, seed=seed, quiet=quiet))
+        return found.at_least, *found.interval
     assert measure == "milliseconds", measure
     return milliseconds(game, agent)
 
@@ -290,7 +290,7 @@ _MEANING = {
     "mistakes": "share of errors in {games} solved positions, sampled evenly by length",
     "layouts": "reward lost to optimal play per round, {games} solved layouts",
     "exploitability": "winnings of a best response per game",
-    "exploit": "mean reward of an opponent that learned against it for ten minutes, {games} games",
+    "exploit": "exploitability, by the best opponent that `ttt exploit` found in three minutes, {games} games",
     "milliseconds": "milliseconds of CPU time per move, median and quartiles",
 }
 #: The overview's names of measures.
@@ -305,6 +305,8 @@ def _rounded(outcome: Outcome, value: float) -> str:
 
 def _value(outcome: Outcome) -> str:
     value, low, high = (_rounded(outcome, each) for each in (outcome.value, outcome.low, outcome.high))
+    if outcome.measure == "exploit":
+        return f"{f'at least {value}' if outcome.value > 0 else 'no bound found'} (the opponent won {low} to {high})"
     return value if outcome.low == outcome.high else f"{value} ({low} to {high})"
 
 
