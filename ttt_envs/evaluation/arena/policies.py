@@ -18,7 +18,7 @@ from ttt_envs.core.rng import fold_rows
 from ttt_envs.core.view import View
 
 # Probabilities that differ by less are the same but for rounding.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-5
 
 # To see whether seeds matter, an agent is asked again with this many other seeds, in this many positions each.
 _TRIALS, _TRIED = 4, 256
