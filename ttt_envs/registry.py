@@ -103,7 +103,7 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
 
 
 def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[str, Any]) -> "Game":
-    """The game of a function that takes options as keyword arguments besides its own, as makers and measurements do.
+    """Make the game for a function that takes its options as keyword arguments, as makers and measurements do.
 
     An unknown option may be a misspelt argument of `function`, and is the TypeError of one. Else as `resolve`.
     """

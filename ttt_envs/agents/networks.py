@@ -347,7 +347,7 @@ def values_of(game: Game) -> int:
 
 
 def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.ndarray:
-    """Values (n, `values_of(game)`) as the `players` (n,) see them -> (n, num_players), in order of their numbers."""
+    """Put values (n, `values_of(game)`) as `players` (n,) see them into the order of players: (n, num_players)."""
     if values.shape[1] == 1:
         side = np.empty(game.num_players, np.int64)
         for number, members in enumerate(game.teams):

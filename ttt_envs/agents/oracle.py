@@ -57,7 +57,7 @@ class OracleAgent(Around):
         return values
 
     def value(self, view: View) -> np.ndarray:
-        """The oracle's, under optimal play by all, and elsewhere the other agent's: float64 (n,)."""
+        """The oracle's values under optimal play, or the other agent's where it covers nothing: float64 (n,)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         value = np.array(oracle.value(worlds, view.players), np.float64)

@@ -303,7 +303,7 @@ class Game:
 
     @cached_property
     def proper_symmetries(self) -> tuple[Symmetry, ...]:
-        """Those without the identity, which a game may name or not."""
+        """The symmetries without the identity, whether the game lists it or not."""
         own = np.arange(self.observation_size)
         return tuple(each for each in self.symmetries if (each.features != own).any())
 

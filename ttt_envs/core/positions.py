@@ -111,7 +111,7 @@ class Keys:
         return states if leave_out is None else leave_out(states)
 
     def pack(self, states: np.ndarray) -> np.ndarray:
-        """The numbers of states (n,) as they are: uint64 (n, words); ValueError as `of`."""
+        """The keys of states (n,) without their symmetries: uint64 (n, words); ValueError as `of`."""
         keys = np.zeros((len(states), self.words), np.uint64)
         for field in self._fields:
             values = _entries(states, field)
@@ -210,7 +210,7 @@ class Keys:
 
 @jit.kernel
 def least_images(keys, groups, images):  # type: ignore[no-untyped-def]
-    """Replace keys, uint64 (n, words), by the least of their images.
+    """Replace each key, uint64 (n, words), by the least key of its symmetric images.
 
     Args:
         keys: in and out.

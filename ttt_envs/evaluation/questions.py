@@ -235,7 +235,7 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
     after = Batch(game, len(actions))
     after.set_states(np.repeat(state, len(actions)))
     after.step(actions)
-    # A search does not look at an action that is the only one, so these are played first.
+    # A search does not evaluate a position with one legal action, so forced actions are played first.
     while True:
         masks: np.ndarray = np.logical_or.reduce([after.masks(each) for each in range(game.num_players)])
         forced = np.flatnonzero(~after.done & (masks.sum(axis=1) == 1))

@@ -221,8 +221,8 @@ def choose(draw, simple, learned, scratch):
 def learn(length, learner, learning, learned, scratch):
     """Learn from the game that has just ended, from the end on: from `length` positions, by all players or `learner`.
 
-    The value of a position to a player moves toward `back`, the player's later return. If `stale`, a random move has
-    come between, and nothing is learned.
+    The value of a position to a player moves toward `back`, the player's later return. If `stale`, a random move was
+    played after the position, and its value stays.
     """
     values, movers, free, back, stale = scratch.values, scratch.movers, scratch.free, scratch.back, scratch.stale
     gamma, decay, players = learning.gamma, learning.decay, back.shape[0]

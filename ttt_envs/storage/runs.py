@@ -18,7 +18,7 @@ def write_config(folder: Path, settings: Mapping[str, Any], libraries: Mapping[s
 
     Args:
         folder: of the run.
-        settings: what decides it, JSON's types.
+        settings: all that determines the results, in JSON's types.
         libraries: module -> distribution, those whose versions may change results.
         facts: what else is kept.
     """

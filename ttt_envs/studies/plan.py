@@ -36,7 +36,7 @@ QUICK: dict[str, Any] = {
 
 _NEEDED, _KNOWN = ("tasks", "seeds", "methods"), ("steps", "seconds", "first_seed", "search", "also", "agents")
 
-# Settings of a learner that the plan and its tasks decide.
+# Settings of a learner that are fixed by the plan and its tasks.
 _OF_A_STUDY = ("game", "options", "seed", "seeds", "out", "resume", "quiet", "steps", "eval_every", *LEAST)
 
 
@@ -202,7 +202,7 @@ def plan_of(given: Mapping[str, Any], named: Collection[str] = ()) -> Plan:
 
 
 def _budgets(given: Mapping[str, Any]) -> tuple[str, list[float]]:
-    """The unit of the budgets and their numbers."""
+    """The unit of the budgets, and the budgets in that unit."""
     if ("steps" in given) == ("seconds" in given):
         raise ValueError("a plan needs either steps or seconds of processor time")
     unit = "steps" if "steps" in given else "seconds"

@@ -25,7 +25,7 @@ from ttt_envs.testing.positions import (
 
 
 def check_facts(game: Game) -> None:
-    """The facts fit each other, and the factory makes an equal game: it is what a pickle is read by."""
+    """The game's facts are consistent, and its factory, which unpickling calls, makes an equal game."""
     members = sorted(player for team in game.teams for player in team)
     assert members == list(players_of(game)), f"teams {game.teams} must hold each of {game.num_players} players once"
     assert game.prototype.shape == (1,), f"prototype must have shape (1,), not {game.prototype.shape}"
@@ -112,7 +112,7 @@ def check_rewards(game: Game) -> None:
     for team in game.teams:
         assert (rewards[..., team] == rewards[..., team[:1]]).all(), "players of one team get different rewards"
     if not ends.any():
-        # With some options random play may win too seldom; with the default ones it must win.
+        # With some options random games rarely end in a win, so only those with default options have to.
         usual = replace(game.factory(), kernels=game.kernels)
         rewarded = usual.options != game.options and random_play(usual).states["rewards"].any()
         assert rewarded, "all rewards are zero"

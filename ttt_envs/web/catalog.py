@@ -28,7 +28,7 @@ _PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parent
 #: How far up its ladder the opponent of a level stands, from 0 to 1.
 _UP = {"easy": 0.25, "medium": 0.55}
 
-# Limit on the height of a ladder, in Elo: strong programs at its top make the other levels no harder.
+# The levels share out at most this height of a ladder, in Elo: a strong program at its top makes no level harder.
 _HIGHEST = 1000.0
 
 #: Simulations of the tree search that is offered in several strengths.

@@ -87,7 +87,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return {"action_mask": own, "round_reward": self._rounds[player] - self._rounds_told[player]}
 
     def _select(self, paid: np.ndarray | None, *, played: bool) -> None:
-        """Find the next player to choose; `paid` float32 (players,) is the step's payment, None for nothing."""
+        """Find the next player to act; `paid`: the rewards of the step, float32 (players,), None for none."""
         if played and self._pay.has_rounds:
             self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
         if paid is not None:

@@ -112,7 +112,7 @@ class PlayerGames:
 
     @property
     def opponents(self) -> np.ndarray:
-        """The numbers of the agents that play the others."""
+        """The numbers of the agents in the seats other than the learner's."""
         return self._opponents.told(self._others)
 
     @property

@@ -40,8 +40,8 @@ _REACH = 10.0
 # The most bytes of an answer; a long one takes some hundred kilobytes.
 _MOST_BYTES = 4 << 20
 
-# The headers that go to a server which only the agent's text names: the `openai` package adds others, some of them by
-# variables of the environment.
+# The only headers for a server that the agent's text names: the `openai` package would add others, some of them from
+# environment variables.
 _PLAIN_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
 
 _KEY = "OPENAI_API_KEY"

@@ -140,8 +140,8 @@ def settle(state, tree, node, grown):
 def prove(state, tree, node, grown):
     """Record proofs at the end of a simulation's path through the tree: of the last action, and of the one before it.
 
-    A way that ends in a game that goes on, and adds no node, ends where all actions are proven to lose: the simulation
-    is over there, and the last mover has won. Ancestors are updated on the next visit.
+    If a descent adds no node although the game is not over, all actions there are proven to lose: the simulation ends,
+    and the last mover has won it. Ancestors are updated on the next visit.
     """
     if node == 0:
         return  # all actions at the root lose

@@ -172,7 +172,7 @@ def add_cell(tree, place, cell, arms):
 
 @jit.kernel
 def update_regrets(tree, cell, player):
-    """Count how much more each of the player's actions would have earned than their strategy, others as in `cell`."""
+    """Add to each action of the player its regret: what it would have earned more, others choosing as in `cell`."""
     place, chosen = tree[cell]["place"], tree[cell]["arm"]
     arm = tree[place]["newest"][player]
     while arm:

@@ -74,7 +74,7 @@ class _NoCollection(event.Listener):
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """A kernel has been compiled, or could not be."""
+        """Called when a kernel was compiled, or its compilation failed."""
         self._depth = max(self._depth - 1, 0)
         if not self._depth:
             self.resume()

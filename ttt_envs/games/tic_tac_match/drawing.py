@@ -89,7 +89,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
     """The cells, such as "cell E"; the cards of the player to move, if the viewer sees them; the other seats.
 
-    Cards of one kind are one spot, such as "hand red X"; see `Faces.spots`.
+    Equal cards share one clickable spot, such as "hand red X"; see `Faces.spots`.
     """
     boxes = {f"cell {name}": cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
     mover = int(state["to_move"])

@@ -385,6 +385,6 @@ def summary(folders: Sequence[Path]) -> list[SummaryRow]:
 
 
 def train_all(config: AnySettings, train: Callable[[AnySettings], Result], method: str) -> bool:
-    """Train with the one seed or the several of the settings; False if it was interrupted. Raises as `train` does."""
+    """Train with each seed of the settings; returns False if it was interrupted. Raises as `train` does."""
     results = [train(config)] if config.seeds == 1 else train_seeds(config, train, method)
     return results[-1].finished

@@ -187,7 +187,7 @@ class Measurements:
         return min(steps // each.every * each.every + each.every for each in self.measurements)
 
     def measure(self, agent: Agent, steps: int, *, last: bool = False) -> None:
-        """Measure what is due after `steps` steps of training; with `last`, at the end of it, all.
+        """Take the measurements that are due after `steps` steps of training; with `last`, at its end, take all.
 
         Pictures take a twentieth of the time at most, except the last ones.
         """
@@ -518,7 +518,7 @@ class Exploitability(Measurement):
         """Walk through the game's tree, if it is measured by that.
 
         Args:
-            game: a zero-sum game of two players, small unless its oracle gives best responses.
+            game: a zero-sum game of two players whose tree is small, or whose oracle gives best responses.
             every: steps between two measurements.
             seed: for drawing starts, always the same ones, where not all can be measured at once.
             average: gives the average of the learner's past, and of how many snapshots that is; None leaves it out.

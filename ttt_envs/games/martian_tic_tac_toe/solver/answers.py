@@ -51,7 +51,7 @@ def judge(state, digits, weights, table):
 
 @kernel
 def in_danger(state, plies, weights, table):
-    """Whether an earlier position, once more and it is a draw, is on some way of the winner to the end.
+    """Whether some winning line meets an earlier position whose next repetition would make the game a draw.
 
     The plies to the end go down with every move of the winner's. It must thus be nearer to the end, and won by the same
     player.
