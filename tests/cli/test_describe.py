@@ -48,7 +48,9 @@ def test_describe_and_agents_as_data(capsys):
     rows, found = both("agents", game.id)
     names = [name for name in agents.known() if name not in ("alphabeta", "oracle", "smmcts", "cfr")]
     assert {row["agent"] for row in rows} == {each["agent"] for each in found}
-    assert {"random", "greedy", "ismcts"} <= {row["agent"] for row in rows} <= set(names)
+    listed = {row["agent"] for row in rows}
+    assert {"random", "greedy", "ismcts"} <= {name for name in listed if ":" not in name} <= set(names)
+    assert "trained:tic_tac_match/values" in listed
     assert next(each for each in found if each["agent"] == "random")["plays"] == [game.id]
 
 

@@ -364,7 +364,7 @@ def test_what_random_play_loses_is_exact():
 
 LONG = (
     *("operation-sniper-ninja", "operation-courier-hacker", "operation-mole-pusher"),
-    *("big-dice-layouts", "match-medium"),
+    *("big-dice-layouts", "match-medium", "super"),
 )
 
 

@@ -291,6 +291,7 @@ def picture(rows: Sequence[Row]) -> dict[str, bytes]:
         task, floor = one.task, one.task.random * _FLOOR
         axes.set(title=f"{task.name}{way and f', {way}'}", xlabel="budget", ylabel=task.measure)
         axes.set(xscale="log", yscale="log")
+        lowest = task.random
         axes.grid(alpha=0.3)
         for name in one.methods:
             budgets = [budget for budget in one.budgets if len(one.measures(name, way, budget))]
@@ -301,11 +302,13 @@ def picture(rows: Sequence[Row]) -> dict[str, bytes]:
             axes.plot(budgets, mean.clip(floor), color=colours[name], marker="o", markersize=3, label=name)
             low, high = ((mean + sign * np.nan_to_num(half)).clip(floor) for sign in (-1, 1))
             axes.fill_between(budgets, low, high, color=colours[name], alpha=0.2, linewidth=0)
+            lowest = min(lowest, mean.min())
         for name in one.baselines if not way else ():
             axes.axhline(max(one.measures(name).mean(), floor), color="grey", linewidth=0.8, linestyle=":")
             axes.annotate(
                 name, (0.02, max(one.measures(name).mean(), floor)), xycoords=("axes fraction", "data"), fontsize=7
             )
+        axes.set_ylim(bottom=max(0.3 * lowest, floor))  # an interval that reaches 0 would need all the room
         axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)
         axes.set_xticks([], minor=True)
     figure.legend(*_legend(colours), loc="outside lower center", ncols=5, fontsize=8)

@@ -21,16 +21,16 @@ from ttt_envs.storage.files import existing
 from ttt_envs.storage.untrusted import with_tuples
 from ttt_envs.studies.tasks import Task, task_of, tasks
 
-#: A plan that takes half a minute: three methods on a smoke test.
+#: A plan that takes half a minute: three methods on a round of dice.
 QUICK: dict[str, Any] = {
-    "tasks": ["match-tiny"],
+    "tasks": ["dice-round"],
     "seeds": 2,
-    "steps": [8000, 40_000],
-    "agents": {"match-tiny": ["random", "greedy"]},
+    "steps": [10_000, 60_000],
+    "agents": {"dice-round": ["random", "greedy"]},
     "methods": {
-        "value_learning": {"hidden": [128, 128], "batch": 512, "average": 0.02},
+        "value_learning": {"hidden": [128, 128], "batch": 512, "average": 0.02, "worlds": 1, "warm_up": 2000},
         "mmd": {"num_envs": 128, "learning_rate": 3e-3, "magnet_final": 0.005},
-        "ppo": {"entropy": 0.1, "entropy_final": 0.01, "learning_rate": 2e-3},
+        "ppo": {"anneal": True, "gamma": 1.0, "gae_lambda": 0.3, "entropy": 0.0005, "learning_rate": 5e-3},
     },
 }
 
