@@ -22,7 +22,6 @@ from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.state import SIMULTANEOUS, between, option, state_dtype
 from ttt_envs.core.symmetry import Symmetry, rotate_header
 from ttt_envs.core.view import View
-from ttt_envs.solvers.positions import solved_oracle
 
 __all__ = [
     "ISMCTS",
@@ -52,6 +51,17 @@ __all__ = [
     "uniform",
     "whole",
 ]
+
+
+def solved_oracle(game: Game) -> Oracle:
+    """The oracle of a small game of perfect information, for `Extras(oracle=...)`.
+
+    The first question solves the game, see `ttt_envs.solvers.positions.solve`, and keeps the result in the cache
+    folder; later processes read it. Raises ValueError for a game of another kind.
+    """
+    from ttt_envs.solvers.positions import solved_oracle as solved  # on demand: a game is played without a solver
+
+    return solved(game)
 
 
 def __dir__() -> list[str]:

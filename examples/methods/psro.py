@@ -162,7 +162,7 @@ class Population(torch.nn.Module):
         return torch.einsum("dk,kda->da", reach, log_probs.exp()), reach
 
     def act(self, assigned: np.ndarray, learner: TorchNetwork) -> Act:
-        """As `whole_games.Act`: `assigned` int (games, 2) says by number which policy has which seat."""
+        """As `episodes.Act`: `assigned` int (games, 2) says by number which policy has which seat."""
 
         def act(
             observations: np.ndarray, masks: np.ndarray, games: np.ndarray, players: np.ndarray

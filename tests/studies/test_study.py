@@ -285,7 +285,7 @@ def test_a_method_of_the_users_own(tmp_path, undrawn, capsys):
 def test_the_examples_of_methods_learn(method, least, tmp_path):
     task = task_of("match-mini")
     ttt_envs.load(task.game, **task.options).start(0, recall=True).apply(0)  # compiled before their time begins
-    made = plan_of({"tasks": [task.name], "seeds": 1, "seconds": 3, "methods": {"mine": {"train": method}}}, [method])
+    made = plan_of({"tasks": [task.name], "seeds": 1, "seconds": 2, "methods": {"mine": {"train": method}}}, [method])
     assert grid.carry_out(made, tmp_path, 1)
     (run,) = grid.runs_of(made, tmp_path)
     assert task.score(np.array(grid.result_of(run, tmp_path)["measure"])) > least
@@ -346,6 +346,29 @@ def test_a_plan_in_a_file(tmp_path, capsys):
     assert cli.main(["study", str(tmp_path / "missing.toml")]) == 2
     assert cli.main(["study", str(path), "more"]) == 2
     assert "give one plan" in capsys.readouterr().err
+
+
+def test_another_way_to_play_is_added_without_training_again(tmp_path, monkeypatch):
+    assert grid.carry_out(plan_of(ONE), tmp_path, 1)
+    (run,) = grid.runs_of(plan_of(ONE), tmp_path)
+    before = load_network(run.folder(tmp_path)).tensors
+    assert grid.carry_out(plan_of({**ONE, "also": {"cut": "network:{},threshold=0.3"}}), tmp_path, 1)
+    assert grid.result_of(run, tmp_path)["also"]["cut"] > 0
+    after = load_network(run.folder(tmp_path)).tensors
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_the_budget_from_which_a_score_is_high():
+    """The whole interval has to be above 0.9: a mean that is does not suffice."""
+    random = task_of("match-mini").random
+    shares = {10: (0.2, 0.2, 0.2), 20: (0.0, 0.09, 0.2), 30: (0.04, 0.05, 0.06)}
+    rows = [
+        page._row(task_of("match-mini"), "one", "", seed, share * random, (budget, 10, 1.0))
+        for budget, of_seeds in shares.items()
+        for seed, share in enumerate(of_seeds)
+    ]
+    assert page.Found(rows, "match-mini").reached("one") == "30"
+    assert page.Found(rows[:6], "match-mini").reached("one") == "–"
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.toml")), ids=lambda path: path.name)

@@ -160,5 +160,5 @@ def make(*, size: int = 3, line: int | None = None, misere: bool = False, again:
         rotate_players=rotate_players,
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(format_state=format_state, read_state=NotImplemented, draw=NotImplemented, action_format="a cell"),
-        extras=Extras(symmetries=lambda: symmetries(size), oracle=lambda: solved_oracle(make(**options), limit=20_000)),
+        extras=Extras(symmetries=lambda: symmetries(size), oracle=lambda: solved_oracle(make(**options))),
     )

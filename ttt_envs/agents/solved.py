@@ -12,7 +12,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.positions import PositionOracle, oracle_of, read_positions
 from ttt_envs.core.view import View
 from ttt_envs.storage.files import existing
-from ttt_envs.storage.tensors import BadTensorFile, form_of, read_tensors, write_tensors
+from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.storage.untrusted import with_tuples
 
 FORMAT = "ttt-envs policy 1"
@@ -103,7 +103,8 @@ class Solved(Agent):
         self._oracle: PositionOracle | None = None
         solved = existing(path, "policy") / positions.FILE
         self._solved = solved if solved.is_file() else Path(path)
-        self.remembers = not (self._solved.is_file() and form_of(self._solved) == positions.FORMAT)
+        facts = read_tensors(self._solved, FORMAT, positions.FORMAT)[0] if self._solved.is_file() else {}
+        self.remembers = facts.get("format") != positions.FORMAT
         if not self.remembers:
             return
         sides, self.facts = read_policy(Path(path))

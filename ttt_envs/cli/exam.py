@@ -15,7 +15,7 @@ from ttt_envs.storage.files import unused
 class Exam(Printing):
     """Ask language models, or any agents, fixed questions with exact answers, and let them play fixed games.
 
-    The agents random and greedy, and the one that is shipped for the game, are asked the same.
+    The agents random and greedy, and the one that is bundled for the game, are asked the same.
     """
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]

@@ -79,8 +79,7 @@ class Exploit(Measuring):
     games: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Fresh games of the figure; by default 400 to 100,000, as many as a tenth of the time allows."""
     candidates: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = None
-    """Agents that are tried as opponents, too; by default the shipped ones made for the game, and its search; none with
-    --steps."""
+    """Existing agents to try, too; by default the bundled ones for the game and its search; none with --steps."""
     seed: int = 0
     """Seed of everything that is random."""
 

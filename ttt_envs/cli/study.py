@@ -29,7 +29,7 @@ class Study:
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]")] = ()
     """The agents, with --task."""
     seeds: int = 3
-    """Number of measurements of each agent, with --task; those of exploitability agree."""
+    """Number of seeds to measure each agent with, with --task; exact measures are the same with all."""
     trust: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[FILE.py:NAME ...]")] = ()
     """Functions and agents of your own that the plan may run."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None

@@ -49,9 +49,9 @@ class Extras:
     Attributes:
         symmetries: gives the board's symmetries, the identity left out or not.
         oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
-        without_past: states (n,) -> new ones without what only records the past, such as a count of repetitions: what
-            it changes matters in no other way than that it may end the game as a draw. Solved positions (`ttt solve`)
-            leave it out; with None they hold everything. Draws then include play without end.
+        without_past: states (n,) -> new ones in which fields that only record the past, such as a count of repetitions,
+            have one value. These fields may end a game as a draw, and must not matter otherwise. `ttt solve` ignores
+            them, and counts play without end as a draw; with None it distinguishes all fields.
         patterns: gives the patterns that n-tuple networks look up.
         solve_commands: gives what the game's solver can work out, by name; the same whatever the options.
         current_round: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states (k,) of that

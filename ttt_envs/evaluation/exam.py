@@ -10,7 +10,7 @@ Example::
 The same on the command line: `ttt exam some_game --agents "llm:model=qwen3:8b,url=..." --games 10`.
 
 Every agent answers the questions of the game (`ttt_envs.evaluation.questions`), and plays games of it against
-`OPPONENTS`, from all seats with the same seeds. `random`, `greedy` and the agent that is shipped for the game are rows
+`OPPONENTS`, from all seats with the same seeds. `random`, `greedy` and the agent that is bundled for the game are rows
 of every table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
 tells who won: a few hundred questions say more than as many games.
 

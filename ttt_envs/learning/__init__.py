@@ -1,7 +1,7 @@
 """Training: one file per method, and shared parts. `ttt train METHOD GAME` runs one.
 
 A method is a module with its settings, `Config`, and `train(config)`. `runs` has the parts shared by all methods; some
-share `policy_gradient` and `whole_games` (mmd and rnad), `reservoir` (an even sample of the past), `opponents` (who
+share `policy_gradient` and `episodes` (mmd and rnad), `reservoir` (an even sample of the past), `opponents` (who
 they play against), `optimizers`, and `torch_networks` (the networks as torch modules). `exploit` is a measurement: a
 lower bound of exploitability, by a `counted_table`. All others need the extra `train`.
 """

@@ -316,7 +316,7 @@ def _starts(game: Game) -> np.ndarray:
     return starts
 
 
-def solved_oracle(game: Game, *, limit: int = LIMIT) -> PositionOracle:
+def solved_oracle(game: Game) -> PositionOracle:
     """The oracle of a small game of perfect information, for `Extras(oracle=...)`.
 
     The first question solves the game, see `solve`, and keeps the result in the cache folder; later processes read it.
@@ -327,7 +327,7 @@ def solved_oracle(game: Game, *, limit: int = LIMIT) -> PositionOracle:
         return load_or_build(
             table_folder() / f"{game.id}-{digest_of(game)}.safetensors",
             lambda path: read_positions(path, game),
-            lambda progress: solve(game, limit=limit, progress=lambda what: progress(what, 0.5)),
+            lambda progress: solve(game, progress=lambda what: progress(what, 0.5)),
             lambda path, positions: write_positions(path, game, positions),
         )
 

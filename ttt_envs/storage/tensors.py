@@ -31,17 +31,6 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
     write_whole(path, save({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, metadata))
 
 
-def form_of(path: Path) -> str:
-    """The form of a file by `write_tensors`, without its arrays; "" where it says none, BadTensorFile if damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="np") as file:
-            return str(read_json((file.metadata() or {}).get("ttt_envs", "{}")).get("format", ""))
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError) as error:
-        raise BadTensorFile(f"{path} is damaged, or was not written by this library ({error})") from None
-
-
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The facts and arrays of a file by `write_tensors`; with several `forms`, "format" in the facts says which it is.
 

@@ -62,6 +62,12 @@ def result_of(run: Run, out: Path) -> dict[str, Any] | None:
     return found
 
 
+def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
+    """Whether a run has ended and was played in all ways; one that has ended is not trained again."""
+    found = result_of(run, out)
+    return found is not None and (run.own or also.keys() <= found["also"].keys())
+
+
 def _settings_of(run: Run) -> dict[str, Any]:
     settings: dict[str, Any] = json.loads(json.dumps(dict(run.settings)))
     return {"method": run.method, "task version": run.task.version, **settings}
@@ -141,9 +147,10 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
             for name, stage in stages:
                 runs = list(stage())
                 speeds = _speeds(runs, out, workers, progress)
-                left = [run for run in runs if result_of(run, out) is None]
+                also = plan.also if name == "study" else {}
+                left = [run for run in runs if not _complete(run, out, also)]
                 done = len(runs) - len(left)
-                work = partial(_train, out, speeds, {} if name != "study" else plan.also)
+                work = partial(_train, out, speeds, also)
                 for number, measured in pool.run(work, left, workers=workers, goes_on=_GOES_ON):
                     if measured is None:
                         return False

@@ -280,6 +280,7 @@ def _compared(found: Sequence[Found]) -> Table:
 def picture(rows: Sequence[Row]) -> dict[str, bytes]:
     """A panel for each task, and below it one for each other way to play: measure against budget, both logarithmic."""
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
     ways = ["", *dict.fromkeys(played for each in found for played in each.played)]
@@ -304,23 +305,18 @@ def picture(rows: Sequence[Row]) -> dict[str, bytes]:
             axes.fill_between(budgets, low, high, color=colours[name], alpha=0.2, linewidth=0)
             lowest = min(lowest, mean.min())
         for name in one.baselines if not way else ():
-            axes.axhline(max(one.measures(name).mean(), floor), color="grey", linewidth=0.8, linestyle=":")
-            axes.annotate(
-                name, (0.02, max(one.measures(name).mean(), floor)), xycoords=("axes fraction", "data"), fontsize=7
-            )
+            if (level := one.measures(name).mean()) > floor:  # an oracle's 0 is below any logarithmic axis
+                axes.axhline(level, color="grey", linewidth=0.8, linestyle=":")
+                axes.annotate(name, (0.02, level), xycoords=("axes fraction", "data"), fontsize=7)
+                lowest = min(lowest, level)
         axes.set_ylim(bottom=max(0.3 * lowest, floor))  # an interval that reaches 0 would need all the room
         axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)
         axes.set_xticks([], minor=True)
-    figure.legend(*_legend(colours), loc="outside lower center", ncols=5, fontsize=8)
+    lines = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+    figure.legend(handles=lines, loc="outside lower center", ncols=5, fontsize=8)
     made = {}
     for name in ("study.png", "study.svg"):
         out = io.BytesIO()
         figure.savefig(out, format=name.rpartition(".")[2], metadata={} if name.endswith("png") else {"Date": None})
         made[name] = out.getvalue()
     return made
-
-
-def _legend(colours: Mapping[str, str]) -> tuple[list[Any], list[str]]:
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], color=colour) for colour in colours.values()], list(colours)

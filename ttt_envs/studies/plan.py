@@ -89,7 +89,7 @@ class Run:
             **LEAST,
             **self.settings,
         }
-        if "save_every" in inspect.signature(kind).parameters:
+        if "save_every" in inspect.signature(kind).parameters:  # PPO saves after every rollout
             whole = {"save_every": steps, **whole}
         config = kind(**whole, eval_agents=("random",), steps=steps, seed=self.seed, out=out, resume=resume, quiet=True)
         config.check()

@@ -41,9 +41,10 @@ def improvement(first: Tasks, second: Tasks) -> tuple[float, tuple[float, float]
 
 
 def exact_p(first: np.ndarray, second: np.ndarray) -> float:
-    """The two-sided exact p-value of the rank-sum test of Mann and Whitney, for two methods whose runs are alike.
+    """The two-sided exact p-value of the rank-sum test of Mann and Whitney.
 
-    All ways to share the runs out between the methods are equally likely then; equal scores share their ranks.
+    Its hypothesis is that both methods' scores have the same distribution, so that every division of the runs between
+    the methods is equally likely. Equal scores share their ranks.
     """
     both = np.concatenate([first, second])
     # Twice the mean rank, a whole number also where scores are equal.
@@ -61,7 +62,7 @@ def exact_p(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """p-values of several tests by Holm's correction: that one of them is wrong is no likelier than its p-value."""
+    """Adjust p-values of several tests by Holm's method, which limits the probability of any false rejection."""
     adjusted, highest = [1.0] * len(values), 0.0
     for rank, k in enumerate(np.argsort(values, kind="stable")):
         highest = max(highest, min(1.0, (len(values) - rank) * values[k]))

@@ -39,7 +39,7 @@ def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
     return float(numbers.mean()), float(student(len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
 
 
-def interquartile_interval(first: Tasks, second: Tasks = ()) -> tuple[np.ndarray, np.ndarray]:
+def interquartile_interval(first: Tasks, second: Tasks = ()) -> tuple[float, float]:
     """The interquartile mean of a method's scores, averaged over its tasks, or that of one method less another's.
 
     The mean of the middle half of a task's seeds, whose lowest and highest quarter (rounded down) are left out, bears a
@@ -47,23 +47,23 @@ def interquartile_interval(first: Tasks, second: Tasks = ()) -> tuple[np.ndarray
     variances (K. K. Yuen, Biometrika 61, 1974), and Satterthwaite's degrees of freedom where tasks are put together.
 
     Args:
-        first, second: float (seeds,) or (seeds, points) for each task; points are those of a curve.
+        first, second: float (seeds,) for each task.
 
     Returns:
-        The figure and the half width of its 95 % interval, float () or (points,); nan with one seed of a task, and 0
-        where all seeds of each task agree.
+        The figure and the half width of its 95 % interval; nan with one seed of a task, and 0 where all seeds
+        of each task agree.
     """
-    mean = total = squares = np.zeros(np.shape(first[0])[1:])
+    mean = total = squares = np.float64(0)
     for sign, tasks in ((1, first), (-1, second)):
         for scores in tasks:
-            ordered, n = np.sort(scores, axis=0), len(scores)
+            ordered, n = np.sort(scores), len(scores)
             cut, kept = n // 4, n - 2 * (n // 4)
-            mean = mean + sign * ordered[cut : n - cut].mean(axis=0) / len(tasks)
-            spread = ordered.clip(ordered[cut], ordered[n - cut - 1]).var(axis=0) * n / kept / len(tasks) ** 2
+            mean = mean + sign * ordered[cut : n - cut].mean() / len(tasks)
+            spread = ordered.clip(ordered[cut], ordered[n - cut - 1]).var() * n / kept / len(tasks) ** 2
             with np.errstate(invalid="ignore", divide="ignore"):
                 total, squares = total + spread / (kept - 1), squares + (spread / (kept - 1)) ** 2 / (kept - 1)
-    free = np.divide(total**2, squares, out=np.ones_like(total), where=squares > 0)
-    return mean, student(free) * np.sqrt(total)
+    free = total**2 / squares if squares > 0 else 1.0
+    return float(mean), float(student(free) * np.sqrt(total))
 
 
 def mean_interval(
