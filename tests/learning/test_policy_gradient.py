@@ -1,5 +1,6 @@
 """The loop of the policy gradient methods, checked against MaskablePPO, and the methods on it, on Kuhn poker."""
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,7 @@ from ttt_envs import agents, evaluation
 from ttt_envs.agents.networks import load_network
 from ttt_envs.learning import mmd, policy_gradient, ppo, rnad
 from ttt_envs.learning.episodes import Rollout, WholeGames
+from ttt_envs.learning.policy_gradient import masked
 from ttt_envs.learning.runs.checkpoint import RESUME_FORMAT
 from ttt_envs.learning.runs.logs import read_log
 from ttt_envs.storage.tensors import read_tensors
@@ -218,6 +220,13 @@ def test_a_magnet_that_moves(moves, tmp_path):
         magnet = [old.lerp(new, share) for old, new in zip(magnet, latest, strict=True)]
         for mine, expected in zip(method.magnet.parameters(), magnet, strict=True):
             assert torch.allclose(mine, expected)
+    sample = method.sample_of(method.games.play(method.act))
+    with torch.no_grad():
+        policies = [masked(net(sample.observations)["policy"], sample.masks) for net in (method.network, method.magnet)]
+        divergence = (policies[0].exp() * (policies[0] - policies[1])).sum(dim=1).mean()
+        loss = method.policy_loss(policies[0], sample, 0.0)
+        method.config = replace(method.config, magnet=0.0, magnet_final=0.0)
+        assert float(loss - method.policy_loss(policies[0], sample, 0.0)) == pytest.approx(0.2 * float(divergence))
     config = {**TINY, **moves, "out": tmp_path / "x"}
     mmd.train(mmd.Config(**config))
     assert "magnet" in {
