@@ -33,7 +33,7 @@ from ttt_envs.evaluation.ladder import find
 from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.learning import ntuple, ppo, value_learning
 from ttt_envs.learning.runs import checkpoint
-from ttt_envs.learning.runs.measurements import RegretRow, draw_line, write_picture
+from ttt_envs.learning.runs.measurements import Point, draw_line, write_picture
 from ttt_envs.learning.runs.settings import Result
 from ttt_envs.registry import full_id, parse_options
 from ttt_envs.storage.files import in_use, is_empty, locked_folder, write_whole
@@ -133,13 +133,12 @@ def given_away(game: Game, seed: int) -> dict[str, float]:
     return per_game
 
 
-def draw_regret(path: Path, game: Game, rows: Sequence[RegretRow], known: Mapping[str, float]) -> None:
+def draw_regret(path: Path, game: Game, points: Sequence[Point], known: Mapping[str, float]) -> None:
     """The regret over training as PNG, with what others lose as lines, and optimal play at 0."""
 
     def draw(axes: Any) -> None:
-        means = np.array([row.per_game for row in rows])
-        widths = np.array([row.per_game_half_width for row in rows])
-        draw_line(axes, np.array([row.steps for row in rows]), means, widths, "the agent, with 95 % interval")
+        steps, means, widths = np.array([(each.steps, each.value, each.half_width) for each in points]).T
+        draw_line(axes, steps, means, widths, "the agent, with 95 % interval")
         for colour, (name, value) in zip(("tab:red", "tab:orange"), known.items(), strict=False):
             axes.axhline(value, color=colour, linestyle="--", label=f"{name}: {value:.3f}")
         axes.axhline(0, color="tab:green", linewidth=2, label="optimal play: 0")
@@ -168,7 +167,7 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
     if not trained.finished:
         raise KeyboardInterrupt(f"what was trained is in {training}, and the same command continues")
     if known:
-        draw_regret(folder / "curve.png", game, trained.rows["regret"], known)
+        draw_regret(folder / "curve.png", game, trained.points["regret"], known)
     else:
         write_whole(folder / "curve.png", (training / "curve.png").read_bytes())
 

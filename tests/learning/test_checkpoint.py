@@ -21,7 +21,7 @@ from ttt_envs.learning import ppo, value_learning
 from ttt_envs.learning.ppo import Config, train
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.logs import read_log
-from ttt_envs.learning.runs.measurements import ScoreRow, read_rows
+from ttt_envs.learning.runs.measurements import Point, read_rows
 from ttt_envs.learning.runs.settings import command_line
 from ttt_envs.storage.files import InUse, locked_folder
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors
@@ -70,8 +70,8 @@ def test_resume_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(episodes) == 2
     assert not episodes[0] & episodes[1], "the games of the beginning are played again"
     assert sorted(int(path.stem) for path in (config.out / "snapshots").iterdir()) == [0, 256, 512]
-    curve = read_rows(config.out / "curve.csv", ScoreRow)
-    assert curve == result.rows["score"]
+    curve = read_rows(config.out / "curve.csv", Point)
+    assert curve == result.points["score"]
     assert [e.steps for e in curve] == [0, 0, 256, 256, 512, 512]
     found = json.loads((config.out / "config.json").read_text())
     assert found["settings"]["steps"] == 512

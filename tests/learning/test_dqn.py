@@ -98,5 +98,5 @@ def test_it_learns(tmp_path):
         },
         out=tmp_path / "x",
     )
-    first, last = train(config).rows["score"]
-    assert last.score > max(first.score, 0.5) + 0.03
+    first, last = train(config).points["score"]
+    assert last.value > max(first.value, 0.5) + 0.03

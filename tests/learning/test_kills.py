@@ -17,7 +17,7 @@ from ttt_envs.agents.networks import load_network
 from ttt_envs.evaluation.tournament import Schedule
 from ttt_envs.games.operation_tic_tac_toe.solver import tables
 from ttt_envs.learning.runs.checkpoint import RESUME, RESUME_FORMAT
-from ttt_envs.learning.runs.measurements import ScoreRow, read_rows
+from ttt_envs.learning.runs.measurements import Point, read_rows
 from ttt_envs.storage.runs import CONFIG
 from ttt_envs.storage.tensors import read_tensors
 
@@ -85,7 +85,7 @@ def test_training(tmp_path: Path) -> None:
         for path in out.rglob("[!.]*.safetensors"):
             if path.name != RESUME:
                 load_network(path)
-        read_rows(out / "curve.csv", ScoreRow)
+        read_rows(out / "curve.csv", Point)
         if (out / RESUME).exists():
             facts, _ = read_tensors(out / RESUME, RESUME_FORMAT)
             assert facts["steps"] >= steps

@@ -1,6 +1,6 @@
 """Measurements: when they are due, their files, and their use by a learner of one's own."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,11 @@ from ttt_envs.learning.runs.measurements import (
     LEAST,
     MEASURES,
     Exploitability,
-    ExploitabilityRow,
     Measurement,
     Measurements,
+    Point,
     Regret,
-    RegretRow,
     Score,
-    ScoreRow,
     draw_line,
     read_rows,
     write_picture,
@@ -33,24 +31,14 @@ from ttt_envs.learning.runs.measurements import (
 )
 
 
-@dataclass
-class LengthRow:
-    steps: int
-    plies: float
-
-
 class Length(Measurement):
     """The mean length of a game that the agent plays with itself."""
 
-    name, file, row, unit = "length", "length", LengthRow, "plies"
+    name, file, unit = "length", "length", "plies"
 
-    def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[LengthRow]:
+    def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[Point]:
         played = play_games(self.game, [agent], seats=[0] * self.game.num_players, games=20, seed=0)
-        return [LengthRow(steps, float(played.lengths.mean()))]
-
-    @classmethod
-    def values(cls, row: LengthRow) -> dict[str, tuple[float, float]]:
-        return {"plies": (row.plies, 0.0)}
+        return [Point(steps, "plies", float(played.lengths.mean()))]
 
 
 class TableAgent(agents.Agent):
@@ -120,26 +108,20 @@ def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
         learner.learn(game, seed=step)
     found.measure(learner, 20, last=True)
 
-    assert {name: [row.steps for row in rows] for name, rows in found.rows.items()} == {
+    assert {name: [each.steps for each in points] for name, points in found.points.items()} == {
         "score": [0, 10, 20],
         "exploitability": [0, 20],
         "length": [0, 5, 10, 15, 20],
     }
-    for file, name, row in (
-        ("curve", "score", ScoreRow),
-        ("exploitability", "exploitability", ExploitabilityRow),
-        ("length", "length", LengthRow),
-    ):
-        kept = read_rows(tmp_path / f"{file}.csv", row)
-        assert [str(each) for each in kept] == [str(each) for each in found.rows[name]]  # nan is not itself
+    for file, name in (("curve", "score"), ("exploitability", "exploitability"), ("length", "length")):
+        assert read_rows(tmp_path / f"{file}.csv", Point) == found.points[name]
         assert Image.open(tmp_path / f"{file}.png").size[0] > 300
-    first, last = found.rows["exploitability"]
-    assert last.policy < first.policy
-    assert (last.snapshots, np.isnan(last.average)) == (0, True)
-    assert f"         20 decisions   exploitability: {last.policy:.3f}" in said
+    first, last = found.points["exploitability"]
+    assert last.value < first.value
+    assert f"         20 decisions   exploitability: {last.value:.3f}" in said
     assert any(line.startswith("          5 decisions   plies: ") for line in said)
-    assert ("eval/exploitability", last.policy) in logged
-    assert ("eval/random", found.rows["score"][0].score) in logged
+    assert ("eval/exploitability", last.value) in logged
+    assert ("eval/random", found.points["score"][0].value) in logged
 
 
 class Counted(Length):
@@ -149,10 +131,10 @@ class Counted(Length):
         super().__init__(game, every)
         self.asked: list[int] = []
 
-    def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[LengthRow]:
+    def measure(self, agent: agents.Agent, steps: int, check: Any) -> list[Point]:
         check()
         self.asked.append(steps)
-        return [LengthRow(steps, float(len(self.asked)))]
+        return [Point(steps, "plies", float(len(self.asked)))]
 
 
 def test_what_is_due_is_measured_once(tmp_path: Path) -> None:
@@ -170,32 +152,23 @@ def test_what_is_due_is_measured_once(tmp_path: Path) -> None:
     found.measure(agent, 180)
     found.measure(agent, 200)
     assert again.asked == [200]
-    assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0, 120, 200]
+    assert [each.steps for each in read_rows(tmp_path / "length.csv", Point)] == [0, 120, 200]
     # Begun anew, the old curve is replaced.
     Measurements([Counted(game, 100)], tmp_path).measure(agent, 0)
-    assert [row.steps for row in read_rows(tmp_path / "length.csv", LengthRow)] == [0]
+    assert [each.steps for each in read_rows(tmp_path / "length.csv", Point)] == [0]
 
 
-def test_a_picture_is_drawn_now_and_then_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_are_drawn_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     game, agent, drawn = ttt_envs.load("tic_tac_dice"), agents.load("random"), []
     monkeypatch.setattr(measurements, "write_picture", lambda *arguments: drawn.append(arguments[0].name))
     found = Measurements([Counted(game, 100), Score(game, every=10**6, agents=["random"], games=2)], tmp_path)
-    found._takes = np.inf
-    for steps in (0, 100):
-        found.measure(agent, steps)
+    found.measure(agent, 0)
     assert drawn == []
-    found._takes = 0.0  # as after a long time
-    found.measure(agent, 200)
+    found.measure(agent, 100, last=True)
     assert drawn == ["length.png", "curve.png"]
-    assert 0 < found._takes < np.inf
-    found._takes = np.inf
-    found.measure(agent, 300)
-    assert len(drawn) == 2
-    found.measure(agent, 300, last=True)
-    assert drawn[2:] == ["length.png", "curve.png"]
     # What a killed run has left may be older than its rows.
-    Measurements([Counted(game, 100)], tmp_path, resume=True).measure(agent, 300, last=True)
-    assert drawn[4:] == ["length.png"]
+    Measurements([Counted(game, 100)], tmp_path, resume=True).measure(agent, 100, last=True)
+    assert drawn[2:] == ["length.png"]
 
 
 def test_a_measurement_given_up_is_made_up_for(tmp_path: Path) -> None:
@@ -232,21 +205,17 @@ def test_probes_that_cannot_measure_are_refused(tmp_path: Path) -> None:
         Regret(ttt_envs.load("tic_tac_match"), every=1)
 
 
-def test_regret_where_the_oracle_knows_little() -> None:
+def test_regret_where_the_oracle_knows_little(tmp_path: Path) -> None:
     agent = agents.load("random")
     probe = Regret(ttt_envs.load("super_tic_tac_toe"), every=1, games=20)
-    (row,) = rows = probe.measure(agent, 7)
     found = measure_regret(probe.game, agent, games=20)
-    assert (row.steps, row.per_game, row.measured) == (7, found.per_game, found.measured)
-    assert row.measured < 0.05
-    assert probe.text(rows).startswith("regret a game: at least 0.0")
-    assert probe.values(row) == {"eval/regret": (row.per_game, row.per_game_half_width)}
+    assert found.measured < 0.05
+    assert probe.measure(agent, 7) == [Point(7, "eval/known_regret", found.per_game, found.per_game_half_width)]
 
-    probe = Regret(ttt_envs.load("super_tic_tac_toe", random_opening_plies=16), every=1, games=2)
-    rows = probe.measure(agent, 0)
-    assert np.isnan(rows[0].per_game)
-    assert probe.text(rows) == "regret: not known of any decision"
-    assert probe.values(rows[0]) == {}
+    unknown = Regret(ttt_envs.load("super_tic_tac_toe", random_opening_plies=16), every=1, games=2)
+    said: list[str] = []
+    Measurements([unknown], tmp_path, progress=said.append).measure(agent, 0, last=True)
+    assert said == ["          0 decisions   regret: nothing known"]
 
 
 def test_score_plays_each_start_from_every_side(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,22 +226,22 @@ def test_score_plays_each_start_from_every_side(monkeypatch: pytest.MonkeyPatch)
         return replace(play_games(game, lineup, seats=seats, seeds=seeds), rewards=rewards.astype(np.float32))
 
     monkeypatch.setattr(measurements, "play_games", noted)
-    (row,) = Score(game, every=1, agents=["random"], games=4).measure(agents.load("random"), 0)
+    (point,) = Score(game, every=1, agents=["random"], games=4).measure(agents.load("random"), 0)
     assert sorted(given) == [(seats, seed) for seats in ((0, 1), (1, 0)) for seed in sorted(game_seeds(0, 2).tolist())]
     # A win and a draw as player 0, two wins as player 1.
-    assert (row.win, row.draw, row.loss, row.score) == (0.75, 0.25, 0, 0.875)
+    assert (point.metric, point.value) == ("eval/random", 0.875)
 
 
 @pytest.mark.parametrize("values", [(1.0, 0.05), (1.0, 0.5), (1.0, np.nan), (0.0, 0.0)])
-def test_rows_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, values: tuple[float, float]) -> None:
-    rows = [ExploitabilityRow(k, value, 0.01 * value, np.nan, np.nan, 0) for k, value in enumerate(values)]
-    write_rows(tmp_path / "x.csv", ExploitabilityRow, rows)
-    assert str(read_rows(tmp_path / "x.csv", ExploitabilityRow)) == str(rows)
+def test_points_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, values: tuple[float, float]) -> None:
+    points = [Point(k, "eval/exploitability", value, 0.01 * value) for k, value in enumerate(values)]
+    write_rows(tmp_path / "x.csv", Point, points)
+    assert str(read_rows(tmp_path / "x.csv", Point)) == str(points)  # nan is not itself
     probe = Exploitability(ttt_envs.load("tic_tac_match", **SMALL_DECK), every=1)
     scales = []
 
     def draw(axes: Any) -> None:
-        probe.draw(axes, rows)
+        probe.draw(axes, points)
         scales.append(axes.get_yscale())
 
     write_picture(tmp_path / "x.png", "title", "steps", "unit", draw)
@@ -283,21 +252,22 @@ def test_rows_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, val
 #: Curves with other columns, or cells that nobody wrote.
 FOREIGN = (
     "a,b,c\n",
-    "plies,steps\n1,1\n",
     "",
     "\n",
-    "steps,plies\n1,1,1\n",
-    "steps,plies\n\0,1\n",
+    "steps,metric,value,half_width\n1,plies,1,0,0\n",
+    "steps,metric,value,half_width\n1,plies,1\n",
+    "steps,metric,value,half_width\nx,plies,1,0\n",
+    "steps,metric,value,half_width\n\0,plies,1,0\n",
 )
 
 
 def test_a_damaged_curve_is_named(tmp_path: Path) -> None:
     path = tmp_path / "curve.csv"
-    for text in ("steps,agent\n1,random\n", "steps,plies\nx,1\n", "steps,pls\n1,1\n", "steps,plies\n1\n", *FOREIGN):
+    for text in FOREIGN:
         path.write_text(text)
         with pytest.raises(ValueError, match=r"curve\.csv is damaged"):
-            read_rows(path, LengthRow)
-    assert read_rows(tmp_path / "none.csv", RegretRow) == []
+            read_rows(path, Point)
+    assert read_rows(tmp_path / "none.csv", Point) == []
 
 
 @pytest.mark.parametrize("name", [r"program:./a $\frac$", "$A $B"])

@@ -50,7 +50,7 @@ def test_a_run_is_as_all_runs_are(method, tmp_path):
         trained(method, tmp_path / "x")
     second = trained(method, tmp_path / "x", resume=True)
     assert (second.finished, second.steps) == (True, steps)
-    assert {row.steps for row in second.rows["score"]} == {0, steps // 2, steps}
+    assert {each.steps for each in second.points["score"]} == {0, steps // 2, steps}
     assert 0 < np.abs(outputs(tmp_path / "x") - before).max() < 0.5, "it goes on from what was learned"
 
     assert {path.name for path in (tmp_path / "x").iterdir()} == FILES | more

@@ -80,6 +80,6 @@ def test_it_comes_near_an_equilibrium(tmp_path):
     torch.manual_seed(0)
     more = {"steps": 80_000, "num_envs": 128, "buffer": 20_000, "reservoir": 80_000, "hidden": (64,)}
     more |= {"eval_every": 80_000, "exploitability_every": 80_000, "save_every": 80_000}
-    found = train(Config(**{**TINY, **more}, out=tmp_path / "x")).rows["exploitability"]
-    assert found[0].policy > 0.2
-    assert found[-1].policy < 0.12
+    found = train(Config(**{**TINY, **more}, out=tmp_path / "x")).points["exploitability"]
+    assert found[0].value > 0.2
+    assert found[-1].value < 0.12

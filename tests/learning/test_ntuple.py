@@ -32,8 +32,8 @@ def folder(tmp_path_factory):
     result = train(Config(**{**TINY, "steps": 300_000, "eval_games": 100}, out=path))
     assert result.finished
     assert result.steps >= 300_000
-    first, last = result.rows["score"][0], result.rows["score"][-1]
-    assert first.win + first.draw / 2 < 0.6 < 0.75 < last.win + last.draw / 2
+    first, last = result.points["score"][0], result.points["score"][-1]
+    assert first.value < 0.6 < 0.75 < last.value
     return path
 
 

@@ -173,7 +173,7 @@ def test_a_run_is_as_all_runs_are(method, tmp_path):
     # What is measured on the way is what the folder plays.
     game = kuhn_poker.make()
     (kept,) = evaluation.exploitability(game, [f"network:{tmp_path / 'x'}"], quiet=True).measurements
-    assert kept.exploitability == pytest.approx(first.rows["exploitability"][-1].policy, abs=1e-6)
+    assert kept.exploitability == pytest.approx(first.points["exploitability"][-1].value, abs=1e-6)
     # The same seed learns the same, and a resumed run goes on.
     of(method, out=tmp_path / "y")
     eye = np.eye(game.observation_size, dtype=np.int8)
@@ -202,9 +202,9 @@ def test_it_comes_near_an_equilibrium(method, changes, tmp_path, monkeypatch):
     monkeypatch.setattr(rnad, "ITERATIONS", 5)  # for so few steps
     more = {"steps": 60_000, "num_envs": 512, "hidden": (32,), "eval_every": 60_000, "exploitability_every": 60_000}
     rates = {"learning_rate": 3e-3, **changes}
-    found = of(method, out=tmp_path / "x", **{**more, **rates}).rows["exploitability"]
-    assert found[0].policy > 0.2
-    assert found[-1].policy < 0.1
+    found = of(method, out=tmp_path / "x", **{**more, **rates}).points["exploitability"]
+    assert found[0].value > 0.2
+    assert found[-1].value < 0.1
 
 
 @pytest.mark.parametrize("moves", [{"magnet_rate": 0.25}, {"magnet_copies": 4}])

@@ -21,7 +21,7 @@ from ttt_envs.evaluation.exploitability import measure as measure_exploitability
 from ttt_envs.evaluation.regret import measure as measure_regret
 from ttt_envs.learning import ppo
 from ttt_envs.learning.ppo import Config, train
-from ttt_envs.learning.runs.measurements import RegretRow, Score, ScoreRow, read_rows
+from ttt_envs.learning.runs.measurements import Point, Score, read_rows
 from ttt_envs.learning.runs.settings import command_line
 from ttt_envs.storage.tensors import read_tensors
 
@@ -51,11 +51,12 @@ def test_run_folder(run: Path) -> None:
     assert (info.game, info.kind, info.inputs, info.actions, info.steps) == (GAME, "policy+value", 191, 81, 512)
     steps = [int(path.stem) for path in sorted((run / "snapshots").iterdir())]
     assert steps == [0, 128, 256, 384, 512]
-    curve = read_rows(run / "curve.csv", ScoreRow)
-    assert [(e.steps, e.agent) for e in curve] == [(s, a) for s in (0, 256, 512) for a in ("random", "greedy")]
-    assert all(abs(e.win + e.draw + e.loss - 1) < 1e-6 for e in curve)
+    curve = read_rows(run / "curve.csv", Point)
+    assert [(e.steps, e.metric) for e in curve] == [
+        (steps, f"eval/{agent}") for steps in (0, 256, 512) for agent in ("random", "greedy")
+    ]
     assert Image.open(run / "curve.png").size[0] > 300
-    assert scalars(run, "eval/random")[-1] == (512, pytest.approx(curve[-2].score))
+    assert scalars(run, "eval/random")[-1] == (512, pytest.approx(curve[-2].value))
 
 
 def test_the_current_self_is_the_policy_as_it_learns(tmp_path: Path) -> None:
@@ -113,15 +114,15 @@ def test_a_policy_with_a_history(tmp_path: Path) -> None:
 def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     result = train(tiny(tmp_path / "with", steps=256, **DICE, quiet=False))
     assert re.search(r"regret a game: \d\.\d{3} ± \d\.\d{3}\n", capsys.readouterr().out)
-    curve = read_rows(tmp_path / "with" / "regret.csv", RegretRow)
-    assert curve == result.rows["regret"]
+    curve = read_rows(tmp_path / "with" / "regret.csv", Point)
+    assert curve == result.points["regret"]
     assert [each.steps for each in curve] == [0, 256]
     assert Image.open(tmp_path / "with" / "regret.png").size[0] > 300
     # The last one is that of the policy which was saved, acting as it does elsewhere.
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     found = measure_regret(game, agents.load(f"network:{result.folder}"), games=20)
-    assert (curve[-1].per_game, curve[-1].mistakes) == pytest.approx((found.per_game, found.mistakes))
-    assert 0 < curve[-1].per_game_half_width == pytest.approx(found.per_game_half_width)
+    assert curve[-1].value == pytest.approx(found.per_game)
+    assert 0 < curve[-1].half_width == pytest.approx(found.per_game_half_width)
     assert scalars(result.folder, "eval/regret")[-1] == (256, pytest.approx(found.per_game, rel=1e-5))
     # Measuring does not disturb training.
     train(tiny(tmp_path / "without", steps=256, **{**DICE, "regret_games": 0}))
@@ -139,21 +140,21 @@ def test_what_is_measured_where_nothing_is_said() -> None:
 
 def test_curve_of_exploitability(tmp_path: Path) -> None:
     folder = tmp_path / "x"
-    before = train(tiny(folder, steps=256, **EXPLOITED)).rows["exploitability"]
+    before = train(tiny(folder, steps=256, **EXPLOITED)).points["exploitability"]
     result = train(tiny(folder, resume=True, **EXPLOITED))
-    curve = result.rows["exploitability"]
-    assert [(each.steps, each.snapshots) for each in curve] == [(0, 1), (256, 2), (512, 2)]
-    assert curve[:2] == before
-    assert curve[0].policy == pytest.approx(curve[0].average, rel=1e-9)  # a mean of one, rounded elsewhere
-    assert {(each.policy_half_width, each.average_half_width) for each in curve} == {(0.0, 0.0)}
+    curve = result.points["exploitability"]
+    assert [each.steps for each in curve] == [0, 0, 256, 256, 512, 512]
+    assert curve[:4] == before
+    assert curve[0].value == pytest.approx(curve[1].value, rel=1e-9)  # a mean of one, rounded elsewhere
+    assert {each.half_width for each in curve} == {0.0}
     assert Image.open(folder / "exploitability.png").size[0] > 300
     # The last ones are those of what plays elsewhere.
     game = ttt_envs.load("tic_tac_match", **SMALL_DECK)
-    for name, found in ((f"network:{folder}", curve[-1].policy), (f"network:{folder},average=0.5", curve[-1].average)):
-        assert measure_exploitability(game, agents.load(name)).exploitability == pytest.approx(found)
-    assert curve[-1].policy != curve[-1].average
-    for name, found in (("", curve[-1].policy), ("_of_average", curve[-1].average)):
-        assert scalars(folder, f"eval/exploitability{name}")[-1][1] == pytest.approx(found)
+    for point, average in zip(curve[-2:], ("", ",average=0.5"), strict=True):
+        agent = agents.load(f"network:{folder}{average}")
+        assert measure_exploitability(game, agent).exploitability == pytest.approx(point.value)
+        assert scalars(folder, point.metric)[-1][1] == pytest.approx(point.value)
+    assert curve[-2].value != curve[-1].value
 
 
 def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
@@ -163,10 +164,10 @@ def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
     )
     policies = [(result.folder / "network.safetensors").read_bytes() for result in (one, other)]
     assert policies[0] == policies[1]
-    assert one.rows["score"] != other.rows["score"]
+    assert one.points["score"] != other.points["score"]
     played = agents.load(f"network:{other.folder},symmetric=true")
     again = Score(ttt_envs.load(GAME), every=1, agents=("random", "greedy"), games=100).measure(played, other.steps)
-    assert again == other.rows["score"][-2:]
+    assert again == other.points["score"][-2:]
 
 
 # --- schedules ---
@@ -282,7 +283,7 @@ def test_agents_may_be_objects_and_options_are_a_dict(tmp_path: Path) -> None:
         steps=128,
     )
     result = train(config)
-    assert {row.agent for row in result.rows["score"]} == {"first", "random"}
+    assert {each.metric for each in result.points["score"]} == {"eval/first", "eval/random"}
     assert asked
     assert load_network(result.folder).info.options["rounds"] == "single"
     settings = json.loads((result.folder / "config.json").read_text())["settings"]
@@ -343,4 +344,4 @@ def test_self_play_gets_close_to_best_play_where_dice_decide(tmp_path: Path) -> 
     trained = agents.load(f"network:{result.folder},symmetric=true")
     assert measure_regret(game, trained, games=1000, seed=9).per_game < 0.02
     (against,) = Score(game, every=1, agents=["greedy"], games=4000, seed=7).measure(trained, 0)
-    assert against.score - 1.5 * against.half_width > 0.5
+    assert against.value - 1.5 * against.half_width > 0.5

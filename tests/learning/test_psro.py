@@ -128,7 +128,7 @@ def test_a_run_is_resumed_and_its_network_plays(psro, tmp_path):
         assert psro.train(config).finished
         again = psro.train(replace(config, steps=1200, resume=True))
         assert again.steps >= 1200
-        assert again.rows["exploitability"][-1].policy < again.rows["exploitability"][0].policy
+        assert again.points["exploitability"][-1].value < again.points["exploitability"][0].value
         view = ttt_envs.Batch(GAME, 4, seed=0).view()
         assert view.masks[np.arange(4), agents.load(f"network:{tmp_path}").act(view)].all()
     finally:

@@ -14,7 +14,7 @@ from ttt_envs.cli import main
 from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, student, t_interval
 from ttt_envs.learning import ppo
 from ttt_envs.learning.runs.loop import SUMMARY, folders_of, train_seeds
-from ttt_envs.learning.runs.measurements import ScoreRow, read_metrics, write_rows
+from ttt_envs.learning.runs.measurements import Point, read_metrics, write_rows
 from ttt_envs.learning.runs.settings import Result
 
 
@@ -127,7 +127,7 @@ def test_command_line(tmp_path, capsys):
 
 def test_a_measure_that_is_the_same_for_all_seeds_has_no_interval(tmp_path, monkeypatch, capsys):
     def train(config):
-        write_rows(config.out / "curve.csv", ScoreRow, [ScoreRow(256, "random", 1.0, 0.0, 0.0, 1.0, 0.1)])
+        write_rows(config.out / "curve.csv", Point, [Point(256, "eval/random", 1.0, 0.1)])
         return Result(config.out, 256, 1.0, True, {}, f"network:{config.out}")
 
     train_seeds(small(tmp_path / "x", seeds=5, quiet=False), train, "ppo")

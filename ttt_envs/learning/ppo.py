@@ -29,7 +29,6 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import KVWriter, Logger
 
-from ttt_envs.agents import Agent
 from ttt_envs.agents.network_agents import NetworkAgent
 from ttt_envs.agents.networks import NetworkInfo, save_network
 from ttt_envs.agents.random import RandomAgent
@@ -234,14 +233,10 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     model.env.seed(stream)  # type: ignore[union-attr]
     torch.manual_seed(stream)
 
-    # The agents: the learner as an opponent of itself, as it is measured, and the average of its past.
+    # The learner as an opponent of itself, and as it is measured.
     actor = ActorNet(model.policy)
     current = PolicyAgent(actor, history=config.history)
     measured = PolicyAgent(actor, symmetric=config.symmetric, history=config.history)
-
-    def average() -> tuple[Agent, int]:
-        agent = NetworkAgent(folder, symmetric=config.symmetric, average=0.5)
-        return agent, len(agent.networks)
 
     opponents = OpponentPool(game, config, current, read_snapshot)
 
@@ -275,7 +270,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         parts=parts_of(model),
         plays_as=f"network:{folder}{',symmetric=true' if config.symmetric else ''}",
         numbers=numbers,
-        average=average,
+        average=lambda: NetworkAgent(folder, symmetric=config.symmetric, average=0.5),
         exchange=exchange,
         interrupts=interrupts,
     )

@@ -58,15 +58,6 @@ class Task:
         """What measures it."""
         return MEASURES["score" if self.against else self.measure]
 
-    @property
-    def metric(self) -> str:
-        """The name of its curve among the metrics of a run."""
-        return f"eval/{self.against or self.measure}"
-
-    def measures(self, curve: np.ndarray) -> np.ndarray:
-        """The measure from its curve in a run, which has scores from both sides where wins are counted."""
-        return np.asarray(1 - 2 * curve if self.against else curve, np.float64)
-
     def score(self, values: np.ndarray) -> np.ndarray:
         """The normalised scores of measurements: 1 for best play, 0 for random play, less for worse."""
         return np.asarray(1 - values / self.random, np.float64)
@@ -105,5 +96,6 @@ def measure(task: str, agent: Any, seed: int = 0) -> float:
     settings = SimpleNamespace(**found.settings(1), measure_every=1, seed=seed, quiet=True)
     measurement = found.kind.asked(settings, load(found.game, **found.options), None)
     assert measurement is not None
-    (row,) = measurement.measure(agents.load(agent), 0, lambda: None)
-    return float(found.measures(np.array(measurement.values(row)[found.metric][0])))
+    (point,) = measurement.measure(agents.load(agent), 0, lambda: None)
+    # Where wins are counted, the score is over both sides, and only one of them can win.
+    return 1 - 2 * point.value if found.against else point.value

@@ -153,7 +153,7 @@ class Learner:
     plays_as: str
     file: str = FILE
     numbers: Mapping[str, float] = field(default_factory=dict)
-    average: Callable[[], tuple[Agent, int]] | None = None
+    average: Callable[[], Agent] | None = None
     exchange: Callable[[], None] | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
 
@@ -236,7 +236,7 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
         this.write_config()
         measurements.draw()
         bar.say(f"Interrupted; {steps:,} {unit} are saved in {folder}. Continue with:\n  {this.resume_command}")
-        return Result(folder, steps, bar.speed, False, measurements.rows, learner.plays_as)
+        return Result(folder, steps, bar.speed, False, measurements.points, learner.plays_as)
     except OSError as error:
         if not (folder / checkpoint.RESUME).exists():
             raise
@@ -245,7 +245,7 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
     finally:
         log.close()
     bar.say(f"Trained on {steps:,} {unit}. The run is in {folder}; play against it as {learner.plays_as}")
-    return Result(folder, steps, bar.speed, True, measurements.rows, learner.plays_as)
+    return Result(folder, steps, bar.speed, True, measurements.points, learner.plays_as)
 
 
 class SelfPlayMethod(Protocol):

@@ -5,16 +5,15 @@
     measurements = Measurements([Score(game, every=1000, agents=["random", "greedy"])], "runs/mine", progress=print)
     for step in range(10_000):
         ...  # learn
-        measurements.measure(agent, step)  # those that are due; curve.csv is brought up to date, curve.png now and then
-    measurements.measure(agent, step, last=True)
+        measurements.measure(agent, step)  # those that are due; brings curve.csv up to date
+    measurements.measure(agent, step, last=True)  # and draws curve.png
 
-A metric of your own is a subclass of `Measurement`: a dataclass for its rows, `measure`, and `values`. `MEASURES` lists
-all measurements of a run, and `MeasuringSettings` their settings; nothing else does.
+A metric of your own is a subclass of `Measurement` with a method `measure`. `MEASURES` lists all measurements of a
+run, and `MeasuringSettings` their settings; nothing else does.
 """
 
 import csv
 import io
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -47,17 +46,23 @@ Metrics = dict[str, list[tuple[int, float]]]
 #: Games of a measurement of regret, where nothing else is said.
 REGRET_GAMES = 100
 
-# Seconds that the first pictures are taken to need: Matplotlib is imported for them.
-_FIRST = 0.5
+
+@dataclass(frozen=True)
+class Point:
+    """A metric at a step of training, with the half width of its 95 % interval: 0 if it is exact."""
+
+    steps: int
+    metric: str
+    value: float
+    half_width: float = 0.0
 
 
 class Measurement(ABC):
-    """A measurement: when it is due, its row in a CSV file, how it is measured.
+    """A measurement: when it is due, what it finds, and how that is drawn.
 
     Attributes:
         name: its name in `Measurements.rows`.
         file: stem of its files' names.
-        row: dataclass of a row; its first field is `steps`.
         unit: label of the vertical axis.
         titles: its metrics, such as "eval/regret", and their names for people.
         setting: the setting of a run that asks for it, and says how much is measured.
@@ -70,7 +75,6 @@ class Measurement(ABC):
 
     name: ClassVar[str]
     file: ClassVar[str]
-    row: ClassVar[type]
     unit: ClassVar[str]
     titles: ClassVar[Mapping[str, str]] = {}
     setting: ClassVar[str] = ""
@@ -91,43 +95,30 @@ class Measurement(ABC):
         return None
 
     @abstractmethod
-    def measure(self, agent: Agent, steps: int, check: Check) -> Sequence[Any]:
-        """Measure the agent; returns rows. Long work calls the callback `check`, which raises at an interrupt."""
+    def measure(self, agent: Agent, steps: int, check: Check) -> Sequence[Point]:
+        """Measure the agent after `steps` steps; none if nothing is known.
 
-    @classmethod
-    @abstractmethod
-    def values(cls, row: Any) -> dict[str, tuple[float, float]]:
-        """Return the metrics of a row by name, each with the half width of its 95 % interval; 0 if it is exact."""
+        Long work calls the callback `check`, which raises at an interrupt.
+        """
 
-    def text(self, rows: Sequence[Any]) -> str:
-        """Return the rows of one measurement as one line for people."""
-        found = (each for row in rows for each in self.values(row).items())
-        return "   ".join(
-            f"{title_of(name)}: {value:.3f}" + (f" ± {width:.3f}" if width else "") for name, (value, width) in found
-        )
-
-    def draw(self, axes: Any, rows: Sequence[Any]) -> None:
-        """Draw all rows so far into Matplotlib's axes: a line for each metric."""
-        points: dict[str, list[tuple[float, ...]]] = {}
-        for row in rows:
-            for name, found in self.values(row).items():
-                points.setdefault(name, []).append((row.steps, *found))
-        for name, mine in points.items():
+    def draw(self, axes: Any, points: Sequence[Point]) -> None:
+        """Draw all points so far into Matplotlib's axes: a line for each metric."""
+        for metric in dict.fromkeys(point.metric for point in points):
+            mine = [(each.steps, each.value, each.half_width) for each in points if each.metric == metric]
             steps, values, widths = np.array(mine).T
-            draw_line(axes, steps, values, widths, title_of(name))
-        self.scale(axes, np.array([each for mine in points.values() for each in mine]).reshape(-1, 3))
-        if points:
-            axes.legend(title="with 95 % intervals")
+            draw_line(axes, steps, values, widths, title_of(metric))
+        self.scale(axes, np.array([(each.value, each.half_width) for each in points]).T)
+        axes.legend(title="with 95 % intervals")
 
     def scale(self, axes: Any, points: np.ndarray) -> None:
-        """Set the vertical axis for points float (n, 3), of steps, value and half width: those fall toward 0.
+        """Set the vertical axis for points float (2, n), of value and half width: those fall toward 0.
 
         It is logarithmic where they fall far, or all but the start of a curve would look flat.
         """
         from matplotlib.ticker import LogLocator, NullFormatter
 
-        _, values, widths = points.T
-        if not (len(points) and (values - widths).min() > 0 and values.max() >= 10 * values.min()):  # also with nan
+        values, widths = points
+        if not ((values - widths).min() > 0 and values.max() >= 10 * values.min()):  # also with nan
             axes.set_ylim(bottom=0)
             return
         axes.set_yscale("log")
@@ -145,7 +136,7 @@ class Measurements:
     """The measurements of a run: makes the due ones, and keeps each one's curve in the run folder.
 
     Attributes:
-        rows: the rows of each measurement, by its name.
+        points: what each measurement found, by its name.
     """
 
     def __init__(
@@ -176,67 +167,46 @@ class Measurements:
         files = [each.file for each in self.measurements]
         if len(set(files)) < len(files):
             raise ValueError(f"two measurements would write the same files: {', '.join(sorted(files))}")
-        self.rows: dict[str, list[Any]] = {
-            each.name: read_rows(self.folder / f"{each.file}.csv", each.row) if resume else []
+        self.points: dict[str, list[Point]] = {
+            each.name: read_rows(self.folder / f"{each.file}.csv", Point) if resume else []
             for each in self.measurements
         }
-        self._drawn, self._takes = time.perf_counter(), _FIRST
 
     def next(self, steps: int) -> int:
         """Return the number of steps at which the next measurement is due, if `steps` are done."""
         return min(steps // each.every * each.every + each.every for each in self.measurements)
 
     def measure(self, agent: Agent, steps: int, *, last: bool = False) -> None:
-        """Take the measurements that are due after `steps` steps of training; with `last`, at its end, take all.
-
-        Pictures take a twentieth of the time at most, except the last ones.
-        """
+        """Take the measurements that are due after `steps` steps of training; with `last`, at its end, take all."""
         for each in self.measurements:
-            earlier = [row for row in self.rows[each.name] if row.steps <= steps]
-            before = max((row.steps for row in earlier), default=-1)
+            earlier = [point for point in self.points[each.name] if point.steps <= steps]
+            before = max((point.steps for point in earlier), default=-1)
             if before == steps or not (last or due(steps, before, each.every)):
                 continue
-            rows = each.measure(agent, steps, self._check)
-            self.rows[each.name] = [*earlier, *rows]
-            write_rows(self.folder / f"{each.file}.csv", each.row, self.rows[each.name])
-            for row in rows:
-                for name, (value, _) in each.values(row).items():
-                    self._log(name, value)
-            self._progress(f"{steps:>11,} {self.unit}   {each.text(rows)}")
-        if last or time.perf_counter() - self._drawn > 20 * self._takes:
+            found = each.measure(agent, steps, self._check)
+            self.points[each.name] = [*earlier, *found]
+            write_rows(self.folder / f"{each.file}.csv", Point, self.points[each.name])
+            for point in found:
+                self._log(point.metric, point.value)
+            self._progress(f"{steps:>11,} {self.unit}   {text_of(found) or f'{each.name}: nothing known'}")
+        if last:
             self.draw()
 
     def draw(self) -> None:
-        """Bring the pictures up to date."""
-        began = time.perf_counter()
+        """Write the pictures."""
         for each in self.measurements:
-            if rows := self.rows[each.name]:
+            if points := self.points[each.name]:
                 labels = f"{each.game.title}: {each.name}", f"{self.unit} trained on", each.unit
-                write_picture(self.folder / f"{each.file}.png", *labels, lambda axes: each.draw(axes, rows))  # noqa: B023
-        self._drawn = time.perf_counter()
-        self._takes = self._drawn - began
+                write_picture(self.folder / f"{each.file}.png", *labels, lambda axes: each.draw(axes, points))  # noqa: B023
 
 
 # --- score ---
 
 
-@dataclass
-class ScoreRow:
-    """Results against one agent: shares of games, and the mean score with the half width of its 95 % interval."""
-
-    steps: int
-    agent: str
-    win: float
-    draw: float
-    loss: float
-    score: float
-    half_width: float
-
-
 class Score(Measurement):
     """The score against some agents, from all seats and the same starts each time; a draw counts half."""
 
-    name, file, row = "score", "curve", ScoreRow
+    name, file = "score", "curve"
     unit = "score, all seats (a draw counts half)"
     setting, in_studies, least = "eval_games", 800, 2
 
@@ -252,9 +222,9 @@ class Score(Measurement):
         every, agents, games = settings.measure_every, settings.eval_agents, settings.eval_games
         return cls(game, every=every, agents=agents, games=games, seed=settings.seed)
 
-    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ScoreRow]:
-        """Return the results, one row per opponent."""
-        game, rows = self.game, []
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
+        """Measure the mean score against each opponent."""
+        game, found = self.game, []
         repeats = max(self.games // len(game.teams), 1)
         seats = np.ones((len(game.teams), game.num_players), np.int64)
         for side, team in enumerate(game.teams):
@@ -269,27 +239,8 @@ class Score(Measurement):
             # The games of a seed belong together.
             sides = len(game.teams)
             low, high = mean_interval(score.reshape(sides, repeats).sum(axis=0), np.full(repeats, sides), sides)[1]
-            rows.append(
-                ScoreRow(
-                    steps,
-                    name,
-                    win=float((rewards > 0).mean()),
-                    draw=float((rewards == 0).mean()),
-                    loss=float((rewards < 0).mean()),
-                    score=float(score.mean()),
-                    half_width=(min(high, 1.0) - low) / 2,
-                )
-            )
-        return rows
-
-    @classmethod
-    def values(cls, row: ScoreRow) -> dict[str, tuple[float, float]]:
-        """Return the score against the opponent."""
-        return {f"eval/{row.agent}": (row.score, row.half_width)}
-
-    def text(self, rows: Sequence[ScoreRow]) -> str:
-        """Return the shares of games won, drawn, lost."""
-        return "   ".join(f"{e.agent}: {e.win:.0%} won, {e.draw:.0%} drawn, {e.loss:.0%} lost" for e in rows)
+            found.append(Point(steps, f"eval/{name}", float(score.mean()), (min(high, 1.0) - low) / 2))
+        return found
 
     def scale(self, axes: Any, points: np.ndarray) -> None:
         """Set the vertical axis to all scores that there are."""
@@ -311,25 +262,15 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 # --- regret ---
 
 
-@dataclass
-class RegretRow:
-    """The regret of the agent's decisions to optimal play; see `ttt_envs.evaluation.regret.MeasuredRegret`."""
-
-    steps: int
-    per_game: float
-    per_game_half_width: float
-    per_decision: float
-    per_decision_half_width: float
-    mistakes: float
-    measured: float
-
-
 class Regret(Measurement):
     """The regret to optimal play, with the agent in all seats."""
 
-    name, file, row = "regret", "regret", RegretRow
+    name, file = "regret", "regret"
     unit = "regret a game (reward)"
-    titles: ClassVar = {"eval/regret": "regret a game"}
+    titles: ClassVar = {
+        "eval/regret": "regret a game",
+        "eval/known_regret": "regret a game in the decisions that the oracle knows",
+    }
     setting, in_studies = "regret_games", 500
 
     def __init__(self, game: Game, *, every: int, games: int = 200, seed: int = 0) -> None:
@@ -347,33 +288,11 @@ class Regret(Measurement):
             games = REGRET_GAMES if knows_most(game) else 0
         return cls(game, every=settings.measure_every, games=games, seed=settings.seed) if games else None
 
-    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[RegretRow]:
-        """Return one row."""
-        measured = measure_regret(
-            self.game, agent, games=self.games, seed=self.seed, progress=lambda finished, planned: check()
-        )
-        return [RegretRow(steps, *(getattr(measured, each.name) for each in fields(RegretRow)[1:]))]
-
-    @classmethod
-    def values(cls, row: RegretRow) -> dict[str, tuple[float, float]]:
-        """Return the regret a game, if any is known."""
-        return {"eval/regret": (row.per_game, row.per_game_half_width)} if row.measured else {}
-
-    def text(self, rows: Sequence[RegretRow]) -> str:
-        """Return the regret a game, and how much of it is known."""
-        (row,) = rows
-        if row.measured == 1:
-            return super().text(rows)
-        if not row.measured:
-            return "regret: not known of any decision"
-        value = f"{row.per_game:.3f} ± {row.per_game_half_width:.3f}"
-        return f"regret a game: at least {value}, {row.measured:.1%} of decisions measured"
-
-    def draw(self, axes: Any, rows: Sequence[RegretRow]) -> None:
-        """Draw the regret a game, and say if it is not of all decisions."""
-        super().draw(axes, rows)
-        if any(row.measured < 1 for row in rows):
-            axes.set_ylabel("regret a game (reward), of the measured decisions")
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
+        """Measure the regret a game; it has another name if the oracle does not know all decisions."""
+        found = measure_regret(self.game, agent, games=self.games, seed=self.seed, progress=lambda *_: check())
+        metric = "eval/regret" if found.measured == 1 else "eval/known_regret"
+        return [Point(steps, metric, found.per_game, found.per_game_half_width)] if found.measured else []
 
 
 # --- layouts ---
@@ -382,19 +301,10 @@ class Regret(Measurement):
 _FIRST_LAYOUT, _LAYOUT_GAMES = 1, 40
 
 
-@dataclass
-class LayoutsRow:
-    """The regret in rounds on layouts that are solved, with the half width of its 95 % interval over layouts."""
-
-    steps: int
-    regret: float
-    half_width: float
-
-
 class Layouts(Measurement):
     """The regret on some layouts, always the same ones with the same dice; each measurement solves them again."""
 
-    name, file, row = "layouts", "layouts", LayoutsRow
+    name, file = "layouts", "layouts"
     unit = "regret a round on solved layouts (reward)"
     titles: ClassVar = {"eval/layouts": "regret on solved layouts"}
     setting, in_studies, with_history = "regret_layouts", 3, False
@@ -412,38 +322,23 @@ class Layouts(Measurement):
         layouts = settings.regret_layouts
         return cls(game, every=settings.measure_every, layouts=layouts) if layouts else None
 
-    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[LayoutsRow]:
-        """Return one row."""
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
+        """Measure the mean over the layouts; its interval is over layouts."""
         found: list[float] = []
         for k in range(self.layouts):
             check()
             found += regrets(self.game, [agent], 1, _LAYOUT_GAMES, _FIRST_LAYOUT + k)[0].tolist()
         mean, (low, high) = over_layouts(np.array(found))
-        return [LayoutsRow(steps, mean, (high - low) / 2)]
-
-    @classmethod
-    def values(cls, row: LayoutsRow) -> dict[str, tuple[float, float]]:
-        """Return the regret."""
-        return {"eval/layouts": (row.regret, row.half_width)}
+        return [Point(steps, "eval/layouts", mean, (high - low) / 2)]
 
 
 # --- mistakes ---
 
 
-@dataclass
-class MistakesRow:
-    """The share of solved positions in which the agent's action throws something away, with its 95 % interval."""
-
-    steps: int
-    share: float
-    low: float
-    high: float
-
-
 class Mistakes(Measurement):
     """The share of solved positions in which the agent throws something away: always the same positions."""
 
-    name, file, row = "mistakes", "mistakes", MistakesRow
+    name, file = "mistakes", "mistakes"
     unit = "mistakes in solved positions (share)"
     titles: ClassVar = {"eval/mistakes": "mistakes in solved positions"}
     setting, in_studies, with_history = "mistakes_positions", 1000, False
@@ -459,46 +354,21 @@ class Mistakes(Measurement):
         number = settings.mistakes_positions
         return cls(game, every=settings.measure_every, positions=number) if number else None
 
-    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[MistakesRow]:
-        """Return one row."""
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
+        """Measure the share."""
         check()
         found = measure_mistakes(self.game, agent, self.positions, seed=self.seed)
-        return [MistakesRow(steps, found.share, *found.interval)]
-
-    @classmethod
-    def values(cls, row: MistakesRow) -> dict[str, tuple[float, float]]:
-        """Return the share."""
-        return {"eval/mistakes": (row.share, (row.high - row.low) / 2)}
+        low, high = found.interval
+        return [Point(steps, "eval/mistakes", found.share, (high - low) / 2)]
 
 
 # --- exploitability ---
 
 
-@dataclass
-class ExploitabilityRow:
-    """The gain of a best response, on average over both seats; see `best_response.MeasuredExploitability`.
-
-    Attributes:
-        steps: steps trained on.
-        policy: the gain against the agent.
-        policy_half_width: half width of its 95 % interval; 0 if it is exact.
-        average: the gain against the average of the latest half of its snapshots so far; nan if there are none.
-        average_half_width: half width of its 95 % interval; 0 if it is exact.
-        snapshots: number of snapshots averaged.
-    """
-
-    steps: int
-    policy: float
-    policy_half_width: float
-    average: float
-    average_half_width: float
-    snapshots: int
-
-
 class Exploitability(Measurement):
-    """The exploitability of the agent, and of the average of its past."""
+    """The gain of a best response, on average over both seats, to the agent and to the average of its past."""
 
-    name, file, row = "exploitability", "exploitability", ExploitabilityRow
+    name, file = "exploitability", "exploitability"
     unit = "exploitability (reward)"
     titles: ClassVar = {
         "eval/exploitability": "exploitability",
@@ -512,7 +382,7 @@ class Exploitability(Measurement):
         *,
         every: int,
         seed: int = 0,
-        average: Callable[[], tuple[Agent, int]] | None = None,
+        average: Callable[[], Agent] | None = None,
         quiet: bool = True,
     ) -> None:
         """Walk through the game's tree, if it is measured by that.
@@ -521,7 +391,7 @@ class Exploitability(Measurement):
             game: a zero-sum game of two players whose tree is small, or whose oracle gives best responses.
             every: steps between two measurements.
             seed: for drawing starts, always the same ones, where not all can be measured at once.
-            average: gives the average of the learner's past, and of how many snapshots that is; None leaves it out.
+            average: gives the average of the learner's past; None leaves it out.
             quiet: do not show the progress of the walk.
 
         Raises:
@@ -537,27 +407,18 @@ class Exploitability(Measurement):
         every, seed, quiet = settings.exploitability_every, settings.seed, settings.quiet
         return cls(game, every=every, seed=seed, average=average, quiet=quiet) if every else None
 
-    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[ExploitabilityRow]:
-        """Return one row."""
-        of_average, number = (np.nan, np.nan), 0
+    def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
+        """Measure both."""
+        found = [self._of(agent, steps, "eval/exploitability", check)]
         if self.average is not None:
-            average, number = self.average()
-            of_average = self._of(average, check)
-        return [ExploitabilityRow(steps, *self._of(agent, check), *of_average, number)]
+            found.append(self._of(self.average(), steps, "eval/exploitability_of_average", check))
+        return found
 
-    def _of(self, agent: Agent, check: Check) -> tuple[float, float]:
-        measured = measure_exploitability(
+    def _of(self, agent: Agent, steps: int, metric: str, check: Check) -> Point:
+        found = measure_exploitability(
             self.game, agent, starts=STARTS, seed=self.seed, game_tree=self.tree, progress=lambda share: check()
         )
-        return measured.exploitability, measured.half_width
-
-    @classmethod
-    def values(cls, row: ExploitabilityRow) -> dict[str, tuple[float, float]]:
-        """Return both numbers; that of the average only if there are snapshots."""
-        found = {"eval/exploitability": (row.policy, row.policy_half_width)}
-        if row.snapshots:
-            found["eval/exploitability_of_average"] = row.average, row.average_half_width
-        return found
+        return Point(steps, metric, found.exploitability, found.half_width)
 
 
 # --- the registry ---
@@ -598,10 +459,8 @@ def read_metrics(folder: Path) -> Metrics:
     """The metrics of a run folder, finished or not, by name; ValueError if a curve is damaged."""
     metrics: Metrics = {}
     for kind in MEASURES.values():
-        rows: list[Any] = read_rows(folder / f"{kind.file}.csv", kind.row)
-        for row in rows:
-            for name, (value, _) in kind.values(row).items():
-                metrics.setdefault(name, []).append((row.steps, value))
+        for point in read_rows(folder / f"{kind.file}.csv", Point):
+            metrics.setdefault(point.metric, []).append((point.steps, point.value))
     return metrics
 
 
@@ -610,6 +469,14 @@ def title_of(metric: str) -> str:
     titles = {name: title for kind in MEASURES.values() for name, title in kind.titles.items()}
     score = metric.removeprefix("eval/")
     return titles.get(metric, metric if score == metric else f"score against {score}")
+
+
+def text_of(points: Sequence[Point]) -> str:
+    """Points of one measurement as one line for people."""
+    return "   ".join(
+        f"{title_of(each.metric)}: {each.value:.3f}" + (f" ± {each.half_width:.3f}" if each.half_width else "")
+        for each in points
+    )
 
 
 def write_rows(path: Path, kind: type, rows: Sequence[Any]) -> None:

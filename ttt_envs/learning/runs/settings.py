@@ -19,7 +19,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import Within as Within
 from ttt_envs.core.options import as_text, within
 from ttt_envs.learning.runs import checkpoint
-from ttt_envs.learning.runs.measurements import MEASURES, Measurement, MeasuringSettings
+from ttt_envs.learning.runs.measurements import MEASURES, Measurement, MeasuringSettings, Point
 from ttt_envs.registry import GAMES, full_id, parse_options, resolve
 
 # Agents: texts on the command line; in Python also agents.
@@ -223,7 +223,7 @@ class Result:
         steps: steps trained on, in the unit of the method, earlier calls included.
         steps_per_second: speed of this call, measurements left out.
         finished: False if it was interrupted.
-        rows: the rows of each curve, such as rows["score"], earlier calls included; see `measurements`.
+        points: of each curve, such as points["score"], earlier calls included; see `measurements.Point`.
         plays_as: name of the agent that plays the run folder as it was measured.
     """
 
@@ -231,7 +231,7 @@ class Result:
     steps: int
     steps_per_second: float
     finished: bool
-    rows: dict[str, list[Any]]
+    points: dict[str, list[Point]]
     plays_as: str
 
 
