@@ -21,10 +21,8 @@ import numpy as np
 
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.checks import check_players
-from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import States, position_start
-from ttt_envs.core.symmetry import Symmetry
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs positions 1"
@@ -34,9 +32,6 @@ FILE = "positions.safetensors"
 
 # Of a position that goes on: always 0, or what a position is canonical without.
 _LEFT_OUT = "rewards", "done"
-
-# Keys of more words than this are turned by the game's own symmetries: the tables would be large.
-_MOST_WORDS = 4
 
 # Actions whose expected rewards differ by less are equally good: sums over dice round.
 _EQUAL = 1e-9
@@ -50,13 +45,13 @@ class _Field(NamedTuple):
 
     Attributes:
         name: of the field.
-        low: int64 (k,), the least values; None for a field whose bits are taken as they are.
+        low: uint64 (k,), the least values, negative ones modulo 2**64.
         tops: uint64 (k,), the greatest value less the least.
         words, shifts: int64 (k,) and uint64 (k,), where the bits of an entry begin.
     """
 
     name: str
-    low: np.ndarray | None
+    low: np.ndarray
     tops: np.ndarray
     words: np.ndarray
     shifts: np.ndarray
@@ -71,12 +66,9 @@ class Keys:
 
     Attributes:
         words: a key is uint64 (words,).
-        tables: turn positions by tables of a few bits each, which assume that a symmetry moves entries and renames
-            their values. `turns_alike` compares them with the symmetries themselves.
     """
 
-    def __init__(self, game: Game, *, tables: bool = True) -> None:
-        """`tables`: try to make tables; without them, positions are turned by the symmetries themselves, far slower."""
+    def __init__(self, game: Game) -> None:
         self._game, self._fields = game, list[_Field]()
         word, used = 0, 0
         for name, low, tops in _ranges(game):
@@ -88,8 +80,6 @@ class Keys:
                 used += top.bit_length()
             self._fields.append(_Field(name, low, tops, words, shifts))
         self.words = word + 1
-        self._groups, self._images = np.empty((0, 3), np.int64), np.empty((0, 0, 256, self.words), np.uint64)
-        self.tables = tables and self.words <= _MOST_WORDS and self._make_tables()
 
     def of(self, states: np.ndarray) -> np.ndarray:
         """uint64 (n, words) of unfinished states (n,); ValueError if a field is outside its declared range."""
@@ -97,9 +87,6 @@ class Keys:
             return np.empty((0, self.words), np.uint64)
         states = self.without_past(states)
         keys = self.pack(states)
-        if self.tables:
-            least_images(keys, self._groups, self._images)
-            return keys
         for symmetry in self._game.proper_symmetries:
             image = self.pack(symmetry.states(states))
             keys = np.where(_before(image, keys)[:, None], image, keys)
@@ -129,28 +116,13 @@ class Keys:
         for field in self._fields:
             values = self._values(keys, field)
             into = states[field.name].reshape(len(keys), len(field.tops))
-            if field.low is None:
-                into.view(f"u{into.itemsize}")[:] = values
-            else:
-                into[:] = values.view(np.int64) + field.low
+            into.view(f"u{into.itemsize}")[:] = values + field.low
         return states
 
     def movers(self, keys: np.ndarray) -> np.ndarray:
         """The players to move, int64 (n,)."""
         field = next(each for each in self._fields if each.name == "to_move")
         return self._values(keys, field)[:, 0].view(np.int64)
-
-    def turns_alike(self, states: np.ndarray) -> bool:
-        """Whether the tables turn states (n,) as the game's symmetries do."""
-        states = self.without_past(states)
-        keys = self.pack(states)
-        for k, symmetry in enumerate(self._game.proper_symmetries):
-            turned = np.zeros_like(keys)
-            for g, (word, shift, mask) in enumerate(self._groups):
-                turned ^= self._images[k, g, (keys[:, word] >> np.uint64(shift) & np.uint64(mask)).astype(np.int64)]
-            if (turned != self.pack(symmetry.states(states))).any():
-                return False
-        return True
 
     def check_closed(self, states: np.ndarray) -> None:
         """Raise ValueError if images of states (n,) have other keys: then symmetries are missing."""
@@ -167,74 +139,8 @@ class Keys:
         bits = np.array([(1 << top.bit_length()) - 1 for top in field.tops.tolist()], np.uint64)
         return np.asarray(keys[:, field.words] >> field.shifts & bits)
 
-    def _make_tables(self) -> bool:
-        """Turn the start with one group of bits changed at a time; False where a symmetry does not bear that.
 
-        A group has at most 8 bits: whole entries, or a part of a long one.
-        """
-        groups, entries = list[list[int]](), list[list[tuple[int, int, int]]]()
-        start = self.pack(self.without_past(self._game.new_state(0)))
-        for field in self._fields:
-            for word, shift, top in zip(field.words.tolist(), field.shifts.tolist(), field.tops.tolist(), strict=True):
-                bits = top.bit_length()
-                if bits > 8:
-                    start[0, word] &= ~np.uint64(((1 << bits) - 1) << shift)
-                if groups and bits <= 8 and groups[-1][0] == word and shift + bits - groups[-1][1] <= 8:
-                    groups[-1][2] = (1 << (shift + bits - groups[-1][1])) - 1
-                    entries[-1].append((shift - groups[-1][1], bits, top))
-                    continue
-                for part in range(0, max(bits, 1), 8):
-                    groups.append([word, shift + part, (1 << min(8, bits - part)) - 1])
-                    entries.append([(0, min(8, bits - part), top >> part)])
-        self._groups = np.array(groups, np.int64)
-        symmetries = self._game.proper_symmetries
-        self._images = np.zeros((len(symmetries), len(groups), 256, self.words), np.uint64)
-        try:
-            for k, symmetry in enumerate(symmetries):
-                before = self._image(symmetry, start)
-                for g, (word, shift, mask) in enumerate(groups):
-                    values = np.arange(mask + 1, dtype=np.uint64)
-                    for at, bits, top in entries[g]:
-                        values = values[(values >> np.uint64(at) & np.uint64((1 << bits) - 1)) <= top]
-                    changed = np.repeat(start, len(values), axis=0)
-                    changed[:, word] = changed[:, word] & ~np.uint64(mask << shift) | values << np.uint64(shift)
-                    self._images[k, g, values.astype(np.int64)] = self._image(symmetry, changed) ^ before
-                self._images[k, 0] ^= before
-        except Exception:  # a function of the game's author, on positions that cannot arise
-            return False
-        return True
-
-    def _image(self, symmetry: Symmetry, keys: np.ndarray) -> np.ndarray:
-        return self.pack(symmetry.states(self.states(keys)))
-
-
-@jit.kernel
-def least_images(keys, groups, images):  # type: ignore[no-untyped-def]
-    """Replace each key, uint64 (n, words), by the least key of its symmetric images.
-
-    Args:
-        keys: in and out.
-        groups: int64 (g, 3), bits of a key: word, shift, mask.
-        images: uint64 (images, g, 256, words); the image of a key is the exclusive or of what its groups have here.
-    """
-    best, image = np.empty(keys.shape[1], np.uint64), np.empty(keys.shape[1], np.uint64)
-    for i in range(keys.shape[0]):
-        best[:] = keys[i]
-        for k in range(images.shape[0]):
-            image[:] = np.uint64(0)
-            for g in range(groups.shape[0]):
-                bits = keys[i, groups[g, 0]] >> np.uint64(groups[g, 1]) & np.uint64(groups[g, 2])
-                for word in range(keys.shape[1]):
-                    image[word] ^= images[k, g, np.int64(bits), word]
-            for word in range(keys.shape[1]):
-                if image[word] != best[word]:
-                    if image[word] < best[word]:
-                        best[:] = image
-                    break
-        keys[i] = best
-
-
-def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
+def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """The fields of a key in their order: name, least values, and how many more than these there are."""
     own = {"ply": (0, game.max_plies), "to_move": (0, game.num_players - 1)}
     for name, (kind, offset, *_) in (game.state_dtype.fields or {}).items():
@@ -244,21 +150,24 @@ def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
         entries = int(np.prod(kind.shape, dtype=int))
         if not entries or (given and given.is_option):
             continue
-        if name not in own and given is None and kind.base != np.bool_:
-            yield name, None, np.full(entries, 2 ** (8 * kind.base.itemsize) - 1, np.uint64)
-            continue
-        bounds: Any = own.get(name) or ((given.low, given.high) if given else (0, 1))
+        bits = np.dtype(f"u{kind.base.itemsize}") if kind.base.kind == "f" else kind.base
+        all_values = (0, 1) if bits == np.bool_ else (int(np.iinfo(bits).min), int(np.iinfo(bits).max))
+        bounds: Any = own.get(name) or ((given.low, given.high) if given else all_values)
         high = int(game.prototype[bounds[1]][0]) if isinstance(bounds[1], str) else bounds[1]
-        low, top = (np.broadcast_to(np.array(each, np.int64), kind.shape).ravel() for each in (bounds[0], high))
-        yield name, low, (top - low).astype(np.uint64)
+        low, top = (np.broadcast_to(_modulo(each), kind.shape).ravel() for each in (bounds[0], high))
+        yield name, low, top - low
+
+
+def _modulo(given: Any) -> np.ndarray:
+    """Whole numbers modulo 2**64, as uint64."""
+    values = np.asarray(given)
+    return values if values.dtype == np.uint64 else values.astype(np.int64).view(np.uint64)
 
 
 def _entries(states: np.ndarray, field: _Field) -> np.ndarray:
     """The entries of a field, uint64 (n, k), less the least values: too large for what is below them."""
     values = np.ascontiguousarray(states[field.name]).reshape(len(states), len(field.tops))
-    if field.low is None:
-        return values.view(f"u{values.itemsize}").astype(np.uint64)
-    return (values.astype(np.int64) - field.low).view(np.uint64)
+    return _modulo(values.view(f"u{values.itemsize}") if values.dtype.kind == "f" else values) - field.low
 
 
 def _before(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -296,7 +205,7 @@ def random_plies(game: Game, games: int) -> Iterator[np.ndarray]:
 
 def digest_of(game: Game) -> str:
     """Hex digest of what solved positions depend on: facts of the game, and the course of a hundred random games."""
-    keys, facts = Keys(game, tables=False), (game.id, game.version, game.max_plies, game.teams, game.action_names)
+    keys, facts = Keys(game), (game.id, game.version, game.max_plies, game.teams, game.action_names)
     found = hashlib.sha256(repr((facts, sorted(game.options.items()))).encode())
     for states in random_plies(game, 100):
         masks = game.masks(states, check=False)
@@ -318,20 +227,17 @@ class Positions(NamedTuple):
         values: int8 or float64 (n,), what the first side gets under optimal play by both.
         plies: int32 (n,), the plies until the result under optimal play, the winner hurrying and the loser delaying; 0
             where nobody wins. With chance: the plies that have to be left, so that the values are right.
-        tables: the keys were made with tables, see `Keys`.
     """
 
     keys: np.ndarray
     values: np.ndarray
     plies: np.ndarray
-    tables: bool
 
 
 def write_positions(path: Path, game: Game, positions: Positions) -> None:
     """Write a game's positions, whole or not at all. Raises OSError if that is not possible."""
-    facts = {"game": game.id, "options": dict(game.options), "digest": digest_of(game), "tables": positions.tables}
-    arrays = {name: getattr(positions, name) for name in ("keys", "values", "plies")}
-    write_tensors(path, FORMAT, facts, arrays)
+    facts = {"game": game.id, "options": dict(game.options), "digest": digest_of(game)}
+    write_tensors(path, FORMAT, facts, positions._asdict())
 
 
 def read_positions(path: Path, game: Game) -> Positions:
@@ -345,8 +251,8 @@ def read_positions(path: Path, game: Game) -> Positions:
     facts, arrays = read_tensors(path, FORMAT)
     try:
         made_for = facts["game"], facts["options"]
-        digest, found = facts["digest"], Positions(**arrays, tables=bool(facts["tables"]))
-        kinds = [f"{each.dtype}{each.ndim}" for each in found[:3]]
+        digest, found = facts["digest"], Positions(**arrays)
+        kinds = [f"{each.dtype}{each.ndim}" for each in found]
         if kinds not in (["uint642", "int81", "int321"], ["uint642", "float641", "int321"]):
             raise ValueError("its arrays are not of the types of positions")
         if not len(found.keys) == len(found.values) == len(found.plies) > 0:
@@ -358,7 +264,7 @@ def read_positions(path: Path, game: Game) -> Positions:
             f"{path} has positions of {made_for[0]} with options {made_for[1]}; they are not those of {game} with its "
             "present rules: solve it again"
         )
-    if found.keys.shape[1] != Keys(game, tables=False).words:
+    if found.keys.shape[1] != Keys(game).words:
         raise BadTensorFile(f"{path} is damaged: its keys are not as long as those of {game}")
     return found
 
@@ -388,7 +294,7 @@ class PositionOracle:
 
     @cached_property
     def _keys(self) -> Keys:
-        return Keys(self._game, tables=self._positions.tables)
+        return Keys(self._game)
 
     @cached_property
     def _sorted(self) -> np.ndarray:

@@ -48,7 +48,7 @@ _CHUNK = 1 << 14
 # A game is refused at once if random games show so many times the limit, and the estimate ends at so many times.
 _FAR, _ENOUGH = 4, 20
 
-# Positions of each chunk whose images by tables are compared with the game's symmetries.
+# Positions of each chunk whose images are looked at for missing symmetries.
 _TRIED = 64
 
 # Sweeps end when no value of a game of chance changes by more, or in vain after so many.
@@ -171,7 +171,7 @@ class _Search:
         return out
 
     def run(self, starts: np.ndarray, limit: int) -> Iterator[int]:
-        """Find all positions, ply by ply; yields the number of plies done. Raises TooLarge, ValueError, _TablesFail."""
+        """Find all positions, ply by ply; yields the number of plies done. Raises TooLarge, ValueError."""
         self.enter(starts)
         at = 0
         for ply in count():
@@ -181,8 +181,6 @@ class _Search:
             while at < layer:
                 yield ply
                 states: States = self.keys.states(self.store[at : min(at + _CHUNK, layer)])
-                if self.keys.tables and not self.keys.turns_alike(states[:_TRIED]):
-                    raise _TablesFail
                 self.keys.check_closed(states[:_TRIED])
                 owner, action = np.nonzero(self.game.masks(states, check=False))
                 rows, chances, after = following(self.game, states.take(owner), action)
@@ -225,10 +223,6 @@ class _Search:
             if changes <= _SETTLED and (by_chance or (worth.plies == before.plies).all()):
                 return
         raise ValueError(f"the values of {self.game} do not settle: keep the ply in the key, without `without_past`")
-
-
-class _TablesFail(Exception):
-    """Raised if tables do not turn a position as the game's symmetries do."""
 
 
 def _check(game: Game) -> None:
@@ -286,21 +280,16 @@ def solve(
             raise TooLarge(
                 f"{game} has more than {limit} positions, by far: about {number:.1e} or more, as random games show"
             )
-    for attempt in (keys, Keys(game, tables=False)):
-        search = _Search(game, attempt)
-        try:
-            for ply in search.run(starts, limit):
-                progress(f"ply {ply}: {search.end:,} positions")
-        except _TablesFail:
-            continue
-        break
+    search = _Search(game, keys)
+    for ply in search.run(starts, limit):
+        progress(f"ply {ply}: {search.end:,} positions")
     for sweep, worth in enumerate(search.values()):  # noqa: B007 - the last one counts
         progress(f"solving {search.end:,} positions" + f", sweep {sweep}" * (not search.layered))
     whole = np.isin(search.results, np.arange(-127, 128)).all() and game.chance != "play"
     found = search.store[: search.end]
     order = np.lexsort(found.T[::-1])
     values = worth.values[order].astype(np.int8 if whole else np.float64)
-    return Positions(found[order], values, worth.plies[order], attempt.tables)
+    return Positions(found[order], values, worth.plies[order])
 
 
 def _starts(game: Game) -> np.ndarray:
