@@ -162,7 +162,6 @@ EXTRAS = {
         "ttt_envs.learning.runs.checkpoint",
         "ttt_envs.learning.dqn",
         "ttt_envs.learning.runs.logs",
-        "ttt_envs.learning.all_seats",
         "ttt_envs.learning.runs.loop",
         "ttt_envs.learning.torch_networks",
         "ttt_envs.learning.exploit",
@@ -182,7 +181,7 @@ EXTRAS = {
         "tools",
     },
     "stable_baselines3": {"ttt_envs.learning.ppo", "ttt_envs.integrations.sb3", "ttt_envs.wrappers.sb3"},
-    "sb3_contrib": {f"ttt_envs.learning.{name}" for name in ("all_seats", "ppo")},
+    "sb3_contrib": {"ttt_envs.learning.ppo"},
     "matplotlib": {
         "ttt_envs.studies",
         "ttt_envs.learning.runs.measurements",

@@ -17,9 +17,8 @@ the plies of a game, not of one player. Three things are other than in games of 
 If players choose simultaneously, each has an episode of their own in each game, from their own view, and signs are all
 1.
 
-With `--device cuda` games and tensors stay on the GPU. For games of two sides. `ttt train ppo` is the same method on
-the CPU with past selves and other agents as opponents, checkpoints, curves and logs; `--both-sides` learns from both
-sides as this does.
+With `--device cuda` games and tensors stay on the GPU. For games of two sides. `ttt train ppo` learns from one seat of
+each game, on the CPU, with past selves and other agents as opponents, checkpoints, curves and logs.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", 2017; the details of Huang et al., "The 37
 implementation details of proximal policy optimization", ICLR blog track 2022.

@@ -243,7 +243,6 @@ def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytes
             {"exploitability_every": 9, "game": "martian_tic_tac_toe", "options": {"size": 5, "players": 3}},
             "two players",
         ),
-        ({"history": 1, "both_sides": True}, "both_sides is for history=0, not 1"),
         ({"history": 1, "exploitability_every": 9}, "exploitability_every is for history=0"),
         ({"learning_rate": None}, "learning_rate must be of type float, not None"),
         ({"num_envs": 10**6, "rollout": 10**6}, "num_envs * rollout must be at most 10,000,000"),

@@ -131,7 +131,7 @@ def test_the_backup_is_that_of_the_library() -> None:
 #: What is set otherwise than by default in the library's runs beside the scripts.
 SAME = {
     ppo_self_play: {
-        "both_sides": True, "learning_rate": 5e-3, "anneal": True, "gamma": 1.0, "gae_lambda": 0.3, "entropy": 0.0005
+        "learning_rate": 5e-3, "anneal": True, "gamma": 1.0, "gae_lambda": 0.3, "entropy": 0.0005
     },
     value_learning: {},
 }  # fmt: skip

@@ -6,9 +6,6 @@ policy and its value network are in network.safetensors: agents.load("network:ru
 
 The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
 
-With --both-sides the learner plays all seats, and what the other side may win counts negated: twice the decisions from
-the same games, and no opponents. It is for two sides that move one at a time.
-
 If optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the previous one. With an
 entropy bonus it converges toward a quantal response equilibrium instead, which approaches a Nash equilibrium as the
 bonus gets smaller; --entropy-final lets it decrease during the run.
@@ -36,7 +33,6 @@ from ttt_envs.agents.torch_policy import PolicyAgent
 from ttt_envs.core.game import Game
 from ttt_envs.core.observation_layout import MOST_HISTORY
 from ttt_envs.core.rng import fold
-from ttt_envs.learning.all_seats import BothSidesEnv, ZeroSumBuffer
 from ttt_envs.learning.opponents import OpponentPool
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import Interrupts, Learner, train_rounds
@@ -88,9 +84,6 @@ class Config(SelfPlay):
     symmetric: bool = False
     """Measure the policy averaged over the board's symmetries: network:OUT,symmetric=true. This is stronger in
     games in which mirrored positions are equally likely, such as after deals and rolls, and can be weaker in others."""
-    both_sides: bool = False
-    """Play all seats with the current self, each ply a decision; for two sides that move one at a time. No opponents
-    are drawn then."""
 
     def check(self) -> None:
         """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
@@ -101,7 +94,7 @@ class Config(SelfPlay):
             raise ValueError(f"num_envs * rollout must be at most {MOST_DECISIONS:,}, which are kept in memory")
         check_sizes(hidden=self.hidden)
         if self.history:
-            for name in ("symmetric", "both_sides", *(e.setting for e in MEASURES.values() if not e.with_history)):
+            for name in ("symmetric", *(e.setting for e in MEASURES.values() if not e.with_history)):
                 if getattr(self, name):
                     raise ValueError(f"{name} is for history=0, not {self.history}")
 
@@ -131,16 +124,9 @@ def make_model(config: Config, game: Game, done: Callable[[int], float] | None =
         share = min(steps / config.steps, 1.0) if done is None else done(steps)
         return config.learning_rate * (1 - share if config.anneal else 1.0)
 
-    env: SB3PlayerEnv
-    buffer: dict[str, Any] = {}
-    if config.both_sides:
-        env = both = BothSidesEnv(game, config.num_envs)
-        buffer = {"rollout_buffer_class": ZeroSumBuffer, "rollout_buffer_kwargs": {"games": both.games}}
-    else:
-        env = SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), history=config.history)
     model = MaskablePPO(
         "MlpPolicy",
-        env,
+        SB3PlayerEnv(game, config.num_envs, opponent=RandomAgent(), history=config.history),
         seed=config.seed,
         device="cpu",
         n_steps=config.rollout,
@@ -154,7 +140,6 @@ def make_model(config: Config, game: Game, done: Callable[[int], float] | None =
             "net_arch": {"pi": list(config.hidden), "vf": list(config.hidden)},
             "activation_fn": torch.nn.ReLU,
         },
-        **buffer,
     )
     model.lr_schedule = learning_rate
     return model
@@ -241,8 +226,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     opponents = OpponentPool(game, config, current, read_snapshot)
 
     def exchange() -> None:
-        if not config.both_sides:
-            model.env.set_opponents(opponents.pool())  # type: ignore[union-attr]
+        model.env.set_opponents(opponents.pool())  # type: ignore[union-attr]
 
     if config.resume and start < config.steps:
         exchange()
