@@ -372,10 +372,9 @@ def make_text(
     made = game_for(make_text, game, options)
     if opponent is None and (partner is not None or player != "alternate"):
         raise ValueError("partner and player go with an opponent: without one all players are asked")
-    others = None if opponent is None else _opponents(made, opponent, partner)
     return TextGame(
         made,
-        opponent=others,
+        opponents=None if opponent is None else _opponents(made, opponent, partner),
         player=player,
         retries=retries,
         illegal=illegal,

@@ -58,7 +58,7 @@ def test_wrong_argument_of_an_environment(arguments, words):
 
 
 def test_wrong_player_of_a_learner():
-    fails(ValueError, lambda: ttt_envs.make_single(SUPER, player=2), "player", "not 2")
+    fails(ValueError, lambda: ttt_envs.make_single(SUPER, player=2), "player=2 must be one of 'alternate', 0, 1")
 
 
 def test_a_game_is_wanted():

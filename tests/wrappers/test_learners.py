@@ -108,7 +108,7 @@ def test_a_fixed_seat_stays(game):
 def test_opponents_change_only_at_resets():
     games = PlayerGames(ttt_envs.load(SUPER), 40, opponent=First())
     games.reset(0)
-    first, last = games.opponent_of(0), Last()
+    last = Last()
     generator = np.random.default_rng(0)
     for _ in range(5):
         games.step(learner_choice(games.masks(), generator))
@@ -117,8 +117,7 @@ def test_opponents_change_only_at_resets():
     for _ in range(60):
         games.step(learner_choice(games.masks(), generator))
         exchanged |= games.done
-        for i in range(40):
-            assert games.opponent_of(i) is (last if exchanged[i] else first)
+        assert [games.agents.by_key[key] is last for key in games.opponents.tolist()] == exchanged.tolist()
     assert exchanged.all()
 
 

@@ -61,7 +61,7 @@ both = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 def opponent(env: Any) -> agents.Agent:
     """The opponent of its first game."""
     start(env)
-    return env._games.opponent_of(0)
+    return env._games.agents.by_key[int(env._games._others[0].max())]
 
 
 def start(env: Any, seed: int = 0) -> None:

@@ -111,7 +111,7 @@ def test_agents_that_a_function_makes_anew_are_let_go():
     games = PlayerGames(ttt_envs.load(SUPER), 3, opponent=lambda generator: Named("new"))
     for _ in range(50):
         games.reset()
-    assert len(games._opponents) <= 2 * games._others.size + games.n
+    assert len(games.agents.by_key) <= 2 * games._others.size + games.n
 
 
 def test_the_usual_opponents_are_there_again_after_a_game_against_others():

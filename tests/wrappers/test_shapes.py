@@ -7,7 +7,6 @@ from gymnasium.vector import AutoresetMode
 from toy_coin import make as make_coin
 
 import ttt_envs
-from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core.checks import IllegalAction
 
 SUPER = "super_tic_tac_toe"
@@ -108,11 +107,9 @@ def test_a_rule_of_the_same_name_is_asked_back_about():
 def test_a_seat_and_an_opponent_for_one_game():
     env = ttt_envs.make_single(SUPER, opponent="random", player=0)
     _, info = env.reset(seed=0, options={"player": 1, "opponent": "greedy"})
-    assert info["player"] == 1
-    assert isinstance(env._games.opponent_of(0), Greedy)
+    assert (info["player"], env.opponent_names[info["opponent"]]) == (1, "greedy")
     _, info = env.reset()
-    assert info["player"] == 0
-    assert not isinstance(env._games.opponent_of(0), Greedy)
+    assert (info["player"], env.opponent_names[info["opponent"]]) == (0, "random")
 
 
 def test_a_seat_for_many_games_once():
@@ -129,10 +126,10 @@ def test_options_for_sb3_are_those_of_the_next_reset():
     env.set_options({"player": 1, "opponent": "greedy"})
     env.reset()
     assert env._games.players.tolist() == [1] * 8
-    assert isinstance(env._games.opponent_of(0), Greedy)
+    assert {env.opponent_names[each] for each in env._games.opponents.tolist()} == {"greedy"}
     env.reset()
     assert set(env._games.players.tolist()) == {0, 1}
-    assert not isinstance(env._games.opponent_of(0), Greedy)
+    assert {env.opponent_names[each] for each in env._games.opponents.tolist()} == {"random"}
     env.set_options([{"player": i % 2} for i in range(8)])
     with pytest.raises(ValueError, match="the same options"):
         env.reset()
@@ -143,7 +140,7 @@ def test_options_for_sb3_are_those_of_the_next_reset():
     ("options", "kind", "words"),
     [
         ({"players": 1}, ValueError, "unknown option 'players'; did you mean 'player'"),
-        ({"player": 2}, ValueError, "player must be 'alternate' or one of 0, 1, not 2"),
+        ({"player": 2}, ValueError, "player=2 must be one of 'alternate', 0, 1"),
         ({"opponent": "gredy"}, ValueError, "did you mean 'greedy'"),
         ({"opponent": 3}, TypeError, "not 3 of type int"),
     ],
@@ -156,7 +153,7 @@ def test_wrong_reset_options_are_refused_and_change_nothing(options, kind, words
     with pytest.raises(kind, match=words):
         env.reset(options=options)
     assert env._games.batch.states.tobytes() == before.tobytes()
-    assert env._games.player == 0
+    assert env._games._fixed == 0
 
 
 def test_pettingzoos_environments_say_that_they_have_no_options():

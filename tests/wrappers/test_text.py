@@ -168,7 +168,7 @@ def test_a_saved_end_has_been_paid() -> None:
 def test_wrong_calls() -> None:
     env = ttt_envs.make_text(**DICE)
     for call in (lambda: env.prompt, lambda: env.rewards, lambda: env.facts, lambda: env.step("A")):
-        with pytest.raises(RuntimeError, match=r"reset\(\) must be called first"):
+        with pytest.raises(RuntimeError, match=r"call reset\(\) before"):
             call()
     env.reset(seed=0)
     with pytest.raises(TypeError, match="an answer is text, not int"):
@@ -177,7 +177,7 @@ def test_wrong_calls() -> None:
         ({"retries": -1}, "retries must be"),
         ({"illegal": "raise"}, "must be one of 'lose', 'random'"),
         ({"opponent": "radnom"}, "did you mean 'random'"),
-        ({"opponent": "random", "player": 2}, "player must be"),
+        ({"opponent": "random", "player": 2}, "player=2 must be one of"),
         ({"partner": "random"}, "partner and player go with an opponent"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -166,9 +166,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         if self._pay.has_rounds:
             self._rounds_told[player] = self._rounds[player]
         if not legal:
-            forfeit(self.game, self._states, 0, [player])
-            self._acting = 0
-            self._select(self._paid(before), played=True)
+            self._forfeit(player)
             self.infos[name]["illegal_action"] = action
         else:
             self._committed[player] = action
@@ -177,9 +175,19 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
                 self._select(np.zeros(len(self._committed), np.float32) if self._pay.by_step else None, played=False)
             else:
                 self._move(play=True)
-                self._select(self._paid(before) if self._pay.by_step or not self._acting else None, played=True)
+                self._select(
+                    self._pay.of_all(self._states, before) if self._pay.by_step or not self._acting else None,
+                    played=True,
+                )
         if self.render_mode == "human":
             self.render()
+
+    def _forfeit(self, player: int) -> None:
+        """End the game: the side of the player has lost it."""
+        before = self._pay.before(self._states)
+        forfeit(self.game, self._states, 0, [player])
+        self._acting = 0
+        self._select(self._pay.of_all(self._states, before), played=True)
 
     def _refuse(self, what: str) -> NoReturn:
         self._check_live(what)

@@ -17,12 +17,9 @@ from ttt_envs.wrappers.common import (
     Encoder,
     EnvSettings,
     Renderer,
-    everything,
     manual,
     pack_state,
-    state_space,
     unpack_state,
-    warn_of_options,
 )
 from ttt_envs.wrappers.rewards import Pay
 
@@ -58,7 +55,9 @@ class Board:
         self._pay = Pay(game, 1, given.reward)
         self._known = Known(game, 1, digests=False, history=given.history)
         self._history = given.history
-        self.state_space = state_space(game, self._encode.dtype)
+        self.state_space = gymnasium.spaces.Box(
+            0, 1, (game.num_players * game.observation_size,), self._encode.dtype.type
+        )
         self.metadata = {
             "name": game.id,
             "render_modes": list(RENDER_MODES),
@@ -94,7 +93,8 @@ class Board:
 
     def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Put the next episode's first position into `_states`: of `seed`, or the one that follows."""
-        warn_of_options(options)
+        if options:
+            gymnasium.logger.warn(f"reset() has no options here: {', '.join(map(str, options))} changes nothing")
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
             self.np_random_seed = int(seed)
@@ -117,14 +117,6 @@ class Board:
         """A flat observation with the history that a player has."""
         return self._known.encoded(FIRST, np.array([player]), seen[None])[0]
 
-    def _paid(self, before: np.ndarray | None) -> np.ndarray:
-        """The pay of each player for the latest step, float32 (players,); `before` is from `Pay.before`."""
-        if not self._pay.by_step:
-            return np.asarray(self._states["rewards"][0])
-        n = self.game.num_players
-        old = None if before is None else before.repeat(n)
-        return self._pay.rewards(np.zeros(n, np.int64), self._states.repeat(n), old, np.arange(n))
-
     def _cut_off(self) -> bool:
         if self.max_plies is None:
             return False
@@ -134,7 +126,9 @@ class Board:
     def state(self) -> np.ndarray:
         """All players' observations, one after the other, as in `state_space`; for centralised critics."""
         self._check_live("state")
-        return everything(self.game, self._states).astype(self._encode.dtype, copy=False)
+        players = np.arange(self.game.num_players)
+        seen = self.game.observations(self._states.repeat(len(players)), players, check=False)
+        return seen.reshape(-1).astype(self._encode.dtype, copy=False)
 
     @property
     def states(self) -> NDArray[Any]:

@@ -29,19 +29,7 @@ RENDER_FPS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings:
-    """The settings that environments share. Raises ValueError or TypeError for a wrong value.
-
-    Attributes:
-        render_mode: "human" (a window), "rgb_array", "ansi" or None.
-        encoding: "flat" or "planes".
-        illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
-        mask: "both" puts the action mask into the observation and into the infos, "info" into the infos alone, so that
-            the observation is a plain array.
-        max_plies: plies after which a game is truncated; None plays each to its end.
-        history: 0 to 100: number of a player's past decisions in their observations, see `Game.layout`.
-        reward: replaces the game's reward, see `wrappers.rewards.RewardFunction`.
-        dtype: of observations, "int8" or "float32".
-    """
+    """The settings that environments share, see `ttt_envs.make_aec`. ValueError or TypeError for a wrong value."""
 
     render_mode: str | None = None
     encoding: str = "flat"
@@ -58,7 +46,8 @@ class EnvSettings:
         choice("illegal", self.illegal, ILLEGAL)
         choice("mask", self.mask, MASKS)
         choice("dtype", self.dtype, DTYPES)
-        check_max_plies(self.max_plies)
+        if self.max_plies is not None:
+            within(1, MOST, max_plies=self.max_plies)
         check_history(self.history)
 
 
@@ -118,32 +107,6 @@ def as_action(action: Any, num_actions: int, who: str, least: int = 0) -> int:
     return int(number)
 
 
-def check_max_plies(max_plies: int | None) -> int | None:
-    """The number of plies after which a game is cut off, or None; raises TypeError or ValueError."""
-    if max_plies is not None:
-        within(1, MOST, max_plies=max_plies)
-    return max_plies
-
-
-def warn_of_options(options: dict[str, Any] | None) -> None:
-    """Say that `reset` knows no options, if some are given."""
-    if options:
-        gymnasium.logger.warn(f"reset() has no options here: {', '.join(map(str, options))} changes nothing")
-
-
-def everything(game: Game, states: np.ndarray) -> np.ndarray:
-    """The observations of all players, one after the other: int8 (players * observation size,)."""
-    out = np.empty((game.num_players, game.observation_size), np.int8)
-    for player in range(game.num_players):
-        game.loops.observe_one(states, 0, player, out[player])
-    return out.reshape(-1)
-
-
-def state_space(game: Game, dtype: np.dtype) -> gymnasium.spaces.Box:
-    """The space of `everything`, as numbers of this dtype."""
-    return gymnasium.spaces.Box(0, 1, (game.num_players * game.observation_size,), dtype.type)
-
-
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
     """End states[i]: the sides of the offenders get -1, the others share +1; all get 0 if all sides offend."""
     state = states[i]
@@ -168,8 +131,7 @@ class Renderer:
     """Draws the states of one environment in its `render_mode`."""
 
     def __init__(self, game: Game, render_mode: str | None) -> None:
-        self.mode = None if render_mode is None else choice("render_mode", render_mode, (*RENDER_MODES, None))
-        self.game = game
+        self.game, self.mode = game, render_mode
         self._window: Window | None = None
 
     def __call__(self, state: Any, viewer: int | None = None) -> np.ndarray | str | None:
@@ -253,6 +215,13 @@ class Saved(NamedTuple):
     seed: np.uint64
     learner: int
     past: np.ndarray
+
+    def check_learner(self, player: int | None) -> None:
+        """Raise ValueError if agents cannot play the others of `player`, None for any, from here."""
+        if (self.committed >= 0).any():
+            raise ValueError("this position was saved while some players had chosen already, and others had not")
+        if player is not None and self.learner not in (-1, player):
+            raise ValueError(f"player {self.learner} learns in this position, and here it is player {player}")
 
 
 def unpack_state(game: Game, data: bytes, history: int = 0) -> Saved:

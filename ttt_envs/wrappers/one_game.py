@@ -22,8 +22,8 @@ class OneGame(PlayerGames):
         self._acting: int | None = None  # the set of who acts, None if not known
         super().__init__(game, 1, autoreset="disabled", **arguments)
 
-    def _clear(self) -> None:
-        super()._clear()
+    def _clear(self, rows: Any = slice(None)) -> None:
+        super()._clear(rows)
         self._acting = None
 
     def step(self, actions: Any) -> list[tuple[int, int]]:
@@ -84,7 +84,7 @@ class OneGame(PlayerGames):
                 legal, sight = (self._legal[player], self._sight[player]) if at_once else (self._legal, self._sight)
                 looks, episode = (legal.tobytes(), sight.tobytes()), self._memory.episodes[0, player].tobytes()
                 view = View.of_one(self.game, states, player, seeds, episode=episode, looks=looks)
-                joint[player] = legal_actions(self._opponents[keys[player]], view, "the opponent")[0]
+                joint[player] = legal_actions(self.agents.by_key[keys[player]], view, "the opponent")[0]
             elif waiting:
                 others = [player for player in range(len(keys)) if waiting >> player & 1]
             for key in dict.fromkeys([keys[player] for player in others]) if others else ():
@@ -94,7 +94,7 @@ class OneGame(PlayerGames):
                 by = np.array(mine)
                 known = self._memory.of(np.zeros(len(mine), np.int64), by)
                 view = View.unchecked(self.game, given, by, own, **known, copy=False)
-                joint[mine] = legal_actions(self._opponents[key], view, "the opponent")
+                joint[mine] = legal_actions(self.agents.by_key[key], view, "the opponent")
             if keeps:
                 self._memory.note(self._rows, states, self._joint)
             acting = move(states, joint, True, self._legal, self._told, self._sight)

@@ -1,12 +1,12 @@
 """Opponents of a learner: drawn at each game's reset, by weight or by a function."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.core.episodes import among, observers
+from ttt_envs.core.episodes import among
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, derive_rows
 from ttt_envs.core.view import Actor, as_actor, name_of
@@ -22,7 +22,11 @@ _Pool = tuple[np.ndarray, np.ndarray] | Callable[[np.random.Generator], Any]
 
 
 class Opponents:
-    """The agents of the other players, by key. Each game draws at its reset, from the seed of its episode."""
+    """The agents of the other players. Each game draws at its reset, from the seed of its episode.
+
+    Attributes:
+        by_key: all who can be drawn or are in play.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,7 @@ class Opponents:
         """
         self.game = game
         self._load = load
-        self._agents: dict[int, Actor] = {}
+        self.by_key: dict[int, Actor] = {}
         self._next_key = 0
         self._texts: dict[str, Actor] = {}
         self._team = np.zeros(game.num_players, np.int64)
@@ -55,21 +59,26 @@ class Opponents:
         self._pools = self._read(opponent)
         self._partner = None if partner is None else self._pool_of(partner)
 
-    def replace(self, opponent: Any) -> Any:
+    def replace(self, opponent: Any, player: int | None) -> Any:
         """Draw from these from now on; returns the former ones, for `restore`.
 
         Args:
             opponent: an agent for all others; a list of agents, from which each game draws one; a mapping of agents to
                 weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
                 players' numbers to any of these, for each player other than the learner.
+            player: the learner's number, None for any.
+
+        Raises TypeError or ValueError for invalid ones, without any change.
         """
-        former, self._pools = (self._pools, self._agents.copy()), self._read(opponent)
+        pools = self._read(opponent)
+        self.check_player(player, pools)
+        former, self._pools = (self._pools, self.by_key.copy()), pools
         return former
 
     def restore(self, former: Any) -> None:
         """Draw as before a `replace`, also agents that were let go of since."""
         self._pools, agents = former
-        self._agents |= agents
+        self.by_key |= agents
 
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
         """The keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
@@ -95,49 +104,32 @@ class Opponents:
         out[rows, learners] = -1
         return out
 
-    @property
-    def agents(self) -> Collection[Actor]:
-        """All who can be drawn or are in play."""
-        return self._agents.values()
-
-    @property
-    def observers(self) -> dict[int, Any]:
-        """Those who want to see every ply, by key."""
-        return observers(self._agents)
-
     def draw_uniformly(self, keys: np.ndarray) -> bool:
         """Whether the agents with these keys, int64 (...), -1 for none, all play as `agents.random` does.
 
         Its class says so by `draws_uniformly`. No subclass inherits that, and no agent has it whose `act` was replaced.
         """
         for key in self.among(keys):
-            agent = self._agents[key]
+            agent = self.by_key[key]
             if not vars(type(agent)).get("draws_uniformly", False) or "act" in getattr(agent, "__dict__", {}):
                 return False
         return True
 
     def among(self, keys: np.ndarray) -> list[int]:
         """The keys of agents that stand among these, int64 (...), -1 for none."""
-        if len(self._agents) == 1 and keys.size >= 16:
-            return list(self._agents) if (keys >= 0).any() else []
+        if len(self.by_key) == 1 and keys.size >= 16:
+            return list(self.by_key) if (keys >= 0).any() else []
         return among(keys)
-
-    def __getitem__(self, key: int) -> Actor:
-        return self._agents[key]
 
     @property
     def names(self) -> dict[int, str]:
-        """The names of all who can be drawn or are in play, by key."""
-        return {key: name_of(agent) for key, agent in self._agents.items()}
-
-    @property
-    def by_player(self) -> bool:
-        """Whether different agents may play the others of one game, so that one key does not say who."""
-        return self._partner is not None or None not in self._pools
+        """The names of `by_key`."""
+        return {key: name_of(agent) for key, agent in self.by_key.items()}
 
     def told(self, keys: np.ndarray) -> np.ndarray:
-        """`info["opponent"]` for keys int64 (k, players): the one of each game, (k,), or all, `by_player`."""
-        return keys.copy() if self.by_player else np.asarray(keys.max(axis=1))
+        """`info["opponent"]` for keys int64 (k, players): the one of each game, (k,), or all if these may differ."""
+        several = self._partner is not None or None not in self._pools
+        return keys.copy() if several else np.asarray(keys.max(axis=1))
 
     def forget(self, in_use: np.ndarray) -> None:
         """Let go of agents that can be drawn no more, but those whose keys int64 (...) are in use."""
@@ -145,10 +137,7 @@ class Opponents:
         for pool in (*self._pools.values(), self._partner):
             if isinstance(pool, tuple):
                 kept.update(pool[0].tolist())
-        self._agents = {key: agent for key, agent in self._agents.items() if key in kept}
-
-    def __len__(self) -> int:
-        return len(self._agents)
+        self.by_key = {key: agent for key, agent in self.by_key.items() if key in kept}
 
     def _read(self, given: Any) -> dict[int | None, _Pool]:
         """A pool for each player, or one for all with the key None."""
@@ -160,10 +149,11 @@ class Opponents:
                 raise ValueError(f"opponents by player: players are 0 to {players - 1}, not {player}")
         return {int(player): self._pool_of(each) for player, each in given.items()}
 
-    def check_player(self, player: int | None) -> None:
+    def check_player(self, player: int | None, pools: Mapping[int | None, _Pool] | None = None) -> None:
         """Raise ValueError if a player that the learner is not has no agent; `player` None: the learner is any."""
-        missing = [p for p in range(self.game.num_players) if p != player and p not in self._pools]
-        if None not in self._pools and missing:
+        pools = self._pools if pools is None else pools
+        missing = [p for p in range(self.game.num_players) if p != player and p not in pools]
+        if None not in pools and missing:
             raise ValueError(f"opponents by player: player {missing[0]} has none")
 
     def _pool_of(self, given: Any) -> _Pool:
@@ -192,10 +182,10 @@ class Opponents:
             agent = self._load(given, self.game)
             if isinstance(given, str):
                 self._texts[given] = agent
-        for key, other in self._agents.items():
+        for key, other in self.by_key.items():
             if other is agent:
                 return key
-        self._agents[self._next_key] = agent
+        self.by_key[self._next_key] = agent
         self._next_key += 1
         return self._next_key - 1
 
@@ -219,15 +209,7 @@ def _draws(given: Any) -> bool:
     if not callable(given) or isinstance(given, type) or hasattr(given, "act"):
         return False
     try:
-        signature = inspect.signature(given)
+        arguments = [*inspect.signature(given).parameters.values()]
     except (TypeError, ValueError):  # some compiled functions have no signature
         return False
-    return _takes(signature, None) and not _takes(signature, None, None)
-
-
-def _takes(signature: inspect.Signature, *arguments: Any) -> bool:
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        return False
-    return True
+    return len(arguments) == 1 and arguments[0].kind is not inspect.Parameter.VAR_POSITIONAL

@@ -93,7 +93,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             infos[self.possible_agents[player]]["illegal_action"] = action
         done, cut_off = bool(self._states[0]["done"]), self._cut_off()
         names = self.possible_agents
-        rewards = dict(zip(names, self._paid(before).tolist(), strict=True))
+        rewards = dict(zip(names, self._pay.of_all(self._states, before).tolist(), strict=True))
         if done or cut_off:
             self.agents = []
         return observations, rewards, dict.fromkeys(names, done), dict.fromkeys(names, cut_off), infos

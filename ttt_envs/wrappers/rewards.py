@@ -73,6 +73,14 @@ class Pay:
         self._paid[rows, players] = total
         return np.asarray(new)
 
+    def of_all(self, states: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+        """The pay of all players of the only game for a step, float32 (players,); `before` as for `rewards`."""
+        if not self.by_step:
+            return np.asarray(states["rewards"][0])
+        n = self._game.num_players
+        old = None if before is None else before.repeat(n)
+        return self.rewards(np.zeros(n, np.int64), states.repeat(n), old, np.arange(n))
+
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
         """The rewards of the rounds so far, float32 (k, players), in states (k,); the next call may overwrite them."""
         paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])

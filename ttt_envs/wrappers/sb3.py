@@ -25,10 +25,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
     def __init__(
         self, game: Game, num_envs: int, *, opponent: Any, player: int | str = "alternate", **settings: Any
     ) -> None:
-        """Environments for `game`. Arguments as for Gymnasium's vector environment; `seed(s)` takes effect at reset.
-
-        With render_mode "rgb_array", `get_images` draws the games, as SB3's VecVideoRecorder asks for.
-        """
+        """Environments for `game`. Arguments and errors as for `ttt_envs.make_sb3`; `opponent` as for `PlayerEnv`."""
         given = EnvSettings(**settings)
         self.game = game
         self._encode = Encoder(game, given, masked=False)
@@ -38,9 +35,6 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         self._one_each = False  # whether `_seeds` are the games' own
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
 
     def seed(self, seed: Seed = None) -> Sequence[int | None]:
         """Seed the games at the next reset: by one number for all, or by a list, as `reset` of `make_vec` takes both.

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.checks import IllegalAction, check_actions, explain
-from ttt_envs.core.episodes import Memory
+from ttt_envs.core.episodes import Memory, observers
 from ttt_envs.core.game import Game
 from ttt_envs.core.information import acting_players
 from ttt_envs.core.options import MOST, choice, unknown, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
-from ttt_envs.core.view import Actor, View, legal_actions
+from ttt_envs.core.view import View, legal_actions
 from ttt_envs.wrappers.common import EnvSettings, forfeit, pack_state, unpack_state
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.rewards import Pay
@@ -45,6 +45,7 @@ class PlayerGames:
         done: bool (n,), games that the last step ended.
         truncated: bool (n,), which of them were cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
+        agents: those that can be drawn or are in play.
         at_random: whether all that the others do is to draw uniformly: then a step is one call, see `reply_rows`.
         final_observations: int8 (k, observation size, with the history), the learner's, of the k games that the last
             step ended.
@@ -78,17 +79,19 @@ class PlayerGames:
         """
         given = settings or EnvSettings()
         self.game, self.history, self.illegal, self.max_plies = game, given.history, given.illegal, given.max_plies
-        self.player = self._checked_player(player)
+        self._fixed = fixed_player(game, player)
         self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
         within(1, MOST, num_envs=n)
         self.batch = Batch(game, n, seed=seed, history=given.history)
         self.n = self.batch.n
         self._rows = np.arange(self.n)
-        self._opponents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
-        self._opponents.check_player(self._fixed)
+        self.agents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
+        self.agents.check_player(self._fixed)
         self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
         self._pay = Pay(game, self.n, given.reward)
-        self._clear()
+        self.rewards = np.zeros(self.n, np.float32)
+        self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
+        self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
         self._memory = Memory(game, self.n)  # for opponents who go by it
         self.players = np.zeros(self.n, np.int64)
         self.lengths = np.zeros(self.n, np.int64)
@@ -99,48 +102,20 @@ class PlayerGames:
         self._watchers: dict[int, Any] = {}  # opponents who want to see every ply, by key
         self.at_random = False
         self._fresh = seed is not None
-        self._first = self._rows + first_player(self.batch)  # who learns in each game's first episode, if it alternates
-
-    def _checked_player(self, player: int | str) -> int | str:
-        number = isinstance(player, (int, np.integer)) and not isinstance(player, bool)
-        if not (
-            (number and 0 <= int(player) < self.game.num_players) or (isinstance(player, str) and player == "alternate")
-        ):
-            known = ", ".join(map(str, range(self.game.num_players)))
-            raise ValueError(f"player must be 'alternate' or one of {known}, not {player!r}")
-        return player
+        self._first = self._rows + self._drawn(0)  # who learns in each game's first episode, if it alternates
 
     @property
     def opponents(self) -> np.ndarray:
         """The numbers of the agents in the seats other than the learner's."""
-        return self._opponents.told(self._others)
-
-    @property
-    def opponent_names(self) -> dict[int, str]:
-        """The names of all agents that can be drawn or are in play, by number."""
-        return self._opponents.names
-
-    @property
-    def _fixed(self) -> int | None:
-        return None if isinstance(self.player, str) else int(self.player)
+        return self.agents.told(self._others)
 
     def set_opponents(self, opponent: Any) -> None:
         """Draw opponents from these from now on, at each game's next reset; see `Opponents.replace`.
 
         Raises TypeError or ValueError for invalid ones, without any change.
         """
-        former = self._opponents.replace(opponent)
-        try:
-            self._opponents.check_player(self._fixed)
-        except ValueError:
-            self._opponents.restore(former)
-            raise
-        self._opponents.forget(self._others)
-
-    def opponent_of(self, i: int, player: int | None = None) -> Actor:
-        """The agent of another player of game i; `player` None: any one of these."""
-        keys = self._others[i]
-        return self._opponents[int(keys.max() if player is None else keys[player])]
+        self.agents.replace(opponent, self._fixed)
+        self.agents.forget(self._others)
 
     def reset(
         self,
@@ -163,30 +138,33 @@ class PlayerGames:
         """
         each = self.checked_seeds(seed)
         rows = self._rows if reset_mask is None else self._checked_mask(reset_mask, seed if each is None else None)
-        usual = self.player
-        former = self._opponents.replace(opponent) if opponent is not None else None
+        usual, former = self._fixed, None
         try:
             if player is not None:
-                self.player = self._checked_player(player)
-            self._opponents.check_player(self._fixed)
-            if reset_mask is None:
-                self._reset(seed, each)
+                self._fixed = fixed_player(self.game, player)
+            if opponent is None:
+                self.agents.check_player(self._fixed)
             else:
-                former_rewards, going = self.rewards, ~np.isin(self._rows, rows)
-                done, truncated, rounds = self.done, self.truncated, self.round_rewards
-                self._clear()
-                self.rewards[going], self.done[going] = former_rewards[going], done[going]
-                self.truncated[going] = truncated[going]
-                if rounds is not None and self.round_rewards is not None:
-                    self.round_rewards[going] = rounds[going]
-                self._tell_of_those_left(rows)
-                self._masks = self._seen = None
-                self._start(rows, each)
+                former = self.agents.replace(opponent, self._fixed)
+            self._tell_of_those_left(rows)
+            if each is not None:
+                self._reset_each(rows, each)
+            elif seed is not None:
+                self._started[:] = 0
+                self.batch.reset(seed)
+                self._first = self._rows + self._drawn(0)
+            elif reset_mask is not None:
+                self.batch.reset_rows(rows)
+            elif not self._fresh:
+                self.batch.reset()
+            self._fresh, self._masks, self._seen = False, None, None
+            self._clear(slice(None) if reset_mask is None else rows)
+            self._begin_episodes(rows)
         finally:
-            self.player = usual
-            if opponent is not None:
-                self._opponents.restore(former)
-                self._opponents.forget(self._others)
+            self._fixed = usual
+            if former is not None:
+                self.agents.restore(former)
+                self.agents.forget(self._others)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
         """A list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for neither."""
@@ -217,27 +195,15 @@ class PlayerGames:
 
     # --- positions, to be looked at and kept ---
 
-    @property
-    def states(self) -> np.ndarray:
-        """The positions with all that is hidden: structured (n,), read-only, a copy."""
-        return read_only(self.batch.states)
-
-    def view(self) -> View:
-        """The view of the learners, for an agent that plays in their place."""
-        return self.batch.view(self.players)
-
     def text(self, i: int) -> str:
         """Position i as text, as its learner may see it. Raises IndexError without one."""
         return self.game.format_state(self.batch.position(i).state, int(self.players[i]))
 
     def get_state(self, i: int) -> bytes:
         """Position i as bytes, hidden things, the learner's number and the seed of its episode included."""
-        past = self.batch.past
-        kept = None if past is None else past[i]
-        state, seed = self.batch.position(i).state, self.batch.episode_seeds[i]
-        return pack_state(
-            self.game, state, np.full(self.game.num_players, -1), seed, kept, learner=int(self.players[i])
-        )
+        past, seed = self.batch.past, self.batch.episode_seeds[i]
+        kept, nothing = None if past is None else past[i], np.full(self.game.num_players, -1)
+        return pack_state(self.game, self.batch.states[i], nothing, seed, kept, learner=int(self.players[i]))
 
     def set_states(self, saved: Sequence[bytes]) -> None:
         """Go to saved positions, one a game. The others' agents are drawn as in the episodes that these are of.
@@ -251,10 +217,7 @@ class PlayerGames:
             raise ValueError(f"there must be {self.n} saved positions, one for each game")
         found = [unpack_state(self.game, data, self.history) for data in saved]
         for each in found:
-            if (each.committed >= 0).any():
-                raise ValueError("this position was saved while some players had chosen already, and others had not")
-            if self._fixed is not None and each.learner not in (-1, self._fixed):
-                raise ValueError(f"player {each.learner} learns in this position, and here it is player {self._fixed}")
+            each.check_learner(self._fixed)
         self._tell_of_those_left(self._rows)
         self.batch.set_states(
             np.concatenate([each.states for each in found]),
@@ -275,38 +238,26 @@ class PlayerGames:
         self.done = self._over()
         self.truncated = self.done & ~self.batch.states["done"]
 
-    def _reset(self, seed: Any, each: list[int | None] | None) -> None:
-        self._tell_of_those_left(self._rows)
-        if each is not None:
-            self._reset_each(self._rows, each)
-        elif seed is not None:
-            self._started[:] = 0
-            self.batch.reset(seed)
-            self._first = self._rows + first_player(self.batch)
-        elif not self._fresh:
-            self.batch.reset()
-        self._fresh, self._masks, self._seen = False, None, None
-        self._clear()
-        self._begin_episodes(self._rows)
-
-    def _clear(self) -> None:
-        """No step has been played. New arrays: the old ones may be in a caller's hands."""
-        self.rewards = np.zeros(self.n, np.float32)
-        self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
-        self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
-
-    def _start(self, rows: np.ndarray, each: list[int | None] | None = None) -> None:
-        if each is None:
-            self.batch.reset_rows(rows)
-        else:
-            self._reset_each(rows, each)
-        self._begin_episodes(rows)
+    def _clear(self, rows: Any = slice(None)) -> None:
+        """No step has been played in these games. New arrays: the old ones may be in a caller's hands."""
+        self.rewards, self.done, self.truncated = self.rewards.copy(), self.done.copy(), self.truncated.copy()
+        self.rewards[rows], self.done[rows], self.truncated[rows] = 0, False, False
+        if self.round_rewards is not None:
+            self.round_rewards = self.round_rewards.copy()
+            self.round_rewards[rows] = 0
 
     def _reset_each(self, rows: np.ndarray, seeds: list[int | None]) -> None:
         self.batch.reset_each(rows, seeds)
         for row in rows.tolist():
             if seeds[row] is not None:
-                self._started[row], self._first[row] = 0, first_player(self.batch, row)
+                self._started[row], self._first[row] = 0, self._drawn(row)
+
+    def _start(self, rows: np.ndarray) -> None:
+        self.batch.reset_rows(rows)
+        self._begin_episodes(rows)
+
+    def _drawn(self, row: int) -> int:
+        return first_player(self.batch.episode_seeds[row], self.game.num_players)
 
     def _show(self, rows: np.ndarray) -> None:
         """Let opponents who want to see every ply look at these games."""
@@ -316,7 +267,7 @@ class PlayerGames:
                 self._watchers[key].observe(view)
 
     def _tell(self, rows: np.ndarray) -> None:
-        self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self._opponents)
+        self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self.agents.by_key)
 
     def _tell_of_those_left(self, rows: np.ndarray) -> None:
         """Tell the opponents which of these games are abandoned before their end."""
@@ -327,10 +278,8 @@ class PlayerGames:
     def _begin_episodes(self, rows: np.ndarray) -> None:
         """Give learners and opponents to games just begun, and play on to the learner's first decision."""
         for _ in range(_PATIENCE):
-            if self.player == "alternate":
-                self.players[rows] = (self._first[rows] + self._started[rows]) % self.game.num_players
-            else:
-                self.players[rows] = self.player
+            turn = self._first[rows] + self._started[rows]
+            self.players[rows] = turn % self.game.num_players if self._fixed is None else self._fixed
             self._started[rows] += 1
             self.lengths[rows] = 0
             self._pay.begin(rows)
@@ -349,13 +298,13 @@ class PlayerGames:
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
 
     def _cast(self, rows: np.ndarray) -> None:
-        self._others[rows] = self._opponents.draw(self.batch.episode_seeds[rows], self.players[rows])
-        if len(self._opponents) > 2 * self._others.size:  # a function has drawn new agents all the time
-            self._opponents.forget(self._others)
-        self._memory.keep_for(self._opponents.agents)  # games under way keep their opponents, who do not ask for it
+        self._others[rows] = self.agents.draw(self.batch.episode_seeds[rows], self.players[rows])
+        if len(self.agents.by_key) > 2 * self._others.size:  # a function has drawn new agents all the time
+            self.agents.forget(self._others)
+        self._memory.keep_for(self.agents.by_key.values())  # also those of games under way, who do not ask for it
         self._memory.begin(rows)
-        self._watchers = self._opponents.observers
-        self._asked[rows] = not self._opponents.draw_uniformly(self._others[rows])
+        self._watchers = observers(self.agents.by_key)
+        self._asked[rows] = not self.agents.draw_uniformly(self._others[rows])
         self.at_random = bool(
             not self._asked.any()
             and self.max_plies is None
@@ -421,15 +370,13 @@ class PlayerGames:
             self._masks, self._seen = self._looks(self.n)
             batch, reply = self.batch, self.game.loops.reply_rows
             reply(batch.states, self.players, batch.episode_seeds, joint, self._masks, self._seen)
-            if some_over:
-                self._start(np.flatnonzero(over))
         else:
             going = ~over
             going[wrong] = False
             self._complete(np.flatnonzero(going), joint)
-            if some_over:
-                self._start(np.flatnonzero(over))
-            self._play_on(self._rows)
+            self._play_on(np.flatnonzero(~over) if some_over else self._rows)
+        if some_over:
+            self._start(np.flatnonzero(over))
         self.lengths += ~over
         states = self.batch.states
         self.done = self._over()
@@ -514,12 +461,12 @@ class PlayerGames:
         others = players != self.players[games]
         games, players = games[others], players[others]
         keys = self._others[games, players]
-        for key in self._opponents.among(keys):
+        for key in self.agents.among(keys):
             mine = keys == key
             at, by = games[mine], players[mine]
             states, seeds = self.batch.states.take(at), self.batch.episode_seeds[at]
             view = View.unchecked(self.game, states, by, seeds, **self._memory.of(at, by), copy=False)
-            joint[at, by] = legal_actions(self._opponents[key], view, "the opponent")
+            joint[at, by] = legal_actions(self.agents.by_key[key], view, "the opponent")
         self._memory.note(rows, self.batch.states, joint[rows])
         self.batch.step(joint[rows], rows, check=False)
 
@@ -540,18 +487,18 @@ class LooksAtGames:
     @property
     def opponent_names(self) -> dict[int, str]:
         """The names of the agents that `info["opponent"]` numbers."""
-        return self._games.opponent_names
+        return self._games.agents.names
 
     @property
     def states(self) -> NDArray[Any]:
         """The positions with all that is hidden, to be looked at: structured (games,), read-only, a copy."""
         self._check_live("states")
-        return self._games.states
+        return read_only(self._games.batch.states)
 
     def view(self) -> View:
         """The view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
         self._check_live("view")
-        return self._games.view()
+        return self._games.batch.view(self._games.players)
 
     def _check_live(self, what: str) -> None:
         if not self._live:
@@ -560,6 +507,9 @@ class LooksAtGames:
 
 class LooksAtMany(LooksAtGames):
     """The same for environments of several games."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._games.game!r}, {self._games.n})"
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool (games, num_actions): the learners' legal actions now."""
@@ -587,7 +537,13 @@ def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET
     return dict(options or {})
 
 
-def first_player(batch: Batch, i: int = 0) -> int:
-    """The learner's number in game i, drawn by the seed: a loop that seeds every episode sees all players."""
-    drawn = np.uint64(derive(batch.episode_seeds[i], int(Purpose.LEARNER), 0))
-    return int(scale(drawn, batch.game.num_players))
+def fixed_player(game: Game, player: Any) -> int | None:
+    """The learner's number, None for "alternate"; ValueError for anything else."""
+    number = int(player) if isinstance(player, np.integer) else player
+    choice("player", number, ("alternate", *range(game.num_players)))
+    return None if number == "alternate" else number
+
+
+def first_player(seed: np.uint64, players: int) -> int:
+    """The learner's number, drawn by the episode's seed: a loop that seeds every episode sees all players."""
+    return int(scale(np.uint64(derive(seed, int(Purpose.LEARNER), 0)), players))

@@ -26,13 +26,9 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
     def __init__(self, game: Game, *, opponent: Any, player: int | str = "alternate", **settings: Any) -> None:
-        """An environment for `game`; call `reset` first.
+        """An environment for `game`; call `reset` first. Arguments and errors as for `ttt_envs.make_single`.
 
-        Args:
-            game: from `ttt_envs.load`.
-            opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
-            player: the learner's number, or "alternate" from game to game.
-            settings: `EnvSettings`; `reward` is called at each step, for the learner.
+        `opponent` is `Opponents`, or what `Opponents.replace` takes, agents and no texts.
         """
         given = EnvSettings(**settings)
         self.game = game

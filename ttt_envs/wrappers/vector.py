@@ -36,10 +36,8 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **settings: Any,
     ) -> None:
-        """Environments for `game`; call `reset` first.
-
-        Arguments as for the single one, but for `render_mode`: "rgb_array", "ansi" or None; `autoreset_mode`: an
-        AutoresetMode, or "same_step", "next_step" or "disabled".
+        """Environments for `game`; call `reset` first. Arguments and errors as for `ttt_envs.make_vec`; `opponent` as
+        for `PlayerEnv`.
         """
         given = EnvSettings(**settings)
         self.game = game
@@ -59,9 +57,6 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         self.single_action_space = gymnasium.spaces.Discrete(game.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.game!r}, {self.num_envs})"
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start all games, or some. `seed` fixes them and all that follow; None goes on.
@@ -147,4 +142,6 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
             self._renderer(None)  # says so
             return None
         players = self._games.players.tolist()
-        return tuple(self._renderer(state, player) for state, player in zip(self._games.states, players, strict=True))
+        return tuple(
+            self._renderer(state, player) for state, player in zip(self._games.batch.states, players, strict=True)
+        )
