@@ -46,7 +46,6 @@ class BenchMARLTask(TaskClass):
     """
 
     def __init__(self, game: ttt_envs.Game) -> None:
-        """Take a game."""
         super().__init__(game.id, dict(game.options))
         self.game = game
         self.groups = {f"side_{k}": tuple(team) for k, team in enumerate(game.teams)}
@@ -64,41 +63,33 @@ class BenchMARLTask(TaskClass):
         return make
 
     def supports_continuous_actions(self) -> bool:
-        """False."""
         return False
 
     def supports_discrete_actions(self) -> bool:
-        """True."""
         return True
 
     def has_render(self, env: Any) -> bool:
-        """False: it makes no pictures."""
         return False
 
     def max_steps(self, env: Any) -> int:
-        """The most plies of a game."""
         return self.game.max_plies
 
     def group_map(self, env: Any) -> dict[str, list[str]]:
-        """The names of each group's agents."""
         return dict(env.group_map)
 
     def state_spec(self, env: Any) -> None:
-        """None: there is no state beside the observations."""
+        return None  # there is no state beside the observations
 
     def action_spec(self, env: Any) -> Any:
-        """The actions of each group."""
         return env.full_action_spec
 
     def info_spec(self, env: Any) -> None:
-        """None: there is nothing to learn from in infos."""
+        return None  # there is nothing to learn from in infos
 
     def observation_spec(self, env: Any) -> Any:
-        """The observations of each group."""
         return self._part(env, "observation")
 
     def action_mask_spec(self, env: Any) -> Any:
-        """The masks of each group."""
         return self._part(env, "action_mask")
 
     def _part(self, env: Any, name: str) -> Any:
@@ -110,7 +101,6 @@ class BenchMARLTask(TaskClass):
 
     @staticmethod
     def env_name() -> str:
-        """The library's name, for BenchMARL's logs."""
         return "ttt_envs"
 
 

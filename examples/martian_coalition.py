@@ -2,7 +2,7 @@
 
     python examples/martian_coalition.py --players 3        # 150 seconds of processor time and 1.1 GB
 
-It is found by retrograde analysis, and positions drawn at random are checked against those that the rules lead to.
+It is found by retrograde analysis.
 
 The others are a coalition: they share what they do, and wish the one player, the hero, as little as possible. A win of
 any of them is a loss of the hero's. So the hero forces a win, or the coalition forces one, or the game is drawn by
@@ -26,13 +26,10 @@ from typing import NamedTuple
 import numpy as np
 import tyro
 
-import ttt_envs
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.symmetry import dihedral
-from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
-from ttt_envs.games.martian_tic_tac_toe.solver.command import states_of
 from ttt_envs.games.martian_tic_tac_toe.text import cell_names
 
 #: The value of a position that neither side can win. Won and lost ones have 1 + the plies to the end, from 2 on.
@@ -401,78 +398,9 @@ def _parts(words: int) -> Iterator[tuple[int, int]]:
 
 def value_of(pieces: np.ndarray, phase: int, setting: Setting, analysis: Analysis) -> int:
     """The value of a board without a line, int (cells,) as the hero sees it: DRAWN, or 1 + the plies to the end."""
-    value = known_of(pieces, phase, setting, analysis)
-    return int(value) if value < OPEN else DRAWN
-
-
-def draw(n: int, rng: np.random.Generator, setting: Setting, analysis: Analysis) -> np.ndarray:
-    """Draw up to n positions among those that are kept: int64 (n, 1 + cells), the phase, and the digit in each cell.
-
-    None has a first turn, or no move.
-    """
-    cells, digits = setting.weights.shape[1], len(setting.replaced)
-    places = rng.integers(0, len(analysis.known), 2 * n + 100)
-    before = analysis.kept[:, 1].astype(np.int64)
-    words = np.searchsorted(before, places, side="right") - 1
-    bits = np.unpackbits(analysis.kept[words, :1].copy().view(np.uint8), axis=1, bitorder="little")
-    bit = (np.cumsum(bits, axis=1, dtype=np.int64) <= (places - before[words])[:, None]).sum(axis=1)
-    boards = (64 * words + bit)[:, None] // digits ** np.arange(cells) % digits
-    phases = rng.integers(0, setting.players, len(boards))
-    usual = ((boards != EMPTY).sum(axis=1) >= setting.players) & (analysis.known[places, phases] != OPEN)
-    return np.column_stack([phases, boards])[usual][:n]
-
-
-@kernel
-def disagreeing(states, setting, analysis):
-    """The number of states whose value is not what the rules and the values of the next positions make it.
-
-    states: structured (n + 1,), n with moves, of the hero player_0 and nobody's first turn; the last one is for trials.
-    """
-    players, wrong = setting.players, 0
-    legal = np.empty(SIZES * setting.weights.shape[1], np.bool_)
-    actions = np.empty(players, np.int64)
-    trial = states[states.shape[0] - 1]
-    for i in range(states.shape[0] - 1):
-        mover = np.int64(states[i]["to_move"])
-        rules.legal_mask(states[i], mover, legal)
-        # The value after each move, of which the best for the mover counts.
-        soonest, latest, drawn = OPEN, 0, False
-        for action in range(legal.shape[0]):
-            if not legal[action]:
-                continue
-            states[states.shape[0] - 1] = states[i]
-            actions[:] = action
-            rules.step(trial, actions)
-            if trial["done"]:
-                soonest = 1
-                continue
-            value = known_of(trial["piece"], trial["to_move"], setting, analysis)
-            if value >= OPEN:
-                drawn = True
-            elif hero_wins(value, np.int64(trial["to_move"]), players) == (mover == 0):
-                soonest = min(soonest, value)
-            else:
-                latest = max(latest, value)
-        value = known_of(states[i]["piece"], mover, setting, analysis)
-        if soonest < OPEN:
-            wrong += value != soonest + 1
-        elif drawn:
-            wrong += value < OPEN
-        else:
-            wrong += value != latest + 1
-    return wrong
-
-
-@kernel
-def known_of(pieces, phase, setting, analysis):
-    """The knowledge of a board without a line, in which player_0's pieces are the hero's."""
-    least = np.int64(2**62)
-    for turn in range(8):
-        number = np.int64(0)
-        for cell in range(pieces.shape[0]):
-            number += np.int64(pieces[cell]) * setting.weights[turn, cell]
-        least = min(least, number)
-    return np.int64(analysis.known[place_of(least, analysis.kept), phase])
+    least = (setting.weights @ pieces).min()
+    value = int(analysis.known[place_of(least, analysis.kept), phase])
+    return value if value < OPEN else DRAWN
 
 
 def forced(setting: Setting, analysis: Analysis) -> Iterator[str]:
@@ -518,22 +446,13 @@ class Coalition:
     """Players of the game, 2 or 3."""
     same_size_swap: bool = False
     """Whether pieces of one size may be exchanged for each other, see the game's option of that name."""
-    check: int = 100_000
-    """Positions, drawn at random, whose results are checked against those of the positions that the rules lead to."""
-    seed: int = 0
-    """Seed for drawing these positions."""
 
     def lines(self, progress: Callable[[str, float], None]) -> Iterator[str]:
         """Solve the game and describe the results, a line each; ValueError for a number of players it cannot do."""
         if self.players not in (2, 3):
             raise ValueError(f"players must be 2 or 3, not {self.players}: four have too many positions")
-        game = ttt_envs.load("martian_tic_tac_toe", size=3, players=self.players, same_size_swap=self.same_size_swap)
         facts = setting(self.players, self.same_size_swap)
-        analysis = analyse(facts, progress)
-        yield from forced(facts, analysis)
-        boards = draw(self.check, np.random.default_rng(self.seed), facts, analysis)
-        wrong = disagreeing(states_of(boards, game.options), facts, analysis)
-        yield f"{self.check:,} positions drawn at random: {wrong} contradict the positions that the rules lead to"
+        yield from forced(facts, analyse(facts, progress))
 
 
 def show(what: str, share: float) -> None:

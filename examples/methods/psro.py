@@ -110,8 +110,6 @@ class Population(torch.nn.Module):
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **named: Any) -> Any:
         """Load the weights of any number of members."""
         number = len(state_dict["payoffs"])
-        if number > len(state_dict):
-            raise ValueError(f"a population of {number} policies cannot have {len(state_dict)} tensors")
         self.members = torch.nn.ModuleList(TorchNetwork(self.info) for _ in range(number))
         self.payoffs = torch.zeros((number, number), dtype=torch.float64)
         return super().load_state_dict(state_dict, *args, **named)

@@ -11,7 +11,7 @@ import slow_martian_tic_tac_toe as slow
 import ttt_envs
 from ttt_envs.core.compile import jit
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
-from ttt_envs.games.martian_tic_tac_toe.solver import command, tables
+from ttt_envs.games.martian_tic_tac_toe.solver import tables
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
@@ -123,11 +123,6 @@ def test_with_two_players_it_is_the_table_of_best_play(coalition):
     places = np.array([coalition.place_of(board, analysis.kept) for board in np.flatnonzero(bits).tolist()])
     known = analysis.known[places, 0].astype(int)
     assert (np.where(known < coalition.OPEN, known, coalition.DRAWN) == table.values).all()
-    boards = coalition.draw(20_000, np.random.default_rng(0), setting, analysis)
-    states = command.states_of(boards, ttt_envs.load("martian_tic_tac_toe").options)
-    assert coalition.disagreeing(states, setting, analysis) == 0
-    wrong = analysis._replace(known=np.where(analysis.known == 5, 7, analysis.known).astype(np.uint16))
-    assert coalition.disagreeing(states, setting, wrong) > 0
     said = list(coalition.forced(setting, analysis))
     assert said[0] == "from the start: player_0 alone wins in 145 plies, player_1 alone loses in 145 plies"
     assert "alone, on the move: 8,346,712 positions lost, in up to 186 plies" in said
@@ -136,10 +131,9 @@ def test_with_two_players_it_is_the_table_of_best_play(coalition):
 @pytest.mark.slow
 def test_the_page_has_what_the_example_prints_for_three_players(coalition):
     """In 3 minutes of processor time and 1.1 GB."""
-    *lines, checked = coalition.Coalition().lines(quiet)
+    lines = coalition.Coalition().lines(quiet)
     page = (ROOT / "docs" / "games" / "martian_tic_tac_toe.md").read_text()
     assert all(f"- {line}\n" in page for line in lines)
-    assert checked.startswith("100,000 positions drawn at random: 0 contradict")
 
 
 def test_three_players_may_play_on_3x3():

@@ -13,7 +13,7 @@ from ttt_envs.core.compile import jit
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 
 #: The one that is quick enough for the default run; the others run where their framework is installed.
-QUICK = {"text_values"}
+QUICK = {"cleanrl_ppo"}
 
 
 #: What `--tests` runs.
