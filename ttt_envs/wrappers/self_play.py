@@ -119,7 +119,7 @@ class PlayerGames:
 
     def reset(
         self,
-        seed: Seed = None,
+        seed: Any = None,
         *,
         player: int | str | None = None,
         opponent: Any = None,
@@ -181,7 +181,7 @@ class PlayerGames:
                 new_key(each)
         return seeds
 
-    def _checked_mask(self, mask: Any, seed: Seed) -> np.ndarray:
+    def _checked_mask(self, mask: Any, seed: Any) -> np.ndarray:
         """The games that a mask means, int64 (k,)."""
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"reset_mask must be an array of truth values, not {mask!r}")

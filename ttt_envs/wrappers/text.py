@@ -92,7 +92,7 @@ class TextGame:
     def _start(self, turn: int) -> None:
         """Begin at the position of the environment: draw the opponents, and let them play until an answer is due."""
         self._turn = turn
-        facts = {"turn_count": 0, "invalid_move": False, "illegal_answers": 0, "random_moves": 0}
+        facts: dict[str, Any] = {"turn_count": 0, "invalid_move": False, "illegal_answers": 0, "random_moves": 0}
         self._facts = [{"role": name, **facts} for name in self.game.player_names]
         self._refused, self._tries = "", 0
         if self._opponents is not None:
