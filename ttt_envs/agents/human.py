@@ -7,7 +7,7 @@ import numpy as np
 
 from ttt_envs.agents.base import Agent
 from ttt_envs.agents.terminal import columns, read, say
-from ttt_envs.core.game import closest
+from ttt_envs.core.presentation import closest
 from ttt_envs.core.view import View
 
 

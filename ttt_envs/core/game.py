@@ -1,9 +1,7 @@
 """Game: a frozen record of a game's facts, kernels, faces and extras, and its positions as states, text and bytes."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
@@ -29,11 +27,11 @@ from ttt_envs.core.observation_layout import (
 )
 from ttt_envs.core.options import as_text, choice, unknown, within
 from ttt_envs.core.oracle import Oracle, SolveCommand
-from ttt_envs.core.presentation import Box, Faces
+from ttt_envs.core.presentation import ActionReader, Box, Faces
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Patterns, Symmetry
-from ttt_envs.storage.untrusted import brief, with_tuples
+from ttt_envs.storage.untrusted import with_tuples
 
 #: If chance can play a part, see `Game.chance`.
 CHANCES = "none", "start", "play"
@@ -411,25 +409,11 @@ class Game:
         Upper and lower case are the same, and so are all signs between words; `to` and `and` may be left out. A short
         name will do. Raises ValueError naming the closest names, TypeError for no text.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"the name of an action is text, not {type(text).__name__}")
-        for action, name in enumerate(self.action_names):
-            if name.lower() == text.strip().lower():
-                return action
-        actions = self._actions_by_name.get(_plain(text), set())
-        if len(actions) == 1:
-            return next(iter(actions))
-        close = closest(text, self.action_names)
-        hint = f"; did you mean {' or '.join(close)}?" if close else ";"
-        raise ValueError(f"unknown action {brief(text.strip())!r}{hint} wanted: {self.faces.action_format}")
+        return self._reader.read(text)
 
     @cached_property
-    def _actions_by_name(self) -> dict[tuple[str, ...], set[int]]:
-        by_name: dict[tuple[str, ...], set[int]] = {}
-        for names in (self.action_names, self.faces.short_action_names, self.faces.spoken_action_names):
-            for action, name in enumerate(names):
-                by_name.setdefault(_plain(name), set()).add(action)
-        return by_name
+    def _reader(self) -> ActionReader:
+        return ActionReader(self.action_names, self.faces)
 
     @cached_property
     def _validity(self) -> Validity:
@@ -661,18 +645,6 @@ class Game:
         states = self.prototype.copy()
         self.loops.reset_one(states, 0, self.prototype, np.uint64(first_episode_seed(seed)))
         return states
-
-
-def closest(text: str, names: Sequence[str]) -> list[str]:
-    """The names most like `text`, three at most, whatever the case."""
-    lower = {name.lower(): name for name in names}
-    return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
-
-
-def _plain(name: str) -> tuple[str, ...]:
-    """The words that a name is known by."""
-    words = re.findall(r"[^\W_]+", name.lower())
-    return tuple(word for word in words if word not in ("to", "and")) or tuple(words)
 
 
 def _made(factory: Callable[..., Game], options: dict[str, Any]) -> Game:

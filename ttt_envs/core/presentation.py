@@ -1,10 +1,14 @@
 """Faces of a game: text, pictures and clicks, by which people see it and choose."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ttt_envs.storage.untrusted import brief
 
 
 class Box(NamedTuple):
@@ -99,3 +103,41 @@ class Faces:
     finished_round: Callable[[Any, np.ndarray, Any], np.ndarray | None] = _no_round
     aside: Callable[[Any, np.ndarray, Any], str] = lambda before, actions, after: ""
     tips: Callable[[Any, int | None], Sequence[tuple[Box, str]]] = lambda state, viewer: ()
+
+
+class ActionReader:
+    """Finds the action that a text names; see `Game.parse_action`."""
+
+    def __init__(self, names: Sequence[str], faces: Faces) -> None:
+        """`names`: of all actions."""
+        self._names, self._format = names, faces.action_format
+        self._actions: dict[tuple[str, ...], set[int]] = {}
+        for each in (names, faces.short_action_names, faces.spoken_action_names):
+            for action, name in enumerate(each):
+                self._actions.setdefault(_words(name), set()).add(action)
+
+    def read(self, text: str) -> int:
+        """The action; ValueError naming the closest names, TypeError for no text."""
+        if not isinstance(text, str):
+            raise TypeError(f"the name of an action is text, not {type(text).__name__}")
+        for action, name in enumerate(self._names):
+            if name.lower() == text.strip().lower():
+                return action
+        actions = self._actions.get(_words(text), set())
+        if len(actions) == 1:
+            return next(iter(actions))
+        close = closest(text, self._names)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ";"
+        raise ValueError(f"unknown action {brief(text.strip())!r}{hint} wanted: {self._format}")
+
+
+def closest(text: str, names: Sequence[str]) -> list[str]:
+    """The names most like `text`, three at most, whatever the case."""
+    lower = {name.lower(): name for name in names}
+    return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """The words that a name is known by."""
+    words = re.findall(r"[^\W_]+", name.lower())
+    return tuple(word for word in words if word not in ("to", "and")) or tuple(words)

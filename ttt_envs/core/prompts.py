@@ -10,7 +10,8 @@ import unicodedata
 
 import numpy as np
 
-from ttt_envs.core.game import Game, closest
+from ttt_envs.core.game import Game
+from ttt_envs.core.presentation import closest
 from ttt_envs.core.view import View
 from ttt_envs.storage.untrusted import brief
 
