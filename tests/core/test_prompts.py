@@ -109,10 +109,10 @@ def test_an_action_that_is_not_legal_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 50_000, '{"a":[' * 50_000, "[" * 200_000])
 def test_an_answer_takes_no_long_time_to_read(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ValueError, match=r"no action|empty"):
         read(SUPER, text)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))

@@ -256,10 +256,10 @@ def test_an_empty_line_is_no_record(lines, packed, tmp_path):
     """Millions of them take no time."""
     path, text = tmp_path / "games.jsonl", (lines[0][0] + 100_000_000 * "\n").encode()
     path.write_bytes(gzip.compress(text) if packed else text)
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ValueError, match="line 2: the line is damaged"):
         list(records.read(path))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_pandas_keeps_records(lines, tmp_path):

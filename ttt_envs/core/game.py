@@ -481,11 +481,8 @@ class Game:
     @property
     def spots(self) -> Callable[..., Mapping[str, Box]] | None:
         """(state, viewer=None) -> the places on the picture that can be clicked, see `Faces`; None without any."""
-        return None if self.faces.spots is None else self._spots
-
-    def _spots(self, state: Any, viewer: int | None = None) -> Mapping[str, Box]:
-        assert self.faces.spots is not None
-        return self.faces.spots(self._one(state)[0], self._viewer(viewer))
+        spots = self.faces.spots
+        return spots and (lambda state, viewer=None: spots(self._one(state)[0], self._viewer(viewer)))
 
     @property
     def clicks(self) -> Callable[[Any, int], tuple[str, ...]] | None:

@@ -1,13 +1,5 @@
 """Solved positions of a game of perfect information: their keys, their file, and the oracle that reads it.
 
-Example::
-
-    import ttt_envs
-    from ttt_envs.core.positions import PositionOracle, read_positions
-
-    game = ttt_envs.load("my_game")
-    oracle = PositionOracle(game, lambda: read_positions(path, game))
-
 `ttt_envs.solvers.positions` solves a game and writes the file.
 """
 
