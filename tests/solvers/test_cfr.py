@@ -199,7 +199,7 @@ def test_a_tree_that_is_far_too_large_is_refused_at_once():
     def progress(ply, positions):
         raise AssertionError("it was walked through")
 
-    with pytest.raises(tree.TooLarge, match=r"more than 10000000 positions, by far: at least \d+e\+\d\d"):
+    with pytest.raises(tree.TooLarge, match=r"more than 15000000 positions, by far: at least \d+e\+\d\d"):
         tree.walk(ttt_envs.load("super_tic_tac_toe"), progress=progress)
 
 

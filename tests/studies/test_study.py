@@ -387,7 +387,7 @@ def test_what_random_play_loses_is_exact():
 
 LONG = (
     *("operation-sniper-ninja", "operation-courier-hacker", "operation-mole-pusher"),
-    *("big-dice-layouts", "match-medium", "super"),
+    *("big-dice-layouts", "match-medium", "match-flips", "super"),
 )
 
 

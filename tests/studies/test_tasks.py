@@ -12,6 +12,7 @@ from ttt_envs.studies.tasks import MIXING, measure, task_of, tasks
 
 LONG = (
     "match-medium",
+    "match-flips",
     "operation-spies",
     "operation-sniper-ninja",
     "operation-courier-hacker",

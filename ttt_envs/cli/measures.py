@@ -47,7 +47,7 @@ class Exploitability(MeasuringAgents):
     """Seeds over which an agent's policy is averaged in each position, if it depends on them."""
     starts: int = 100
     """Number of start positions to sample, if the game's oracle answers from given ones."""
-    limit: int = 10_000_000
+    limit: int = 15_000_000
     """Largest number of positions in the game's tree."""
 
     function = "ttt_envs.evaluation.exploitability:exploitability"

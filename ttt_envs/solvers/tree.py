@@ -34,7 +34,7 @@ from ttt_envs.solvers.sequence import CHUNK, SET, InformationSets, Tree, plan_of
 __all__ = ["LIMIT", "TooLarge", "reaches", "walk"]
 
 #: Positions of the largest tree that is walked unless another limit is given.
-LIMIT = 10_000_000
+LIMIT = 15_000_000
 
 # Random games that estimate a tree's size, and how many times the limit the estimate must be for a refusal at once: the
 # true size is expected, so Markov's inequality refuses a tree within the limit at most once in this many.
