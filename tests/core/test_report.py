@@ -106,7 +106,7 @@ def test_a_report_is_written_and_shown(tmp_path):
     report.kept(tmp_path / "new")
     text = (tmp_path / "new" / "report.md").read_text()
     assert text.startswith("# Counting: Super Tic-Tac-Toe\n\nOptions: `")
-    assert f"```\n{command}\n```\n\nCalled from Python with objects, which the command cannot name: x.\n" in text
+    assert f".\nCalled from Python with objects, which the command cannot name: x.\n\n```\n{command}\n```\n" in text
     assert "## All\n\n|  | n |\n| :-- | --: |\n| a\\|b | 11 |\n\na note\n" in text
     assert "### A position\n\n```\nx[1]\n```\n" in text
     assert "Partial" not in text
@@ -125,12 +125,12 @@ def test_a_report_is_written_and_shown(tmp_path):
 def test_what_is_missing_is_said():
     report = count(GAME, ["random"], games=3)
     report.complete = False
-    assert "**Partial: it was interrupted. Only the games finished by then count.**" in report.markdown()
+    assert "- Partial: it was interrupted. Only the games finished by then count.\n" in report.markdown()
     assert "- not much\n" in report.markdown()
     console = Console(file=io.StringIO(), width=100)
     report.show(console)
     assert "not much" in console.file.getvalue()
-    assert "Partial: interrupted; only the games" in console.file.getvalue()
+    assert "Partial: it was interrupted. Only the games" in console.file.getvalue()
 
 
 def test_command_lines():

@@ -13,7 +13,7 @@ from stubborn import Stubborn, Wrong
 from ttt_envs import evaluation
 from ttt_envs.core.game import Game
 from ttt_envs.drawing.parts import split
-from ttt_envs.evaluation.reports.charts import ShareBars, Whisker, Whiskers, ticks
+from ttt_envs.evaluation.reports.charts import Whisker, Whiskers, ticks
 from ttt_envs.evaluation.reports.page import html_table
 from ttt_envs.evaluation.reports.report import Table
 
@@ -118,9 +118,6 @@ def test_charts_show_what_is_known() -> None:
     assert Whiskers("t", [Whisker("a", 1, 1, 1, "1")]).html()
     assert ticks(-137, 260) == [-100, 0, 100, 200]
     assert ticks(0.01, 0.06) == [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
-    shares = ShareBars("s", ["x", "drawn"], [("row", [0.25, 0.75])]).html()
-    assert 'x="25.00%" width="75.00%"' in shares
-    assert "row: x 25.0 %, drawn 75.0 %" in shares
 
 
 # --- in a browser ---

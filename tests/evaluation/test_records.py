@@ -188,7 +188,7 @@ def changed(line, **keys):
         (lambda line: changed(line, seed="9" * 5000), "damaged: "),
         (lambda line: changed(line, options=json.loads("[" * 900 + "]" * 900)), "more than 64 levels"),
         (lambda line: changed(line, agents=["a"]), "must have one entry a player"),
-        (lambda line: changed(line, agents=[1, 2]), "agents must be texts"),
+        (lambda line: changed(line, agents=[1, 2]), "agents a text"),
         (lambda line: changed(line, rewards=["x", 2]), "damaged: "),
         (lambda line: changed(line, failures=[3]), "damaged: "),
     ],

@@ -47,12 +47,6 @@ def test_comparisons():
     assert lost.tolist() == [0, 1, 1.5]
 
 
-@pytest.mark.parametrize("held", [[True, False], [[True, False]] * 2, [[1, 0]] * 3, np.ones((3, 3), bool)])
-def test_comparisons_need_seats_for_all_rewards(held):
-    with pytest.raises(ValueError, match=r"both of shape \(n, players\), not float64 \(3, 2\) and "):
-        comparisons(np.zeros((3, 2)), held)
-
-
 def test_a_lineup_takes_texts_objects_and_functions():
     def lowest(observation, mask):
         return int(mask.argmax())

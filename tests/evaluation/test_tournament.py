@@ -119,7 +119,7 @@ def test_interrupt_keeps_what_is_finished(tmp_path):
     assert [len(p) for p in report.results] == [20, 16]
     np.testing.assert_array_equal(report.results[0].moves, whole.results[0].moves)
     text = (tmp_path / "t" / "report.md").read_text()
-    assert "**Partial: it was interrupted." in text
+    assert "Partial: it was interrupted." in text
     assert "| 16 of 20 |" in text
     assert json.loads((tmp_path / "t" / "results.json").read_text())["complete"] is False
     assert len(list(records.read(tmp_path / "t"))) == 36

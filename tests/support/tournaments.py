@@ -72,10 +72,10 @@ def interrupted(process: "subprocess.Popen[str]", out: Path) -> None:
     printed, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "Traceback" not in said, said
-    assert "Partial: interrupted" in printed
+    assert "Partial: it was interrupted" in printed
     assert f"--resume --out {out}" in printed.replace("\n", "")
     wait_for_the_end_of(process)
-    assert "**Partial: it was interrupted." in (out / "report.md").read_text()
+    assert "Partial: it was interrupted." in (out / "report.md").read_text()
 
 
 def resumed(out: Path, agents: Sequence[str]) -> None:

@@ -252,20 +252,22 @@ def review(
         oracle: as of `think`.
         simulations: simulations of this search.
     """
-    return [_judged(ply, view, action, *_asked(view, take, oracle, simulations)) for ply, view, action in decisions]
-
-
-def _judged(ply: int, view: View, action: int, judge: BestPlay, _: str) -> Judgement:
-    regret = float(_lost(judge)[action])
-    return Judgement(
-        ply=ply,
-        player=int(view.players[0]),
-        played=action,
-        best=int(judge.policy.argmax()) if judge.policy.any() and judge.source else None,
-        regret=None if np.isnan(regret) else round(regret, 4),
-        value=_worth(judge),
-        source=judge.source,
-    )
+    judged = []
+    for ply, view, action in decisions:
+        judge, _ = _asked(view, take, oracle, simulations)
+        regret = float(_lost(judge)[action])
+        judged.append(
+            Judgement(
+                ply=ply,
+                player=int(view.players[0]),
+                played=action,
+                best=int(judge.policy.argmax()) if judge.policy.any() and judge.source else None,
+                regret=None if np.isnan(regret) else round(regret, 4),
+                value=_worth(judge),
+                source=judge.source,
+            )
+        )
+    return judged
 
 
 def _worth(judge: BestPlay) -> float | None:

@@ -19,8 +19,9 @@ model whose server fails, or is too slow, in any decision is left out with the r
 """
 
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -133,16 +134,13 @@ class ExamReport(PagedReport):
 
     def texts(self) -> list[tuple[str, str]]:
         """The first decisions of language models without a legal action."""
-        found: list[tuple[str, str]] = []
-        with suppress(FileNotFoundError):
-            for each in read_transcripts((self.folder or Path()) / TRANSCRIPTS) if self.folder else ():
-                if each["action"] is None and len(found) < _SHOWN:
-                    answers = "".join(
-                        f"\n\nAnswer (it ended by {answer['finish_reason']!r}):\n{answer['text']}"
-                        for answer in each["answers"]
-                    )
-                    found.append((f"{each['model']}: {each['fault']}", each["prompt"] + answers))
-        return found
+        if self.folder is None or not (path := self.folder / TRANSCRIPTS).is_file():
+            return []
+        silent = (each for each in read_transcripts(path) if each["action"] is None)
+        return [
+            (f"{each['model']}: {each['fault']}", "\n\n".join([each["prompt"], *map(_answer, each["answers"])]))
+            for each in islice(silent, _SHOWN)
+        ]
 
     def remarks(self) -> list[str]:
         """The agents that were left out, with the reasons."""
@@ -201,8 +199,7 @@ def exam(
     Raises:
         ValueError, TypeError: wrong settings, a game without questions, or an agent that is unknown, cannot play the
             game or has the name of another.
-        FileExistsError, InUse: `out` holds files, or is being written.
-        NotSaved: `out` cannot be written in the end; the error has the results.
+        FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         OSError: a transcript cannot be written.
         KeyboardInterrupt: interrupted before an agent was finished. Later, the report has the finished part.
     """
@@ -244,6 +241,10 @@ def exam(
             answers=answers,
             left_out=left_out,
         ).kept(folder)
+
+
+def _answer(answer: Mapping[str, Any]) -> str:
+    return f"Answer (it ended by {answer['finish_reason']!r}):\n{answer['text']}"
 
 
 def _some(asked: QuestionSet, number: int, seed: int) -> Positions:

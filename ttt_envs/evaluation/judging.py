@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
+from ttt_envs.evaluation.arena.play import play_games
 
 #: A regret above this is a mistake; below it are differences of rounding.
 MISTAKE = 1e-9
@@ -31,16 +31,9 @@ def knows_most(game: Game) -> bool:
         oracle = oracle_of(game)
     except ValueError:
         return False
-    batch, random = Batch(game, 16, seed=0), np.random.default_rng(0)
-    known = asked = 0
-    for _ in range(12):
-        states = batch.states[~batch.done]
-        if not len(states):
-            break
-        known, asked = known + int(oracle.covers(states).sum()), asked + len(states)
-        masks = np.stack([batch.masks(player) for player in range(game.num_players)], axis=1)
-        batch.step((masks * random.random(masks.shape)).argmax(axis=2))
-    return 2 * known > asked
+    games = play_games(game, "random", games=16, record=range(16))
+    states = np.concatenate([each.states[:-1][:12] for each in games.records.values()])
+    return 2 * int(oracle.covers(states).sum()) > len(states)
 
 
 def judge(

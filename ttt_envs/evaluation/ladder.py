@@ -25,7 +25,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ from ttt_envs.evaluation.arena.seating import Result, by_unit, line_up, rounding
 from ttt_envs.evaluation.records.log import GamesLog
 from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
 from ttt_envs.evaluation.reports.intervals import student
-from ttt_envs.evaluation.reports.page import Chart, PagedReport
+from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.report import Arguments, Table
@@ -241,29 +240,17 @@ class LadderReport(PagedReport):
         agent: its name.
         ladder: the ladder.
         results: those against each rung that was played, in which the agent is the first one.
+        rating: in Elo.
+        interval: the 95 % interval of the rating.
     """
 
     agent: str
     ladder: Ladder
     results: list[Result]
+    rating: float
+    interval: tuple[float, float]
 
     verb, title = "ladder", "Place on the ladder"
-
-    @cached_property
-    def place(self) -> tuple[float, float, float]:
-        """The rating, and its 95 % interval."""
-        elo = np.array([self.ladder.elo[each.second - 1] for each in self.results])
-        return rating(elo, *by_unit(self.results), self.settings["resamples"], self.settings["seed"])
-
-    @property
-    def rating(self) -> float:
-        """The rating, in Elo."""
-        return self.place[0]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the rating."""
-        return self.place[1:]
 
     @property
     def games(self) -> int:
@@ -312,7 +299,7 @@ class LadderReport(PagedReport):
         low, high = self.interval
         return [{"agent": self.agent, "elo": self.rating, "elo_low": low, "elo_high": high, "games": self.games}]
 
-    def charts(self) -> Sequence[Chart]:
+    def charts(self) -> list[Whiskers]:
         """The agent among the rungs, from the strongest one down."""
         places = [(elo, elo, elo, name) for name, elo in zip(self.ladder.rungs, self.ladder.elo, strict=True)]
         rows = [
@@ -432,6 +419,9 @@ def ladder(
         with new_folder(out) as folder:
             with Work(log.finished, "games", schedule.total(), hidden=quiet or mine.live) as work:
                 schedule.play(log, workers, lambda done, _, rung: work.update(done, scale.rungs[rung - 1]))
+            results = [each for each in schedule.results(log.finished) if len(each)]
+            elo = np.array([scale.elo[each.second - 1] for each in results])
+            best, low, high = rating(elo, *by_unit(results), resamples, seed)
             return LadderReport(
                 game=game,
                 settings=settings,
@@ -440,7 +430,9 @@ def ladder(
                 seconds=work.seconds,
                 agent=mine.names[0],
                 ladder=scale,
-                results=[each for each in schedule.results(log.finished) if len(each)],
+                results=results,
+                rating=best,
+                interval=(low, high),
             ).kept(folder)
 
 

@@ -274,9 +274,7 @@ def mistakes(
     Raises:
         ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of
             another or cannot play this game. An agent's illegal action, later.
-        FileExistsError: `out` holds files.
-        InUse: another process is writing `out`.
-        NotSaved: `out` cannot be written in the end; the error has the report.
+        FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before an agent was finished. Later, an interrupt gives a partial report.
     """

@@ -19,7 +19,7 @@ reward after each action against the others' equilibrium strategy.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,6 +54,9 @@ _REACHED = 1e-4
 
 # Digits to which values of PCFR+ are rounded, so that a set does not depend on the order of a sum.
 _SOLVED_DIGITS = 3
+
+# A position drawn: its state, structured (1,), the player, the plies, the values, and the policy if it is asked for.
+_Drawn = tuple[np.ndarray, int, int, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +196,7 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
     low, high = remaining
     if game.hidden_information or game.stochastic or game.simultaneous:
         raise ValueError(f"{game} cannot be searched to the end: it has chance, hidden information or choices at once")
-    search, rng = AlphaBeta(depth=high), np.random.default_rng(seed)
+    search = AlphaBeta(depth=high)
     batch, random = Batch(game, max(20 * number, 2000), seed=seed), RandomAgent()
     kept: dict[int, np.ndarray] = {}
     while (going := np.flatnonzero(~batch.done)).size:
@@ -203,26 +206,35 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
         actions = np.full(batch.n, -1)
         actions[going] = random.act(batch.view(rows=going))
         batch.step(actions)
-    found: list[tuple[np.ndarray, int, np.ndarray]] = []
-    waiting = {left: rng.permutation(len(states)).tolist() for left, states in kept.items()}
+
+    def take(left: int, k: int) -> _Drawn | None:
+        state = kept[left][[k]]
+        values = searched(game, state, search)
+        if np.nanmax(values) - np.nanmin(values) <= least:
+            return None
+        return state, int(state["to_move"][0]), game.max_plies - left, values, None
+
+    return _in_turn(number, {left: len(states) for left, states in kept.items()}, seed, take)
+
+
+def _in_turn(number: int, sizes: Mapping[int, int], seed: int, take: Callable[[int, int], _Drawn | None]) -> Positions:
+    """Draw from groups of these sizes, one of each in turn; `take(group, k)` gives None for a position that is no use.
+
+    Raises ValueError where too few are of use.
+    """
+    rng, found = np.random.default_rng(seed), list[_Drawn]()
+    waiting = {group: rng.permutation(size).tolist() for group, size in sizes.items()}
     while len(found) < number and any(waiting.values()):
-        for left in sorted(waiting):
-            while len(found) < number and waiting[left]:
-                state = kept[left][[waiting[left].pop()]]
-                values = searched(game, state, search)
-                if np.nanmax(values) - np.nanmin(values) > least:
-                    found.append((state, left, values))
+        for group in sorted(waiting):
+            while len(found) < number and waiting[group]:
+                if (one := take(group, waiting[group].pop())) is not None:
+                    found.append(one)
                     break
     if len(found) < number:
-        raise ValueError(f"only {len(found)} of {number} positions of {game} have an action that loses {least:g}")
-    states = np.concatenate([state for state, _, _ in found])
-    return Positions(
-        states,
-        states["to_move"].astype(np.int64),
-        np.array([game.max_plies - left for _, left, _ in found]),
-        np.stack([values for *_, values in found]),
-        False,
-    )
+        raise ValueError(f"in only {len(found)} of {number} positions an action loses enough")
+    states, players, plies, values, policies = zip(*found, strict=True)
+    policy = None if policies[0] is None else np.stack(policies)
+    return Positions(np.concatenate(states), np.array(players), np.array(plies), np.stack(values), False, policy)
 
 
 def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
@@ -281,7 +293,7 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
         looks = np.concatenate([view.observations for view in tree.views(player)])
         for k in np.flatnonzero(reach * own > 0):
             seen.setdefault((player, looks[k].tobytes()), []).append((int(k), float(reach[k] * own[k])))
-    by_ply: dict[int, list[tuple[np.ndarray, int, np.ndarray, np.ndarray]]] = {}
+    by_ply: dict[int, list[_Drawn]] = {}
     for (player, _), sets in seen.items():
         weights = np.array([weight for _, weight in sets])
         rows = [k for k, _ in sets]
@@ -291,23 +303,6 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
         played = np.average(tables[player][rows], axis=0, weights=weights)
         if (~np.isnan(values)).sum() > 1 and np.nanmax(values) - np.nanmin(values) > least:
             mine = tree.players[player]
-            by_ply.setdefault(int(mine.plies[rows[0]]), []).append((mine.states[rows[:1]], player, values, played))
-    rng = np.random.default_rng(seed)
-    waiting = {ply: rng.permutation(len(some)).tolist() for ply, some in by_ply.items()}
-    found: list[tuple[np.ndarray, int, np.ndarray, np.ndarray]] = []
-    plies: list[int] = []
-    while len(found) < number and any(waiting.values()):
-        for ply in sorted(waiting):
-            if len(found) < number and waiting[ply]:
-                found.append(by_ply[ply][waiting[ply].pop()])
-                plies.append(ply)
-    if len(found) < number:
-        raise ValueError(f"only {len(found)} of {number} positions of {game} have an action that loses {least:g}")
-    return Positions(
-        np.concatenate([state for state, *_ in found]),
-        np.array([player for _, player, *_ in found]),
-        np.array(plies),
-        np.stack([each for _, _, each, _ in found]),
-        False,
-        np.stack([each for *_, each in found]),
-    )
+            ply = int(mine.plies[rows[0]])
+            by_ply.setdefault(ply, []).append((mine.states[rows[:1]], player, ply, values, played))
+    return _in_turn(number, {ply: len(some) for ply, some in by_ply.items()}, seed, lambda ply, k: by_ply[ply][k])

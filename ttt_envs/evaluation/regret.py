@@ -342,9 +342,7 @@ def regret(
     Raises:
         ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of
             another or cannot play this game; before any game is played. An agent's illegal action, later.
-        FileExistsError: `out` holds files.
-        InUse: another process is writing `out`.
-        NotSaved: `out` cannot be written in the end; the error has the report.
+        FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         FileNotFoundError: a file that an agent needs is not there.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """

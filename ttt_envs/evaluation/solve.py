@@ -31,13 +31,13 @@ from ttt_envs.storage.rows import flat
 
 def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> Tree:
     """`tree.walk`, with its progress on the terminal."""
-    name, trees = "walking through the tree", list[Tree]()
+    trees = list[Tree]()
     with Work(trees, "positions", hidden=quiet) as work:
-        trees.append(
-            tree.walk(
-                game, limit=limit, progress=lambda ply, n: work.update(ply, f"{name}: ply {ply}, {n:,} positions")
-            )
-        )
+
+        def progress(ply: int, n: int) -> None:
+            work.update(ply, f"walking through the tree: ply {ply}, {n:,} positions")
+
+        trees.append(tree.walk(game, limit=limit, progress=progress))
     return trees[0]
 
 
@@ -211,9 +211,7 @@ def solve(
 
     Raises:
         ValueError, TypeError: wrong settings, or a game that cannot be solved like this.
-        FileExistsError: `out` holds files.
-        InUse: another process is writing `out`.
-        NotSaved: `out` cannot be written in the end; the error has the report.
+        FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
     settings = Arguments(solve, locals())

@@ -19,8 +19,8 @@ Several processes or a Ray cluster can play it, and a tournament in a folder can
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import Any
 
 from ttt_envs.agents import Agent, load
 from ttt_envs.core.game import Game
-from ttt_envs.core.options import MOST, unknown, within
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.evaluation import pool
 from ttt_envs.evaluation.arena.play import iter_seeds, join
 from ttt_envs.evaluation.arena.seating import Result, by_unit, line_up, result_of, seatings
@@ -84,10 +84,9 @@ def tournament(
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another, cannot play this
             game, or cannot be sent to a worker; before any game is played.
-        FileExistsError: `out` holds files, and `resume` is not given.
+        FileExistsError, InUse, NotSaved: `out` holds files, and `resume` is not given; it is in use; or it cannot be
+            written, and the error has the report.
         FileNotFoundError: a file that an agent needs is not there, or there is nothing to go on with.
-        InUse: another process is writing `out`.
-        NotSaved: the report cannot be written; the error has it.
         ChildProcessError: a worker was killed; `resume` goes on.
         KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
     """
@@ -97,7 +96,13 @@ def tournament(
     within(0, 2**128 - 1, seed=seed)
     game = game_for(tournament, game, options)
     pool.check(workers)
-    with closing(line_up(game, agents, least=2)) as lineup, _folder(out, resume) as folder:
+    folder = None if out is None else Path(out)
+    if resume:
+        if folder is None:
+            raise ValueError("resume needs the folder of the tournament: out")
+        read_settings(folder)  # before a folder is made
+    lock = locked_folder(folder) if resume and folder is not None else new_folder(folder, begun=CONFIG)
+    with closing(line_up(game, agents, least=2)) as lineup, lock:
         if lineup.live and workers != 1:
             raise ValueError("a person plays in this process: leave workers out")
         settings["agents"] = list(lineup.texts)
@@ -124,20 +129,6 @@ def tournament(
             results=[each for each in results if len(each)],
             ratings=rate(results, len(lineup.names), resamples, seed),
         ).kept(folder)
-
-
-@contextmanager
-def _folder(out: str | Path | None, resume: bool) -> Iterator[Path | None]:
-    """A context with the folder of the results, locked: a new one, or with `resume` one with a tournament in it."""
-    if not resume:
-        with new_folder(out, begun=CONFIG) as folder:
-            yield folder
-        return
-    if out is None:
-        raise ValueError("resume needs the folder of the tournament: out")
-    read_settings(Path(out))  # before a folder is made
-    with locked_folder(Path(out)):
-        yield Path(out)
 
 
 # --- schedule ---
@@ -175,8 +166,7 @@ def _pair(given: Any, names: Sequence[str]) -> tuple[int, int]:
     numbers = []
     for each in two:
         if isinstance(each, str):
-            if each not in names:
-                raise ValueError(f"pairs: {unknown('agent', each, names)}")
+            choice("agent in pairs", each, tuple(names))
             numbers.append(names.index(each))
         else:
             within(0, len(names) - 1, **{"the number of an agent in pairs": each})

@@ -8,8 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -208,14 +207,19 @@ def iter_games(
     within(1, MOST, chunk=1 if chunk is None else chunk)
     seats = np.broadcast_to(seats, (n, players))
     size, first = chunk or _FIRST_CHUNK, 0
+
+    def told(finished: int) -> None:
+        if progress is not None:
+            progress(first + finished, n)
+
     while first < n:
         last = min(first + size, n)
         whole = last - last % together
         last = whole if whole > first else last
         started = time.perf_counter()
         recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
-        how = _How(recorded, kept, partial(_told, progress, first, n), strict)
-        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], how)
+        how: dict[str, Any] = {"record": recorded, "keep": kept, "progress": told, "strict": strict}
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], **how)
         games.records = {k + first: each for k, each in games.records.items()}
         games.actions = {k + first: each for k, each in games.actions.items()}
         games.failures = [replace(each, game=each.game + first) for each in games.failures]
@@ -338,22 +342,17 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
     return None
 
 
-def _told(progress: GamesProgress | None, before: int, n: int, finished: int) -> None:
-    if progress is not None:
-        progress(before + finished, n)
-
-
-class _How(NamedTuple):
-    """The settings of a chunk's games; see `play_games`."""
-
-    record: Sequence[int]
-    keep: Sequence[int]
-    progress: Callable[[int], None]
-    strict: bool
-
-
-def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: np.ndarray, how: _How) -> Games:
-    record, keep, progress, strict = how
+def _play_chunk(
+    game: Game,
+    agents: Sequence[Agent],
+    seats: np.ndarray,
+    seeds: np.ndarray,
+    *,
+    record: Sequence[int],
+    keep: Sequence[int],
+    progress: Callable[[int], None],
+    strict: bool,
+) -> Games:
     n, players = seats.shape
     states = np.repeat(game.prototype, n)
     game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)

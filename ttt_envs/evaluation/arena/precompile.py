@@ -68,12 +68,11 @@ def _play(game: Game) -> None:
         observation, _, over, _, _ = env.last()
         mask = observation["action_mask"] if observation is not None else np.zeros(1)
         env.step(None if over or env.terminations[agent] else int(mask.argmax()))
-    play_games(game, [random], seats=np.zeros(game.num_players, np.int64), games=2, seed=0)
+    play_games(game, random, games=2)
 
 
 def _positions(game: Game) -> View:
-    seats = np.zeros(game.num_players, np.int64)
-    states = play_games(game, [agents.load("random")], seats=seats, games=1, seed=0, record=[0]).records[0].states[:-1]
+    states = play_games(game, "random", record=[0]).records[0].states[:-1]
     states = states[:: max(len(states) // _POSITIONS, 1)]
     rows, players = acting_players(game, states, np.arange(len(states)))
     return View(game, states[rows], players, game_seeds(0, len(rows)))

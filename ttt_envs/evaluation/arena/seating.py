@@ -120,16 +120,7 @@ def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.n
     Args:
         rewards: float (n, players).
         held: bool (n, players), the seats of the first agent.
-
-    Raises:
-        ValueError: other shapes.
     """
-    rewards, held = np.asarray(rewards), np.asarray(held)
-    if rewards.ndim != 2 or held.shape != rewards.shape or held.dtype != np.bool_:
-        raise ValueError(
-            "rewards must be numbers and held truth values, both of shape (n, players), "
-            f"not {rewards.dtype} {rewards.shape} and {held.dtype} {held.shape}"
-        )
     higher = rewards[:, :, None] > rewards[:, None, :]
     against = held[:, :, None] & ~held[:, None, :]
     won = (higher & against).sum(axis=(1, 2)).astype(np.float64)

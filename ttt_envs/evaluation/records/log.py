@@ -137,12 +137,10 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """
     settings: dict[str, Any] = read_config(folder, "no tournament to go on with")["settings"]
     try:
-        words = [*settings["agents"], *settings["pairs"], *settings["option"], *settings["option"].values()]
-        kinds = {"agents": list, "pairs": list, "games": int, "seed": int, "resamples": int, "strict": bool}
-        kinds |= dict.fromkeys(("game", "game_id", "ttt_envs"), str)
-        if not all(isinstance(each, str) for each in words) or not all(
-            type(settings[n]) is k for n, k in kinds.items()
-        ):
+        kinds = {"agents": list, "pairs": list, "option": dict, "games": int, "seed": int, "resamples": int}
+        kinds |= {"strict": bool, "game": str, "game_id": str, "ttt_envs": str}
+        words = [*settings["agents"], *settings["pairs"], *settings["option"].values()]
+        if [type(settings[name]) for name in kinds] != [*kinds.values()] or {*map(type, words)} - {str}:
             raise TypeError("a setting is of a wrong type")
         if settings["game_id"] in GAMES:
             parse_options(settings["game_id"], [f"{name}={text}" for name, text in settings["option"].items()])

@@ -246,22 +246,18 @@ def read(
 
 
 def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    number = 0
+    number = 1
     with path.open("rb") as plain:
         packed = plain.peek(2)[:2] == b"\x1f\x8b"
         with gzip.GzipFile(fileobj=plain) if packed else plain as file:
-            while True:
-                number += 1
-                place = f"{path}, line {number}"
-                try:
-                    line = file.readline(_LONGEST)
-                except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                    raise ValueError(f"{place}: the compressed file is damaged: {error}") from None
-                if not line:
-                    return
-                if len(line) == _LONGEST:
-                    raise ValueError(f"{place}: this is no record of a game: it has more than {_LONGEST} bytes")
-                yield place, line
+            try:
+                while line := file.readline(_LONGEST):
+                    if len(line) == _LONGEST:
+                        raise ValueError(f"{path}, line {number}: no record of a game has more than {_LONGEST} bytes")
+                    yield f"{path}, line {number}", line
+                    number += 1
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise ValueError(f"{path}, line {number}: the compressed file is damaged: {error}") from None
 
 
 def record_of(line: bytes, place: str) -> GameRecord:
@@ -300,10 +296,8 @@ def _checked(entry: dict[str, Any], place: str) -> GameRecord:
         if type(entry[name]) is not kind:
             raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")
     agents, rewards, seconds = entry["agents"], entry["rewards"], entry["seconds"]
-    if not len(agents) == len(rewards) == len(seconds) > 0:
-        raise ValueError("agents, rewards and seconds must have one entry a player")
-    if not all(isinstance(each, str) for each in agents):
-        raise TypeError("agents must be texts")
+    if not len(agents) == len(rewards) == len(seconds) > 0 or {*map(type, agents)} != {str}:
+        raise ValueError("agents, rewards and seconds must have one entry a player, agents a text")
     return GameRecord(
         number=entry["number"],
         game=entry["game"],

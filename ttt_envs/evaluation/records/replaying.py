@@ -167,11 +167,10 @@ def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str
     mask = np.empty(game.num_actions, np.bool_)
     acting = set(acting_players(game, states, np.array([i]))[1].tolist())
     for player, action in enumerate(actions.tolist()):
+        if (player in acting) != (action >= 0):
+            what = repr(game.action_names[action]) if action >= 0 else "no action"
+            return f"player {player} {'acts' if player in acting else 'has no choice'} here, but the record has {what}"
         game.loops.mask_one(states, i, player, mask)
-        if player not in acting and action >= 0:
-            return f"player {player} has no choice here, but the record has {game.action_names[action]!r}"
-        if player in acting and action < 0:
-            return f"player {player} acts here, but the record has no action"
         if player in acting and not mask[action]:
             return explain(game, f"player {player}", action, mask)
     raise AssertionError

@@ -1,4 +1,4 @@
-"""Charts for pages: rows of bars as HTML and inline SVG, without a script, readable at any width.
+"""Charts for pages: values with intervals as HTML and inline SVG, without a script, readable at any width.
 
 Positions in the SVG are percentages, so that a bar is as wide as the page allows and its lines stay thin. Every bar has
 its numbers as text next to it and as its label for screen readers. Colours are the page's, see `page.css`.
@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-
-#: The part of drawn games, which is grey.
-DRAWN = "drawn"
 
 
 @dataclass(frozen=True)
@@ -36,15 +33,13 @@ class Whiskers:
     """Values with intervals on one scale.
 
     Attributes:
-        title: of the chart; may be empty.
+        title: of the chart.
         rows: from top to bottom.
-        note: a sentence below it.
         before: title of the table that it stands before.
     """
 
     title: str
     rows: Sequence[Whisker]
-    note: str = ""
     before: str = ""
 
     def html(self) -> str:
@@ -67,48 +62,10 @@ class Whiskers:
             if each in known:
                 bar += f'<line class="whisker" x1="{at(each.low)}" x2="{at(each.high)}" y1="50%" y2="50%"/>'
                 bar += f'<circle class="value" cx="{at(each.value)}" cy="50%" r="4.5"/>'
-            rows.append(_row(each.name, bar, each.text, each.text))
+            rows.append(_row(each.name, bar, each.text))
         axis = "".join(f'<text x="{x}" y="75%">{text}</text>' for x, text in marks)
-        rows.append(_row("", axis, "", "axis", kind="axis"))
-        return _figure(self.title, rows, self.note)
-
-
-@dataclass(frozen=True)
-class ShareBars:
-    """Parts of a whole, one whole a row.
-
-    Attributes:
-        title: of the chart.
-        parts: names of the parts.
-        rows: name and shares, which add up to 1, from top to bottom.
-        note: a sentence below it.
-        before: title of the table that it stands before.
-    """
-
-    title: str
-    parts: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[float]]]
-    note: str = ""
-    before: str = ""
-
-    def html(self) -> str:
-        """The chart; empty without rows."""
-        if not self.rows:
-            return ""
-        kinds = ["drawn" if part == DRAWN else f"part{k}" for k, part in enumerate(self.parts)]
-        keys = "".join(
-            f'<li><i class="{kind}"></i>{escape(part)}</li>' for kind, part in zip(kinds, self.parts, strict=True)
-        )
-        rows = []
-        for name, shares in self.rows:
-            bar, x = "", 0.0
-            for kind, share in zip(kinds, shares, strict=True):
-                bar += f'<rect class="{kind}" x="{100 * x:.2f}%" width="{100 * share:.2f}%" y="15%" height="70%"/>'
-                x += share
-            text = " / ".join(f"{100 * share:.0f}" for share in shares)
-            label = ", ".join(f"{part} {100 * share:.1f} %" for part, share in zip(self.parts, shares, strict=True))
-            rows.append(_row(name, bar, f"{text} %", label))
-        return _figure(self.title, [f'<ul class="keys">{keys}</ul>', *rows], self.note)
+        rows.append(_row("", axis, "", kind="axis"))
+        return f'<figure class="chart"><h3>{escape(self.title)}</h3>{"".join(rows)}</figure>'
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -119,14 +76,8 @@ def ticks(low: float, high: float) -> list[float]:
     return [round(k * step, 10) + 0.0 for k in range(first, int(np.floor(high / step)) + 1)]
 
 
-def _row(name: str, bar: str, text: str, label: str, kind: str = "bar") -> str:
+def _row(name: str, bar: str, text: str, kind: str = "bar") -> str:
     return (
         f'<div class="row"><span class="name">{escape(name)}</span><svg class="{kind}" role="img" '
-        f'aria-label="{escape(f"{name}: {label}")}">{bar}</svg><span class="number">{escape(text)}</span></div>'
+        f'aria-label="{escape(f"{name}: {text or kind}")}">{bar}</svg><span class="number">{escape(text)}</span></div>'
     )
-
-
-def _figure(title: str, rows: Sequence[str], note: str) -> str:
-    heading = f"<h3>{escape(title)}</h3>" if title else ""
-    caption = f"<figcaption>{escape(note)}</figcaption>" if note else ""
-    return f'<figure class="chart">{heading}{"".join(rows)}{caption}</figure>'

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_envs.evaluation.reports.ratings import ELO, Ratings, numbers
+from ttt_envs.evaluation.reports.ratings import ELO, Ratings
 from ttt_envs.evaluation.reports.report import Table
 
 #: Selection strength and size of the population of `alpha_rank`, as usual.
@@ -133,28 +133,17 @@ def _shortest(beats: np.ndarray, start: int) -> tuple[int, ...]:
                 ways.append((*way, other))
 
 
-def log_odds(wins: np.ndarray, prior: float = 1.0) -> np.ndarray:
-    """float64 (k, k), antisymmetric: Elo differences that single pairings show, `prior` drawn games added to each.
+def log_odds(wins: np.ndarray) -> np.ndarray:
+    """float64 (k, k), antisymmetric: Elo differences that single pairings show, one drawn game added to each.
 
     `wins` float64 (k, k): wins of the row agent against the column agent, a draw half a win for both.
-
-    Raises ValueError for no square matrix of finite numbers of at least 0, for a prior that is none, and, without a
-    prior, for a pairing that one agent won throughout, whose difference is not finite.
     """
-    wins = _square("wins", wins)
-    if not 0 <= prior < np.inf or (wins < 0).any():
-        raise ValueError(f"wins and prior must be finite numbers of at least 0, not {wins.min(initial=0)} and {prior}")
-    if (wins + prior / 2 + np.eye(len(wins)) <= 0).any():
-        raise ValueError("without a prior each agent must have won something against each other one")
-    np.fill_diagonal(wins, 1.0)
-    return np.asarray(ELO * (np.log(wins + prior / 2) - np.log(wins.T + prior / 2)))
+    return np.asarray(ELO * (np.log(wins + 0.5) - np.log(wins.T + 0.5)))
 
 
-def _square(name: str, values: Any, diagonal: float | None = None) -> np.ndarray:
-    """float64 (k, k), with this diagonal if one is given; ValueError for anything else, or for k of 0."""
-    array = numbers(name, values).copy()
-    if array.ndim == 2 and diagonal is not None:
-        np.fill_diagonal(array, diagonal)
+def _square(name: str, values: Any) -> np.ndarray:
+    """A copy, float64 (k, k); ValueError for anything else, or for k of 0."""
+    array = np.array(values, np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not len(array) or not np.isfinite(array).all():
         raise ValueError(f"{name} must be a square matrix of finite numbers, not of shape {array.shape}")
     return array
@@ -235,7 +224,7 @@ def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPUL
     Raises:
         ValueError: no square matrix of finite numbers, or an argument out of range.
     """
-    scores = _square("scores", scores, diagonal=0.5)
+    scores = _square("scores", scores)
     k = len(scores)
     if not (0 < alpha < np.inf and population >= 2):
         raise ValueError(f"alpha must be more than 0 and population at least 2, not {alpha} and {population}")

@@ -11,28 +11,17 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
+from ttt_envs.evaluation.reports.charts import Whiskers
 from ttt_envs.evaluation.reports.report import Report, Table
 from ttt_envs.storage.files import write_whole
 
 # A cell that begins with a share, such as "0.530 (.490–.570)".
 _SHARE = re.compile(r"[01]\.\d+")
 
-
 # A longer cell holds words, which are broken into lines.
 _LONG = 36
-
-
-class Chart(Protocol):
-    """A picture of numbers; see `ttt_envs.evaluation.reports.charts`."""
-
-    @property
-    def before(self) -> str:
-        """Title of the table that it stands before."""
-
-    def html(self) -> str:
-        """The chart as HTML."""
 
 
 @dataclass(kw_only=True)
@@ -41,29 +30,33 @@ class PagedReport(Report):
 
     files: ClassVar[tuple[str, ...]] = ("report.md", "report.html", "results.json")
 
-    def charts(self) -> Sequence[Chart]:
+    def charts(self) -> Sequence[Whiskers]:
         """Pictures of the numbers."""
         return ()
 
     def html(self) -> str:
         """The whole report as a page."""
         options = ", ".join(f"<code>{escape(f'{name}={value}')}</code>" for name, value in self.game.options.items())
+        notes = "".join(f"<li>{escape(each)}</li>" for each in self.notes())
         parts = [
-            f"<p>Options: {options or 'none'}. {escape(' '.join(self.facts()))}</p>",
+            f"<p>Options: {options or 'none'}. {escape(' '.join(self.how()))}</p>",
             f"<pre>{escape(self.command)}</pre>",
+            f'<ul class="remark">{notes}</ul>' if notes else "",
         ]
-        if not self.complete:
-            parts.insert(0, f'<p class="remark">Partial: only the {escape(self.unit)} finished by then count.</p>')
-        if self.made:
-            words = f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}."
-            parts.append(f"<p>{escape(words)}</p>")
-        if self.remarks():
-            parts.append(f'<ul class="remark">{"".join(f"<li>{escape(each)}</li>" for each in self.remarks())}</ul>')
-        tables = [section(each, self.charts()) for each in self.tables()]
+        tables = [_section(each, self.charts()) for each in self.tables()]
         texts = [f"<h3>{escape(heading)}</h3><pre>{escape(text)}</pre>" for heading, text in self.texts()]
         if texts:
             tables.append(f"<section><h2>Positions</h2>{''.join(texts)}</section>")
-        return page(f"{self.title}: {self.game.title}", "".join([*parts, *tables]))
+        title = escape(f"{self.title}: {self.game.title}")
+        policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+        return (
+            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+            f"<style>{_asset('base.css')}{_asset('page.css')}</style></head>\n"
+            f"<body><main><h1>{title}</h1>{''.join([*parts, *tables])}</main></body></html>\n"
+        )
 
     def save_others(self, folder: Path) -> None:
         """Write report.md and report.html."""
@@ -71,25 +64,11 @@ class PagedReport(Report):
         write_whole(folder / "report.html", self.html())
 
 
-def page(title: str, body: str) -> str:
-    """A whole page; `title` is text, `body` HTML."""
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<style>{_asset('base.css')}{_asset('page.css')}</style></head>\n"
-        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"
-    )
-
-
-def section(table: Table, charts: Sequence[Chart] = (), level: int = 2) -> str:
-    """A table with its heading of that level, its note, and the charts that belong to it."""
+def _section(table: Table, charts: Sequence[Whiskers]) -> str:
+    """A table with its heading, its note, and the charts that belong to it."""
     drawn = "".join(each.html() for each in charts if each.before == table.title)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    heading = f"<h{level}>{escape(table.title)}</h{level}>"
-    return f"<section>{heading}{drawn}{html_table(table)}{note}</section>"
+    return f"<section><h2>{escape(table.title)}</h2>{drawn}{html_table(table)}{note}</section>"
 
 
 def html_table(table: Table) -> str:

@@ -28,7 +28,6 @@ _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
 # The beginning of text that Markdown would parse as HTML.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
-
 # The least width that is left to names.
 _LEAST = 12
 
@@ -169,6 +168,11 @@ class Report(Rows):
         """Sentences above the tables: how it was measured."""
         return []
 
+    def how(self) -> list[str]:
+        """The facts, and a remark on agents that the command cannot name."""
+        made = [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}."]
+        return [*self.facts(), *(made if self.made else [])]
+
     @cached_property
     def chosen(self) -> dict[str, str]:
         """The full name of the bundled agent that a text such as trained:GAME means with the game's options."""
@@ -183,6 +187,12 @@ class Report(Rows):
     def remarks(self) -> list[str]:
         """Sentences about the limits of the numbers."""
         return []
+
+    def notes(self) -> list[str]:
+        """All sentences about the results: whether they are partial, the agents that texts mean, and the remarks."""
+        partial = f"Partial: it was interrupted. Only the {self.unit} finished by then count."
+        chosen = [f"With these options {text} is {name}." for text, name in self.chosen.items()]
+        return [*([] if self.complete else [partial]), *chosen, *self.remarks()]
 
     def unmeasured(self, measured: int) -> list[str]:
         """A remark on the agents that were not measured: those after the first `measured`."""
@@ -204,15 +214,9 @@ class Report(Rows):
     def markdown(self) -> str:
         """The whole report."""
         options = ", ".join(f"`{name}={value}`" for name, value in self.game.options.items())
-        lines = [f"# {self.title}: {self.game.title}", ""]
-        if not self.complete:
-            lines += [f"**Partial: it was interrupted. Only the {self.unit} finished by then count.**", ""]
-        lines += [f"Options: {options or 'none'}.", *self.facts(), "", "```", self.command, "```", ""]
-        if self.chosen:
-            lines += [*_stands_for(self.chosen), ""]
-        if self.made:
-            lines += [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}.", ""]
-        lines += [f"- {remark}" for remark in self.remarks()] + [""] * bool(self.remarks())
+        lines = [f"# {self.title}: {self.game.title}", "", f"Options: {options or 'none'}.", *self.how()]
+        lines += ["", "```", self.command, "```", ""]
+        lines += [f"- {note}" for note in self.notes()] + [""] * bool(self.notes())
         lines += [table.markdown() for table in self.tables()]
         for heading, text in self.texts():
             lines += [f"### {heading}", "", "```", text.rstrip("\n"), "```", ""]
@@ -265,20 +269,12 @@ class Report(Rows):
         console.print()
         for heading, text in self.texts():
             console.print(f"\n{heading}:\n{text}", markup=False, highlight=False)
-        for line in _stands_for(self.chosen):
-            console.print(line, markup=False, highlight=False)
-        for remark in self.remarks():
-            console.print(remark, style="yellow", markup=False, highlight=False)
-        if not self.complete:
-            console.print(f"Partial: interrupted; only the {self.unit} finished by then count.", style="yellow")
+        for note in self.notes():
+            console.print(note, style="yellow", markup=False, highlight=False)
         if left_out:
             titles = ", ".join(table.title for table in left_out)
-            console.print(
-                f"--full, in Python show(full=True), shows as well: {titles}",
-                style="dim",
-                markup=False,
-                highlight=False,
-            )
+            text = f"--full, in Python show(full=True), shows as well: {titles}"
+            console.print(text, style="dim", markup=False, highlight=False)
         if self.folder is not None:
             *names, last = self.files
             console.print(f"{', '.join(names)} and {last} are in {self.folder}", highlight=False, soft_wrap=True)
@@ -300,10 +296,6 @@ class NotSaved(OSError):
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as JSON, whole or not at all."""
     write_whole(path, as_json(data) + "\n")
-
-
-def _stands_for(chosen: Mapping[str, str]) -> list[str]:
-    return [f"With these options {text} is {name}." for text, name in chosen.items()]
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -18,30 +18,26 @@ class Seats:
     """Scores of the sides and lengths of n games.
 
     Attributes:
-        names: the sides' seats, such as "player_0".
+        seats: of the sides, such as "player_0".
         score: float64 (sides,), see the module.
         drawn: share of games in which all rewards are equal.
         lengths: shortest, 5th percentile, median, 95th percentile and longest, in plies.
     """
 
-    names: tuple[str, ...]
+    seats: tuple[str, ...]
     score: np.ndarray
     drawn: float
     lengths: tuple[int, int, int, int, int]
 
     def table(self) -> Table:
         """One row a side, one for draws."""
-        scores = zip((*self.names, "draws"), (*self.score, self.drawn), strict=True)
+        scores = zip((*self.seats, "draws"), (*self.score, self.drawn), strict=True)
         shortest, low, median, high, longest = self.lengths
         note = (
             "Score of the seat, whoever sits there, a draw being half a win; share of draws. Plies of a game: median "
             f"{median}, 90 % from {low} to {high}, shortest {shortest}, longest {longest}."
         )
         return Table("Seats", ["seat", "score"], [[name, f"{score:.3f}"] for name, score in scores], note)
-
-    def data(self) -> dict[str, object]:
-        """The contents as JSON's types."""
-        return {"seats": list(self.names), "score": self.score, "drawn": self.drawn, "lengths": list(self.lengths)}
 
 
 def seats(game: Game, rewards: np.ndarray, lengths: np.ndarray) -> Seats:
@@ -51,7 +47,7 @@ def seats(game: Game, rewards: np.ndarray, lengths: np.ndarray) -> Seats:
     equal = (reward[:, :, None] == reward[:, None, :]).sum(axis=2) - 1
     quantiles = np.percentile(lengths, (0, 5, 50, 95, 100), method="nearest")
     return Seats(
-        names=tuple(" and ".join(f"player_{p}" for p in team) for team in game.teams),
+        seats=tuple(" and ".join(f"player_{p}" for p in team) for team in game.teams),
         score=(higher + equal / 2).mean(axis=0) / (reward.shape[1] - 1),
         drawn=float((reward == reward[:, :1]).all(axis=1).mean()),
         lengths=tuple(int(each) for each in quantiles),  # type: ignore[arg-type]

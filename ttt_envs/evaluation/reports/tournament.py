@@ -1,6 +1,6 @@
 """The report of a tournament: ratings, crosstables, pairings, cycles, failures, and the recorded games."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from shlex import join
@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from ttt_envs.agents import stranger
-from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.evaluation.arena.play import Failure, added
 from ttt_envs.evaluation.arena.seating import Result, rounding
 from ttt_envs.evaluation.records.record import RECORDS
-from ttt_envs.evaluation.reports.charts import DRAWN, ShareBars, Whisker, Whiskers
+from ttt_envs.evaluation.reports.charts import Whisker, Whiskers
 from ttt_envs.evaluation.reports.intransitivity import Circles, circles
-from ttt_envs.evaluation.reports.page import Chart, PagedReport
+from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.ratings import Ratings
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seat_advantage import Seats, seats
@@ -135,19 +134,13 @@ class TournamentReport(PagedReport):
     @cached_property
     def counts(self) -> list[dict[str, float]]:
         """The use of each agent, such as tokens, added up; see `Agent.counts`."""
-        found: list[list[Mapping[str, float]]] = [[] for _ in self.agents]
-        for p in self.results:
-            for agent, counts in zip((p.first, p.second), p.counts, strict=True):
-                found[agent].append(counts)
-        return [added(each) for each in found]
+        sides = [(agent, used) for p in self.results for agent, used in zip((p.first, p.second), p.counts, strict=True)]
+        return [added(used for agent, used in sides if agent == k) for k in range(len(self.agents))]
 
     @cached_property
-    def games_of(self) -> np.ndarray:
-        """int64 (agents,): the number of games of each."""
-        found = np.zeros(len(self.agents), np.int64)
-        for p in self.results:
-            found[[p.first, p.second]] += len(p)
-        return found
+    def games_of(self) -> list[int]:
+        """The number of games of each agent."""
+        return [sum(len(p) for p in self.results if k in (p.first, p.second)) for k in range(len(self.agents))]
 
     def facts(self) -> list[str]:
         """The number of games to be played."""
@@ -305,7 +298,7 @@ class TournamentReport(PagedReport):
                 for p in self.results
             ],
             **self.circles.data(self.agents),
-            "seats": self.seats.data(),
+            "seats": asdict(self.seats),
             "failures": [asdict(each) for each in self.failures],
             "counts": self.counts,
             "seconds_by_agent": self.time[0],
@@ -322,7 +315,7 @@ class TournamentReport(PagedReport):
                 "elo_low": r.elo_low[i],
                 "elo_high": r.elo_high[i],
                 "score": self.mean_score(i),
-                "games": int(self.games_of[i]),
+                "games": self.games_of[i],
                 "failures": sum(each.agent == self.agents[i] for each in self.failures),
             }
             for i in self.order
@@ -333,9 +326,18 @@ class TournamentReport(PagedReport):
         scores = self.ratings.score[agent]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else np.nan
 
-    def charts(self) -> Sequence[Chart]:
-        """Ratings with their intervals, results by seat."""
-        return charts_of(self)
+    def charts(self) -> list[Whiskers]:
+        """Ratings with their intervals."""
+        r = self.ratings
+        rows = [
+            Whisker(
+                self.agents[i], r.elo_low[i], r.elo[i], r.elo_high[i],
+                f"{r.elo[i]:+.0f} ({r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f})",
+            )
+            for i in self.order
+            if not np.isnan(r.elo[i])
+        ]  # fmt: skip
+        return [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
 
 
 def _share(value: float) -> str:
@@ -345,37 +347,3 @@ def _share(value: float) -> str:
 def _bound(value: float) -> str:
     """Shorter, so that crosstables stay narrow."""
     return "1" if value > 0.9995 else f"{value:.3f}".removeprefix("0")
-
-
-def charts_of(report: TournamentReport) -> list[Whiskers | ShareBars]:
-    """Ratings with their intervals, results by seat."""
-    r = report.ratings
-    rows = [
-        Whisker(
-            report.agents[i], r.elo_low[i], r.elo[i], r.elo_high[i],
-            f"{r.elo[i]:+.0f} ({r.elo_low[i]:+.0f} to {r.elo_high[i]:+.0f})",
-        )
-        for i in report.order
-        if not np.isnan(r.elo[i])
-    ]  # fmt: skip
-    charts: list[Whiskers | ShareBars] = [Whiskers("Elo with 95 % intervals", rows, before="Ratings")]
-    names = [f"{report.agents[p.first]} – {report.agents[p.second]}" for p in report.results]
-    rewards = [p.rewards for p in report.results]
-    every = [("all games", np.concatenate(rewards))] if len(rewards) > 1 else []
-    sides = [f"won by {' and '.join(f'player_{p}' for p in team)}" for team in report.game.teams]
-    each_pairing = zip(names, rewards, strict=True)
-    shares = [(name, results_by_side(report.game, each)) for name, each in [*every, *each_pairing]]
-    note = "Each agent plays from every seat, so that what differs between the seats is their advantage."
-    charts.append(ShareBars("Results by seat", [*sides, DRAWN], shares, note, before="Pairings"))
-    return charts
-
-
-def results_by_side(game: Game, rewards: np.ndarray) -> list[float]:
-    """The share of n games that each side won, and last the share that was drawn; sides that win together share it.
-
-    rewards float (n, players).
-    """
-    sides = np.stack([rewards[:, list(team)].sum(axis=1) for team in game.teams], axis=1)
-    won = (sides > 0) / np.maximum((sides > 0).sum(axis=1, keepdims=True), 1)
-    shares = won.mean(axis=0)
-    return [*map(float, shares), float(1 - shares.sum())]
