@@ -42,7 +42,7 @@ class Study:
         """Do what is asked for; returns the exit status of success, or of an interrupt."""
         require("train", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
         from ttt_envs.studies import grid, page
-        from ttt_envs.studies.plan import QUICK, plan_of, read_plan
+        from ttt_envs.studies.plan import QUICK, read_plan
 
         if self.task is not None and self.agents and not self.given:
             rows = page.baselines({self.task: self.agents}, range(self.seeds), self.workers)
@@ -53,8 +53,8 @@ class Study:
             return DONE
         if len(self.given) != (0 if self.quick else 1) or self.task is not None or self.agents:
             raise ValueError("give one plan, --quick, tables of studies, or --task with --agents")
-        plan = plan_of(QUICK) if self.quick else read_plan(self.given[0], self.trust)
-        out = self.out or Path("runs") / ("quick" if self.quick else Path(self.given[0]).stem)
+        path = QUICK if self.quick else Path(self.given[0])
+        plan, out = read_plan(path, self.trust), self.out or Path("runs") / path.stem
         complete = grid.carry_out(plan, out, self.workers, print)
         try:
             print(page.write_page(plan, out, self.workers))

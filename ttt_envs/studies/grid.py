@@ -50,16 +50,21 @@ def result_of(run: Run, out: Path) -> dict[str, Any] | None:
 
     Raises ValueError if the file is damaged, or the run in the folder had other settings.
     """
-    path = run.folder(out) / RESULT
+    path, names = run.folder(out) / RESULT, ("settings", "measure", "seconds", "steps", "also")
+    found: dict[str, Any] | None = _read(path, lambda found: {name: found[name] for name in names})
+    if found is not None:
+        check_same(f"the run in {path.parent}", found["settings"], _settings_of(run), ())
+    return found
+
+
+def _read(path: Path, part: Callable[[Any], Any]) -> Any:
+    """A part of a file of JSON, None without the file; ValueError, naming it, if it is damaged."""
     if not path.is_file():
         return None
     try:
-        found: dict[str, Any] = read_json(path.read_bytes())
-        there, _ = found["settings"], (found["measure"], found["seconds"], found["steps"], found["also"])
-    except (KeyError, TypeError, ValueError) as error:
+        return part(read_json(path.read_bytes()))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({type(error).__name__}: {error})") from None
-    check_same(f"the run in {path.parent}", there, _settings_of(run), ())
-    return found
 
 
 def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
@@ -75,12 +80,12 @@ def _settings_of(run: Run) -> dict[str, Any]:
 
 def runs_of(plan: Plan, out: Path) -> list[Run]:
     """The runs of the study itself, seed after seed, by the settings that its search has found so far."""
-    found = {(run.label, run.task.name): _best(plan, run, out) for runs in plan.methods.values() for run in runs}
+    found = [_best(plan, run, out) for runs in plan.methods.values() for run in runs]
     return [
         replace(run, seed=seed, budget=budget)
         for seed in range(plan.first_seed, plan.first_seed + plan.seeds)
         for budget in plan.budgets
-        for run in found.values()
+        for run in found
         if run is not None
     ]
 
@@ -91,11 +96,9 @@ def _best(plan: Plan, run: Run, out: Path) -> Run | None:
     if not tried:
         return run
     again = _again(plan, run, out)
-    values = [_measure(each, out) for each in again]
-    if not again or None in values:
+    if (values := _measures(again, out)) is None:
         return None
-    means = np.reshape(np.array(values, np.float64), (-1, _SEEDS)).mean(axis=1)
-    return replace(again[int(means.argmin()) * _SEEDS], number=None)
+    return replace(again[int(values.reshape(-1, _SEEDS).mean(axis=1).argmin()) * _SEEDS], number=None)
 
 
 def _first(plan: Plan, run: Run) -> list[Run]:
@@ -106,16 +109,16 @@ def _first(plan: Plan, run: Run) -> list[Run]:
 def _again(plan: Plan, run: Run, out: Path) -> list[Run]:
     """The best configurations, with further seeds; none before all were tried once."""
     tried = _first(plan, run)
-    values = [_measure(each, out) for each in tried]
-    if None in values:
+    if (values := _measures(tried, out)) is None:
         return []
-    best = np.argsort(np.array(values, np.float64), kind="stable")[:_AGAIN]
+    best = np.argsort(values, kind="stable")[:_AGAIN]
     return [replace(tried[k], seed=tried[k].seed + 1 + more) for k in best for more in range(_SEEDS)]
 
 
-def _measure(run: Run, out: Path) -> float | None:
-    found = result_of(run, out)
-    return None if found is None else found["measure"]
+def _measures(runs: Sequence[Run], out: Path) -> np.ndarray | None:
+    """float64 (runs,); None before all are finished, and if there are none."""
+    found = [result_of(run, out) for run in runs]
+    return np.array([each["measure"] for each in found if each]) if found and None not in found else None
 
 
 def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress = lambda text: None) -> bool:
@@ -166,12 +169,8 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
 
 def _speeds(runs: Sequence[Run], out: Path, workers: int | str, progress: Progress) -> dict[str, float]:
     """Steps per second of each run's place, if budgets are CPU times: from the folder and from new pilots."""
-    path, speeds = out / SPEEDS, dict[str, float]()
-    if path.is_file():
-        try:
-            speeds = {str(name): float(speed) for name, speed in read_json(path.read_bytes()).items()}
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is damaged ({type(error).__name__}: {error})") from None
+    path = out / SPEEDS
+    speeds = _read(path, lambda found: {str(name): float(speed) for name, speed in found.items()}) or {}
     longest = {str(run.place): run for run in sorted(runs, key=lambda run: run.budget)}
     left = [run for place, run in longest.items() if run.unit == "seconds" and not run.own and place not in speeds]
     for number, speed in pool.run(partial(_pilot, out / "pilots"), left, workers=workers, goes_on=_GOES_ON):

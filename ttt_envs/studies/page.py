@@ -19,9 +19,6 @@ from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.plan import Plan, Run
 from ttt_envs.studies.tasks import Task, measure, task_of
 
-#: Files that a page consists of.
-FILES = ("study.md", "table.csv", "study.png", "study.svg")
-
 PICTURE = "![Measures against budgets](study.png)\n"
 
 # One for each method that there is.
@@ -81,12 +78,8 @@ def rows_of(plan: Plan, out: Path) -> list[Row]:
 def baselines(names: Mapping[str, Sequence[str]], seeds: Sequence[int], workers: int | str = 0) -> list[Row]:
     """Measure agents, named by task; raises ValueError for an unknown task, or an agent that cannot play it."""
     jobs = [(task_of(task), name, seed) for task, some in names.items() for name in some for seed in seeds]
-    found = dict(pool.run(_measured, jobs, workers=workers))
+    found = dict(pool.run(lambda job: measure(job[0].name, *job[1:]), jobs, workers=workers))
     return [_row(task, name, "", seed, found[k], (0, 0, 0.0)) for k, (task, name, seed) in enumerate(jobs)]
-
-
-def _measured(job: tuple[Task, str, int]) -> float:
-    return measure(job[0].name, job[1], job[2])
 
 
 def write_page(plan: Plan, out: Path, workers: int | str = 0) -> str:
@@ -132,35 +125,35 @@ def _write(rows: Sequence[Row], out: Path, partial: str = "", runs: Sequence[Run
 
 
 class Found:
-    """The measurements by method, way to play and budget, of one task."""
+    """The measurements of one task.
+
+    Attributes:
+        task: the task.
+        rows: those of each method, way to play and budget.
+        budgets: ascending.
+        played: names of other ways to play.
+        longest: the largest budget of each method; 0 for a baseline.
+        methods, baselines: from the best one on.
+    """
 
     def __init__(self, rows: Sequence[Row], task: str) -> None:
         self.task = task_of(task)
-        self.rows = [row for row in rows if row.task == task]
-        self.budgets = sorted({row.budget for row in self.rows if row.budget})
-        self.played = list(dict.fromkeys(row.played for row in self.rows if row.played))
-        best = {name: self.measures(name, budget=self.longest(name)).mean() for name in self.names()}
-        self.methods = sorted((name for name in best if self.longest(name)), key=lambda name: best[name])
-        self.baselines = sorted((name for name in best if not self.longest(name)), key=lambda name: best[name])
-
-    def names(self) -> list[str]:
-        """Methods and baselines."""
-        return list(dict.fromkeys(row.method for row in self.rows))
-
-    def longest(self, method: str) -> float:
-        """The largest budget that a method has runs of; 0 for a baseline."""
-        return max(row.budget for row in self.rows if row.method == method)
+        self.rows: dict[tuple[str, str, float], list[Row]] = {}
+        for row in rows:
+            if row.task == task:
+                self.rows.setdefault((row.method, row.played, row.budget), []).append(row)
+        self.budgets = sorted({budget for *_, budget in self.rows if budget})
+        self.played = list(dict.fromkeys(played for _, played, _ in self.rows if played))
+        self.longest: dict[str, float] = {}
+        for method, _, budget in self.rows:
+            self.longest[method] = max(budget, self.longest.get(method, 0))
+        best = sorted(self.longest, key=lambda name: self.measures(name, budget=self.longest[name]).mean())
+        self.methods = [name for name in best if self.longest[name]]
+        self.baselines = [name for name in best if not self.longest[name]]
 
     def measures(self, method: str, played: str = "", budget: float = 0) -> np.ndarray:
         """float64 (seeds,)."""
-        wanted = (method, played, budget)
-        return np.array([row.measure for row in self.rows if (row.method, row.played, row.budget) == wanted])
-
-    def seconds(self, method: str, budget: float) -> float:
-        """Mean processor time."""
-        return float(
-            np.mean([row.processor_seconds for row in self.rows if (row.method, row.budget) == (method, budget)])
-        )
+        return np.array([row.measure for row in self.rows.get((method, played, budget), ())])
 
     def scores(self, method: str) -> np.ndarray:
         """float64 (seeds,), at the largest budget of the task; none where the method has no run of it."""
@@ -220,7 +213,8 @@ def _of_methods(found: Found) -> Table:
         [
             *(name, *(found.cell(name, "", budget) for budget in budgets)),
             *(found.cell(name, played, longest) for played in found.played),
-            *(found.reached(name), f"{found.seconds(name, found.longest(name)):.0f} s"),
+            found.reached(name),
+            f"{np.mean([row.processor_seconds for row in found.rows[name, '', found.longest[name]]]):.0f} s",
         ]
         for name in found.methods
     ]
@@ -289,27 +283,29 @@ def picture(rows: Sequence[Row]) -> dict[str, bytes]:
     figure = Figure(figsize=(4.6 * len(found), 3.6 * len(ways)), dpi=110, layout="constrained")
     panels = figure.subplots(len(ways), len(found), squeeze=False)
     for (way, one), axes in zip(((way, one) for way in ways for one in found), panels.ravel(), strict=True):
-        task, floor = one.task, one.task.random * _FLOOR
-        axes.set(title=f"{task.name}{way and f', {way}'}", xlabel="budget", ylabel=task.measure)
-        axes.set(xscale="log", yscale="log")
-        lowest = task.random
-        axes.grid(alpha=0.3)
+        curves = {}
         for name in one.methods:
             budgets = [budget for budget in one.budgets if len(one.measures(name, way, budget))]
-            ends = [t_interval(one.measures(name, way, budget)) for budget in budgets]
-            if not ends:
-                continue
-            mean, half = np.array(ends).T
-            axes.plot(budgets, mean.clip(floor), color=colours[name], marker="o", markersize=3, label=name)
-            low, high = ((mean + sign * np.nan_to_num(half)).clip(floor) for sign in (-1, 1))
-            axes.fill_between(budgets, low, high, color=colours[name], alpha=0.2, linewidth=0)
-            lowest = min(lowest, mean.min())
-        for name in one.baselines if not way else ():
-            if (level := one.measures(name).mean()) > floor:  # an oracle's 0 is below any logarithmic axis
+            curves[name] = budgets, [t_interval(one.measures(name, way, budget)) for budget in budgets]
+        levels = {} if way else {name: one.measures(name).mean() for name in one.baselines}
+        # An oracle's 0 is below any logarithmic axis, and an interval that reaches 0 would need all the room.
+        means = [*levels.values(), *(mean for _, ends in curves.values() for mean, _ in ends)]
+        least = one.task.random * _FLOOR
+        floor = max(0.3 * min((each for each in means if each > least), default=least), least)
+        axes.set(title=f"{one.task.name}{way and f', {way}'}", xlabel="budget", ylabel=one.task.measure)
+        axes.set(xscale="log", yscale="log")
+        axes.grid(alpha=0.3)
+        for name, (budgets, ends) in curves.items():
+            if ends:
+                mean, half = np.array(ends).T
+                axes.plot(budgets, mean.clip(floor), color=colours[name], marker="o", markersize=3, label=name)
+                low, high = ((mean + sign * np.nan_to_num(half)).clip(floor) for sign in (-1, 1))
+                axes.fill_between(budgets, low, high, color=colours[name], alpha=0.2, linewidth=0)
+        for name, level in levels.items():
+            if level > floor:
                 axes.axhline(level, color="grey", linewidth=0.8, linestyle=":")
                 axes.annotate(name, (0.02, level), xycoords=("axes fraction", "data"), fontsize=7)
-                lowest = min(lowest, level)
-        axes.set_ylim(bottom=max(0.3 * lowest, floor))  # an interval that reaches 0 would need all the room
+        axes.set_ylim(bottom=floor)
         axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)
         axes.set_xticks([], minor=True)
     lines = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]

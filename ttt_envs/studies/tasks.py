@@ -14,7 +14,7 @@ import numpy as np
 
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
-from ttt_envs.learning.runs.measurements import LEAST, MEASURES, Measurement
+from ttt_envs.learning.runs.measurements import LEAST, MEASURES
 from ttt_envs.registry import declared, load
 
 #: A task of hidden hands or simultaneous choices tests mixing if pure policies lose more than this share of what random
@@ -53,25 +53,9 @@ class Task:
     against: str = ""
     pure: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def kind(self) -> type[Measurement]:
-        """What measures it."""
-        return MEASURES["score" if self.against else self.measure]
-
     def score(self, values: np.ndarray) -> np.ndarray:
         """The normalised scores of measurements: 1 for best play, 0 for random play, less for worse."""
         return np.asarray(1 - values / self.random, np.float64)
-
-    def settings(self, every: int) -> dict[str, Any]:
-        """The settings of a learner that measures it at every multiple of these steps."""
-        return {
-            "game": self.game,
-            "options": dict(self.options),
-            "eval_every": every,
-            "eval_agents": (self.against or "random",),
-            **LEAST,
-            self.kind.setting: self.kind.in_studies or every,
-        }
 
 
 @cache
@@ -93,8 +77,10 @@ def measure(task: str, agent: Any, seed: int = 0) -> float:
     `agent`: what `agents.load` takes. Raises ValueError for an unknown task, or an agent that cannot be measured.
     """
     found = task_of(task)
-    settings = SimpleNamespace(**found.settings(1), measure_every=1, seed=seed, quiet=True)
-    measurement = found.kind.asked(settings, load(found.game, **found.options), None)
+    kind = MEASURES["score" if found.against else found.measure]
+    settings = {**LEAST, kind.setting: kind.in_studies or 1, "eval_agents": (found.against or "random",)}
+    of_a_run = SimpleNamespace(**settings, measure_every=1, eval_every=1, seed=seed, quiet=True)
+    measurement = kind.asked(of_a_run, load(found.game, **found.options), None)
     assert measurement is not None
     (point,) = measurement.measure(agents.load(agent), 0, lambda: None)
     # Where wins are counted, the score is over both sides, and only one of them can win.
