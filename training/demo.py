@@ -293,7 +293,9 @@ def folder_for(config: Config, options: dict[str, object], known: Mapping[str, f
 
 def play_command(config: Config, game: Game, ours: str) -> str:
     """The command to play against the trained agent."""
-    words = [shell.python(), "-m", "ttt_envs", "play", config.game]
+    here, program = Path.cwd(), Path(sys.executable)
+    python = str(program.relative_to(here)) if here in program.parents else "python"
+    words = [python, "-m", "ttt_envs", "play", config.game]
     rest = {"option": config.option or (), "agents": ["human", *[ours] * (game.num_players - 1)]}
     return command_line(words, rest, {"option": ()})
 

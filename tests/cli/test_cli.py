@@ -123,7 +123,7 @@ def test_an_error_of_the_system_is_one_line_too(error, said, monkeypatch, capsys
         ),
         (
             ["play", SUPER, "--agents", "random", "random", "--out", "x.bmp"],
-            "a picture is an .svg or a .png, not x.bmp",
+            "a drawing is a file that ends in .svg or .png, not x.bmp",
         ),
         (["games", "--json", "--csv"], "give --json or --csv, not both"),
         (["describe", SUPER, "--option", "won_board=open"], "unknown option 'won_board'; did you mean 'won_boards'"),

@@ -138,7 +138,7 @@ def test_a_recorded_game_is_filmed(recorded):
     ("words", "reason"),
     [
         (["--film", "f.gif"], "--film needs the game"),
-        (["--game", "3", "--film", "f.avi"], "a film is a .gif or an .svg, not f.avi"),
+        (["--game", "3", "--film", "f.avi"], "a drawing is a file that ends in .gif or .svg, not f.avi"),
         (["--game", "3", "--film", "f.gif", "--width", "5"], "width must be"),
         (["--game", "8", "--film", "f.svg"], "has no game 8"),
     ],

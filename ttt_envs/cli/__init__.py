@@ -6,7 +6,7 @@ verb first, and may give another object to run.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -79,12 +79,14 @@ def _run(arguments: list[str]) -> int | None:
     repeated = _repeated(arguments)
     if repeated is not None:
         raise ValueError(f"{repeated} is given twice: give it once, and several values behind each other")
-    verb = arguments[0] if arguments else ""
+    verb = arguments[0]
     verbs = {**VERBS, verb: HIDDEN[verb]} if verb in HIDDEN else VERBS
     narrowed = getattr(_class_of(verbs[verb]), "narrowed", None) if verb in verbs else None
     given: Any = narrowed(arguments[1:]) if narrowed else None
     if given is None:
-        given = _parsed(verbs, arguments)
+        every = verb.replace("_", "-").startswith("--tyro-")  # completion of the shell's asks for all
+        known = {name: (_class_of if every or name == verb else summary_of)(place) for name, place in verbs.items()}
+        given = parse(known, arguments, "ttt", DESCRIPTION)
     status: int | None = given.run()
     return status
 
@@ -99,15 +101,6 @@ def _help() -> str:
 
 def _first_sentence(verb: Any) -> str:
     return " ".join((verb.__doc__ or "").split()).partition(". ")[0].rstrip(".")
-
-
-def _parsed(verbs: Mapping[str, str], arguments: list[str]) -> Any:
-    completion = bool(arguments) and arguments[0].replace("_", "-").startswith("--tyro-")
-    known = {
-        verb: _class_of(place) if completion or arguments[:1] == [verb] else summary_of(place)
-        for verb, place in verbs.items()
-    }
-    return parse(known, arguments, "ttt", DESCRIPTION)
 
 
 def _class_of(place: str) -> Any:

@@ -10,7 +10,7 @@ import tyro
 from ttt_envs import registry
 from ttt_envs.cli.common import GameArguments, Printing
 from ttt_envs.cli.layout import entries, indented, paragraphs, table
-from ttt_envs.core.options import Parameter, as_text, parameters
+from ttt_envs.core.options import as_text, parameters
 from ttt_envs.storage.rows import Listed
 
 if TYPE_CHECKING:  # these bring Numba, which `--help` does without
@@ -67,9 +67,10 @@ _USE = (
 
 def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
     """One agent for programs; `plays` is None where that depends on its parameters."""
+    paragraph = (inspect.getdoc(found) or "no description").partition("\n\n")[0]
     return {
         "agent": name,
-        "does": _summary(found),
+        "does": " ".join(paragraph.split()),
         "plays": plays,
         "parameters": [{"parameter": named, "meaning": meaning} for named, meaning in _parameters(found)],
     }
@@ -85,19 +86,11 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "plays": None if data["plays"] is None else " ".join(data["plays"]), "parameters": parameters}
 
 
-def _summary(found: Any) -> str:
-    paragraph = (inspect.getdoc(found) or "no description").partition("\n\n")[0]
-    return " ".join(paragraph.split())
-
-
 def _parameters(found: Any) -> Iterator[tuple[str, str]]:
     for each in parameters(found) if inspect.isclass(found) else ():
+        default = "" if each.default is inspect.Parameter.empty else f"={as_text(each.default)}"
         kind = f" ({each.type_name})" if each.type_name else ""
-        yield f"{each.name}{_default(each)}{kind}", each.meaning
-
-
-def _default(parameter: Parameter) -> str:
-    return "" if parameter.default is inspect.Parameter.empty else f"={as_text(parameter.default)}"
+        yield f"{each.name}{default}{kind}", each.meaning
 
 
 def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:

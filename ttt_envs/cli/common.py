@@ -1,7 +1,8 @@
 """Fields that verbs share, so that the same word means the same thing in each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -16,7 +17,6 @@ from ttt_envs.storage.files import unused
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.agents import Agent
     from ttt_envs.core.game import Game
-    from ttt_envs.evaluation.records import GameRecord
     from ttt_envs.evaluation.reports.report import Report
     from ttt_envs.storage.rows import Rows
 
@@ -27,6 +27,21 @@ def instead(game_id: str) -> str:
         f"`ttt exploit {game_id} --agent A` trains a best response, a lower bound of what A can lose, and `ttt ladder "
         f"{game_id} --agent A` rates it against fixed opponents"
     )
+
+
+def check_drawing(path: Path, *kinds: str) -> None:
+    """Raise an error, before long work, for a drawing that could not be written after it; `kinds`: ends of its name."""
+    from ttt_envs.storage.extras import require
+    from ttt_envs.storage.files import check_writable
+
+    kind = path.suffix.lower()
+    if kind not in kinds:
+        raise ValueError(f"a drawing is a file that ends in {' or '.join(kinds)}, not {path.name}")
+    if path.exists():
+        raise FileExistsError(f"{path} exists: choose another file, or delete this one first")
+    if kind != ".svg":
+        require("render", "PIL", "resvg_py")
+    check_writable(path)
 
 
 def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
@@ -67,43 +82,6 @@ class GameArguments(GameOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordFilters:
-    """The fields that choose games from a file of records."""
-
-    agent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
-    """Only games in which this agent played, by its name in the records."""
-    winner: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
-    """Only games that this agent won; or `draw`."""
-    min_plies: int = 0
-    """Only games of at least this many plies."""
-    max_plies: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
-    """Only games of at most this many plies."""
-
-    def read(self, path: Path, number: int | None = None) -> "Iterator[GameRecord]":
-        """The records chosen from a file; errors as `ttt_envs.evaluation.records.read`."""
-        from ttt_envs.evaluation import records
-
-        return records.read(
-            path,
-            number=number,
-            agent=self.agent,
-            winner=self.winner,
-            min_plies=self.min_plies,
-            max_plies=self.max_plies,
-        )
-
-    def the_one(self, path: Path, number: int) -> "GameRecord":
-        """The record of that number; ValueError if there is none, or if several were put into one file."""
-        found = list(self.read(path, number))
-        if not found:
-            raise ValueError(f"{path} has no game {number}, or the other filters leave it out")
-        if len(found) > 1:
-            places = " and ".join(each.place.rpartition(", ")[2] for each in found[:2])
-            raise ValueError(f"{path} has {len(found)} games with number {number}, such as on {places}")
-        return found[0]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Printing:
     """The fields for results as data instead of text."""
 
@@ -127,6 +105,22 @@ class Printing:
         elif self.csv:
             print(found.to_csv(), end="")
         return self.json or self.csv
+
+    def reported(self, make: "Callable[[], Report]", **how: Any) -> "Report":
+        """Make a report and print it, also one that cannot be written; `how`: arguments of `Report.show`."""
+        from ttt_envs.evaluation.reports.report import NotSaved
+
+        try:
+            report = make()
+        except NotSaved as error:
+            self._show(error.report, how)
+            raise
+        self._show(report, how)
+        return report
+
+    def _show(self, report: "Report", how: Mapping[str, Any]) -> None:
+        if not self.printed(report, report.json):
+            report.show(**how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,18 +151,8 @@ class Measuring(GameArguments, Printing):
         else:
             arguments |= options
         arguments["out"] = self.out or unused(Path("runs") / name, numbered=True)
-        try:
-            report = getattr(import_module(module), name)(**arguments)
-        except OSError as error:
-            if (report := getattr(error, "report", None)) is not None:  # all is worked out, and cannot be written
-                self._show(report)
-            raise
-        self._show(report)
+        report = self.reported(partial(getattr(import_module(module), name), **arguments), full=self.full)
         return DONE if report.complete else INTERRUPTED
-
-    def _show(self, report: "Report") -> None:
-        if not self.printed(report, report.json):
-            report.show(full=self.full)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,8 @@ class Describe(GameArguments, Printing):
         _show("A start position", chain(_position(game, state[0]), paragraphs(game.faces.legend)))
         _show("Rules", paragraphs(game.faces.rules_text or "The game comes without a text of its rules."))
         _show("Options (--option name=value ...)", _options(game, options_of(self.game)))
-        _show(f"Actions: {game.num_actions}", _actions(game))
+        written = paragraphs(f"Written as {game.faces.action_format}.")
+        _show(f"Actions: {game.num_actions}", chain(written, table(action_rows(game), right=(1,))))
         _show(f"Observation: {game.observation_size} features, each 0 or 1", _observation(game))
         _show("Best play", _best_play(game, state))
         more = f"`ttt agents {game.id}` lists the agents that play it, `ttt play {game.id}` starts a game."
@@ -119,11 +120,6 @@ def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
             for each in declared
         ]
     )
-
-
-def _actions(game: "Game") -> Iterator[str]:
-    yield from paragraphs(f"Written as {game.faces.action_format}.")
-    yield from table(action_rows(game), right=(1,))
 
 
 def action_rows(game: "Game") -> list[tuple[str, str, str]]:

@@ -37,7 +37,6 @@ class Exam(Printing):
         """Ask the agents, or write the questions; returns the exit status."""
         from ttt_envs.evaluation.exam import exam
         from ttt_envs.evaluation.questions import questions_of
-        from ttt_envs.evaluation.reports.report import NotSaved
 
         if self.write is not None:
             if self.write.exists():
@@ -48,14 +47,8 @@ class Exam(Printing):
             return DONE
         self.check_form()
         given: dict[str, Any] = {"questions": self.questions, "games": self.games, "seed": self.seed}
-        try:
-            report = exam(self.game, self.agents, out=self.out or unused(Path("runs/exam"), numbered=True), **given)
-        except NotSaved as error:  # all is asked, and cannot be written
-            if not self.printed(error.report, error.report.json):
-                error.report.show()
-            raise
-        if not self.printed(report, report.json):
-            report.show()
+        given["out"] = self.out or unused(Path("runs/exam"), numbered=True)
+        report: Any = self.reported(lambda: exam(self.game, self.agents, **given))
         if not report.complete:
             return INTERRUPTED
         return ERROR if report.failed else DONE

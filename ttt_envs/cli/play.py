@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from ttt_envs.cli.common import GameOptions, seated
+from ttt_envs.cli.common import GameOptions, check_drawing, seated
 
 if TYPE_CHECKING:  # these bring Numba, which `--help` does without
     import numpy as np
@@ -46,7 +46,7 @@ class Play(GameOptions):
         from ttt_envs.storage.files import write_whole
 
         if self.out is not None:
-            self._check(self.out)
+            check_drawing(self.out, ".svg", ".png")
         live = self._live()
         try:
             go_on(live, self.agents or live.agents)
@@ -59,19 +59,6 @@ class Play(GameOptions):
             picture = live.game.draw(live.state[0], None)
             write_whole(self.out, png(picture, _WIDTH) if self.out.suffix.lower() == ".png" else picture)
             print(f"drawn to {self.out}")
-
-    def _check(self, out: Path) -> None:
-        """Raise an error, before a game is played, for a picture that could not be written after it."""
-        from ttt_envs.storage.extras import require
-        from ttt_envs.storage.files import check_writable
-
-        if out.suffix.lower() not in (".svg", ".png"):
-            raise ValueError(f"a picture is an .svg or a .png, not {out.name}")
-        if out.exists():
-            raise FileExistsError(f"{out} exists: choose another file, or delete this one first")
-        if out.suffix.lower() == ".png":
-            require("render", "PIL", "resvg_py")
-        check_writable(out)
 
     def _live(self) -> "SavedGame":
         from ttt_envs import registry

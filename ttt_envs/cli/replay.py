@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from ttt_envs.cli.common import Printing, RecordFilters
+from ttt_envs.cli.common import Printing, check_drawing
 
 if TYPE_CHECKING:
     from ttt_envs.evaluation.records import GameRecord
@@ -14,13 +14,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay(RecordFilters, Printing):
+class Replay(Printing):
     """Show recorded games: a list of them, or with --game one of them move by move, or as a film."""
 
     file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """File of records, or the folder that `ttt tournament` has made."""
     game: Annotated[int | None, tyro.conf.arg(metavar="NUMBER", help_behavior_hint="")] = None
     """Number of the game to show move by move."""
+    agent: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
+    """Only games in which this agent played, by its name in the records."""
+    winner: Annotated[str | None, tyro.conf.arg(metavar="AGENT", help_behavior_hint="")] = None
+    """Only games that this agent won; or `draw`."""
+    min_plies: int = 0
+    """Only games of at least this many plies."""
+    max_plies: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """Only games of at most this many plies."""
     step: bool = False
     """Wait for Enter before each move."""
     film: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
@@ -34,49 +42,45 @@ class Replay(RecordFilters, Printing):
 
     def run(self) -> None:
         """Print the list, or the game; every game that is shown is replayed and checked."""
+        from ttt_envs.core.options import within
+        from ttt_envs.evaluation.records import read
         from ttt_envs.evaluation.records.replaying import replay
         from ttt_envs.storage.rows import Listed
         from ttt_envs.storage.untrusted import printable
 
         self.check_form()
         if self.film is not None:
-            self._check(self.film)
+            check_drawing(self.film, ".gif", ".svg")
+            within(16, 4096, width=self.width)
+            within(0.02, 60.0, seconds=self.seconds)
+        filters: dict[str, Any] = {"number": self.game, "agent": self.agent, "winner": self.winner}
+        found = read(self.file, **filters, min_plies=self.min_plies, max_plies=self.max_plies)
         if self.game is None:
             if self.step or self.film is not None:
                 raise ValueError(f"--{'step' if self.step else 'film'} needs the game: --game NUMBER")
-            games = (played.record for played in replay(self.read(self.file)))
+            games = (played.record for played in replay(found))
             if self.json or self.csv:
                 self.printed(Listed([row_of(each) for each in games]))
                 return
-            found = 0
+            number = 0
             for record in games:
-                found += 1
+                number += 1
                 print(printable(summary(record)), flush=True)
-            print(f"{found} game{'s' * (found != 1)}")
+            print(f"{number} game{'s' * (number != 1)}")
             return
         if self.json or self.csv:
             raise ValueError("--json and --csv are for the list of the games: leave out --game")
-        (played,) = replay([self.the_one(self.file, self.game)])
+        chosen = list(found)
+        if not chosen:
+            raise ValueError(f"{self.file} has no game {self.game}, or the other filters leave it out")
+        if len(chosen) > 1:
+            places = " and ".join(each.place.rpartition(", ")[2] for each in chosen[:2])
+            raise ValueError(f"{self.file} has {len(chosen)} games with number {self.game}, such as on {places}")
+        (played,) = replay(chosen)
         if self.film is None:
             show(played, wait=self.step)
         else:
             self._draw(played, self.film)
-
-    def _check(self, film: Path) -> None:
-        """Raise an error, before the game is replayed, for a film that could not be made."""
-        from ttt_envs.core.options import within
-        from ttt_envs.storage.extras import require
-        from ttt_envs.storage.files import check_writable
-
-        if film.suffix.lower() not in (".gif", ".svg"):
-            raise ValueError(f"a film is a .gif or an .svg, not {film.name}")
-        if film.exists():
-            raise FileExistsError(f"{film} exists: choose another file, or delete this one first")
-        within(16, 4096, width=self.width)
-        within(0.02, 60.0, seconds=self.seconds)
-        if film.suffix.lower() == ".gif":
-            require("render", "PIL", "resvg_py")
-        check_writable(film)
 
     def _draw(self, played: "ReplayedGame", film: Path) -> None:
         from ttt_envs.drawing.film import save_film, strip

@@ -151,9 +151,3 @@ def _text_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this{f': {error}' if str(error) else ''}"
     return str(error)
-
-
-def python() -> str:
-    """How to call this Python from the current folder, for commands that are suggested to people."""
-    here, program = Path.cwd(), Path(sys.executable)
-    return str(program.relative_to(here)) if here in program.parents else "python"

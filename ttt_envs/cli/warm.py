@@ -19,10 +19,7 @@ class Warm(GameOptions):
         tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="GAME [GAME ...]", help_behavior_hint="")
     ]
     """Ids of games; `ttt games` lists them. With --option, one game."""
-    agents: Annotated[
-        tuple[str, ...],
-        tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint=""),
-    ] = ()
+    agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = ()
     """Agents that the workers are to play."""
 
     def run(self) -> None:
