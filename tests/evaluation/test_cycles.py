@@ -5,39 +5,22 @@ import importlib.util
 import numpy as np
 import pytest
 import toy_coin
+from crosstables import rate, round_robin
 from scipy.optimize import minimize
 
 from ttt_envs import evaluation
 from ttt_envs.evaluation.reports.intransitivity import alpha_rank, circles, cycles, log_odds, nash_average
-from ttt_envs.evaluation.reports.ratings import ELO, Ratings, rate_pairs
+from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.seat_advantage import seats
 
 #: Rock beats scissors, scissors beat paper, paper beats rock.
 ROCK = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
 
 
-def rate(wins: np.ndarray, seed: int = 0) -> Ratings:
-    """Ratings from wins float (units, k, k) of the row against the column."""
-    i, j = np.triu_indices(wins.shape[1], 1)
-    pairs = np.stack([i, j], axis=1)
-    return rate_pairs(wins.shape[1], pairs, wins[:, i, j], wins[:, j, i], resamples=400, seed=seed)
-
-
 def antisymmetric(table: np.ndarray) -> np.ndarray:
     """The upper half of a table, and below it what the others lose."""
     upper = np.triu(table, 1)
     return upper - upper.T
-
-
-def tournament(chance: np.ndarray, units: int, rng: np.random.Generator) -> np.ndarray:
-    """Wins of a round robin of two games a unit, for probabilities of a win (k, k)."""
-    k = len(chance)
-    wins = np.zeros((units, k, k))
-    for i in range(k):
-        for j in range(i):
-            wins[:, i, j] = rng.binomial(2, chance[i, j], units)
-            wins[:, j, i] = 2 - wins[:, i, j]
-    return wins
 
 
 def chances(elo: np.ndarray) -> np.ndarray:
@@ -143,16 +126,16 @@ def test_a_planted_cycle_is_named_and_a_transitive_field_is_not():
     planted = chances(elo)
     planted[:3, :3] = 0.5 + 0.15 * ROCK
     for trial in range(20):
-        wins = tournament(planted, 150, rng)
-        ratings = rate(wins, trial)
+        wins = round_robin(planted, 150, rng)
+        ratings = rate(wins, seed=trial)
         assert circles(wins.sum(axis=0), ratings).cycles == [(0, 2, 1)]
         (remark,) = circles(wins.sum(axis=0), ratings).remarks("abcdef", ratings)
         assert "a beats c (0." in remark
         assert remark.index("a beats c") < remark.index("c beats b") < remark.index("b beats a")
     found = []
     for trial in range(60):
-        wins = tournament(chances(elo), 150, rng)
-        found += circles(wins.sum(axis=0), rate(wins, trial)).cycles
+        wins = round_robin(chances(elo), 150, rng)
+        found += circles(wins.sum(axis=0), rate(wins, seed=trial)).cycles
     assert found == [], "equal agents beat each other in circles by chance, but not beyond it"
 
 

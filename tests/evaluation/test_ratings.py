@@ -2,28 +2,9 @@
 
 import numpy as np
 import pytest
+from crosstables import rate, round_robin
 
-from ttt_envs.evaluation.reports.ratings import Ratings, connected, rate_pairs, strengths
-
-
-def rate(wins: np.ndarray, resamples: int = 1000) -> Ratings:
-    """Ratings from wins float (units, k, k) of the row against the column, where all play each other."""
-    i, j = np.triu_indices(wins.shape[1], 1)
-    return rate_pairs(
-        wins.shape[1], np.stack([i, j], axis=1), wins[:, i, j], wins[:, j, i], resamples=resamples, seed=0
-    )
-
-
-def simulated(theta, units, rng):
-    """Wins of a round robin without draws, two games a unit, for log-strengths `theta`."""
-    k = len(theta)
-    chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
-    wins = np.zeros((units, k, k))
-    for i in range(k):
-        for j in range(i):
-            wins[:, i, j] = rng.binomial(2, chance[i, j], units)
-            wins[:, j, i] = 2 - wins[:, i, j]
-    return wins, chance
+from ttt_envs.evaluation.reports.ratings import connected, strengths
 
 
 def test_two_agents_have_a_closed_form():
@@ -37,8 +18,8 @@ def test_two_agents_have_a_closed_form():
 
 
 def test_strengths_are_those_of_hunters_mm():
-    wins, _ = simulated(np.array([0, 0.4, 1, 2, 2.2]), 30, np.random.default_rng(1))
-    wins = wins.sum(axis=0)
+    true = np.array([0, 0.4, 1, 2, 2.2])
+    wins = round_robin(1 / (1 + np.exp(true[None, :] - true[:, None])), 30, np.random.default_rng(1)).sum(axis=0)
     games, p = wins + wins.T, np.ones(5)
     for _ in range(5000):
         p = wins.sum(axis=1) / (games / (p[:, None] + p[None, :])).sum(axis=1)

@@ -117,11 +117,6 @@ class MeasuredRegret:
     worst: Mistake | None
 
     @property
-    def per_decision_half_width(self) -> float:
-        """Half the width of the interval of a decision."""
-        return (self.per_decision_interval[1] - self.per_decision_interval[0]) / 2
-
-    @property
     def per_game_half_width(self) -> float:
         """Half the width of the interval of a game."""
         return (self.per_game_interval[1] - self.per_game_interval[0]) / 2
