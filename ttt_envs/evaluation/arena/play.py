@@ -86,7 +86,7 @@ class Games:
         spent: float64 (n, players), the seconds of each seat's decisions; time for games answered together is divided
             evenly.
         records: the games that were to be recorded, by number.
-        actions: the actions of the games that were to be kept, by number; as in `Trajectory`.
+        actions: the actions of the games that were to be kept or recorded, by number; as in `Trajectory`.
         failures: errors and illegal actions of agents, game after game.
         counts: for each agent, by how much its `counts` have risen.
     """
@@ -217,9 +217,8 @@ def iter_games(
         whole = last - last % together
         last = whole if whole > first else last
         started = time.perf_counter()
-        recorded, kept = ([k - first for k in range(first, last) if k in some] for some in (record, keep))
-        how: dict[str, Any] = {"record": recorded, "keep": kept, "progress": told, "strict": strict}
-        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], **how)
+        kept = {k - first: k in record for k in range(first, last) if k in keep or k in record}
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], kept, told, strict)
         games.records = {k + first: each for k, each in games.records.items()}
         games.actions = {k + first: each for k, each in games.actions.items()}
         games.failures = [replace(each, game=each.game + first) for each in games.failures]
@@ -347,20 +346,19 @@ def _play_chunk(
     agents: Sequence[Agent],
     seats: np.ndarray,
     seeds: np.ndarray,
-    *,
-    record: Sequence[int],
-    keep: Sequence[int],
+    keep: Mapping[int, bool],
     progress: Callable[[int], None],
     strict: bool,
 ) -> Games:
+    """`keep`: of games that are kept, by number, whether with their positions."""
     n, players = seats.shape
     states = np.repeat(game.prototype, n)
     game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)
     moves = np.zeros(n, np.uint64)
     seconds, decisions = np.zeros(len(agents)), np.zeros(len(agents), np.int64)
     spent, steps = np.zeros((n, players)), list[tuple[np.ndarray, np.ndarray]]()
-    kept = np.isin(np.arange(n), [*keep, *record])
-    kept_states = {k: [states[k : k + 1].copy()] for k in record}
+    kept = np.isin(np.arange(n), list(keep))
+    kept_states = {k: [states[k : k + 1].copy()] for k, positions in keep.items() if positions}
     failures: list[Failure] = []
     before = [dict(agent.counts()) for agent in agents]
     memory, by_number = Memory(game, n), dict(enumerate(agents))
@@ -426,7 +424,7 @@ def _play_chunk(
             )
     else:
         raise RuntimeError(f"{game} went on for more than its {game.max_plies} plies")
-    actions = _game_by_game(steps, sorted({*keep, *record}), players)
+    actions = _game_by_game(steps, list(keep), players)
     return Games(
         rewards=states["rewards"].copy(),
         lengths=states["ply"].astype(np.int64),
@@ -434,8 +432,8 @@ def _play_chunk(
         seconds=seconds,
         decisions=decisions,
         spent=spent,
-        records={k: Trajectory(np.concatenate(kept_states[k]), actions[k]) for k in record},
-        actions={k: actions[k] for k in keep},
+        records={k: Trajectory(np.concatenate(each), actions[k]) for k, each in kept_states.items()},
+        actions=actions,
         failures=sorted(failures, key=lambda each: each.game),
         counts=[
             {name: number - was.get(name, 0) for name, number in agent.counts().items()}
