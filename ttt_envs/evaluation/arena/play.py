@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -218,7 +218,7 @@ def iter_games(
         last = whole if whole > first else last
         started = time.perf_counter()
         kept = {k - first: k in record for k in range(first, last) if k in keep or k in record}
-        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], kept, told, strict)
+        games = _play_chunk(game, agents, seats[first:last], seeds[first:last], _How(kept, told, strict))
         games.records = {k + first: each for k, each in games.records.items()}
         games.actions = {k + first: each for k, each in games.actions.items()}
         games.failures = [replace(each, game=each.game + first) for each in games.failures]
@@ -341,16 +341,16 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
     return None
 
 
-def _play_chunk(
-    game: Game,
-    agents: Sequence[Agent],
-    seats: np.ndarray,
-    seeds: np.ndarray,
-    keep: Mapping[int, bool],
-    progress: Callable[[int], None],
-    strict: bool,
-) -> Games:
-    """`keep`: of games that are kept, by number, whether with their positions."""
+class _How(NamedTuple):
+    """The settings of a chunk's games; `keep`: of games that are kept, by number, whether with their positions."""
+
+    keep: Mapping[int, bool]
+    progress: Callable[[int], None]
+    strict: bool
+
+
+def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: np.ndarray, how: _How) -> Games:
+    keep, progress, strict = how
     n, players = seats.shape
     states = np.repeat(game.prototype, n)
     game.loops.reset_rows(states, np.arange(n), game.prototype, seeds)
