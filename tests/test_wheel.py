@@ -75,7 +75,7 @@ def pictures() -> set[str]:
     """The pictures of the page that the wheel takes from the docs."""
     included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     found = {place for place in included["force-include"].values() if place.endswith(".svg")}
-    assert len(found) == 5
+    assert len(found) == 7
     return found
 
 

@@ -159,4 +159,4 @@ class Person:
 
     def close(self) -> None:
         self.context.close()
-        assert self.faults == []
+        assert self.faults == [], self.faults

@@ -146,7 +146,7 @@ def test_the_widget_is_clicked_in_a_browser():
             spots = page.locator("button.spot")
             spots.nth(rng.randrange(spots.count())).click()
             answer()
-        assert page.locator(".doing").inner_text().startswith(("You win: ", "You lose: ", "Draw"))
+        assert page.locator(".doing").inner_text().startswith(("You win: ", "O wins: ", "Draw"))
         page.get_by_role("button", name="New game").click()
         answer()
         assert page.locator("button.spot").count() >= 1

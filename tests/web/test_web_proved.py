@@ -103,15 +103,3 @@ def test_addresses_that_lead_nowhere_say_so(people):
         me.page.goto(f"{me.server.address}/{address}")
         me.page.locator("h1", has_text="This cannot be shown").wait_for()
     me.faults.clear()  # the browser names each answer 404
-
-
-def test_a_browser_that_keeps_nothing_shows_the_games(people):
-    me = people()
-    refuse = (
-        "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError'); } })"
-    )
-    me.page.add_init_script(refuse)
-    me.page.reload()
-    me.page.locator(".card-play").first.wait_for()
-    me.page.locator(".level").first.click()
-    assert me.page.locator("input[name=level]").first.is_checked()

@@ -27,8 +27,8 @@ GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
 #: The source of a known value, if it is no estimate.
 ORACLE = "oracle"
 
-# Smaller probabilities are not shown, unless they are the largest.
-_LEAST = 0.005
+# Smaller probabilities are not shown, unless they are the largest; an action is mixed from the second one on.
+_LEAST, _MIXED = 0.005, 0.05
 
 #: Gives the agent of a text for use within a context.
 Take = Callable[[str], AbstractContextManager[Agent]]
@@ -72,7 +72,7 @@ class Thoughts:
         values: action -> expected reward of the player, where it is known.
         unproved: the legal actions of unknown value, if the oracle answers.
         losses: action -> expected reward lost by it: against optimal play if the oracle answers, or else against the
-            estimate of the search's own choice.
+            estimate of the search's own policy.
         visits: action -> simulations that began with it, where a search estimates.
         best: the best actions; for a mixed policy the actions it plays, the likeliest first.
         best_probabilities: action -> probability under optimal play, where it is mixed.
@@ -219,13 +219,13 @@ def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulatio
 def _lost(answer: BestPlay) -> np.ndarray:
     """The loss of each action, nan where it is unknown.
 
-    It is the one judge of all that is shown: proven values are compared with optimal play, and estimates with the
-    estimate of the search's own choice, the action that it visited most.
+    It is the one judge of all that is shown: proven values are compared with optimal play, and estimates with the mean
+    estimate of the search's own policy. What that mixes loses nothing: two such estimates differ by noise alone.
     """
-    top = answer.values[answer.policy.argmax()]
+    top = np.sum(answer.values * answer.policy, where=answer.policy > 0)
     if answer.source == ORACLE:
         top = np.nanmax([answer.value, *answer.values])
-    return np.maximum(top - answer.values, 0.0)
+    return np.where(answer.policy >= _MIXED, 0.0 * answer.values, np.maximum(top - answer.values, 0.0))
 
 
 def grade_of(loss: float) -> str:

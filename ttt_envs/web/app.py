@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ttt_envs.core.version import __version__
+from ttt_envs.drawing.theme import Theme
 from ttt_envs.evaluation.analysis import GRADES
 from ttt_envs.registry import GAMES, load
 from ttt_envs.web import render
@@ -105,7 +104,7 @@ class App:
             for each in latest
             if not each.recorded
         ]
-        return JSONResponse({"version": __version__, "games": await in_thread(_all_games), "own": own})
+        return JSONResponse({"games": await in_thread(_all_games), "own": own})
 
     async def setup(self, request: Request) -> Response:
         """A game with options: its form, its rules and the agents that play it."""
@@ -118,7 +117,7 @@ class App:
                 "players": game.player_names,
                 "teams": game.teams,
                 "rules": game.faces.rules_text,
-                "agents": [asdict(each) for each in await in_thread(self.hall.agents.offers, game)],
+                "agents": [each._asdict() for each in await in_thread(self.hall.agents.offers, game)],
             }
         )
 
@@ -137,7 +136,7 @@ class App:
         """A game. With `after`, a version, the answer waits until the game has another one, or for a while."""
         served = self._served(request)
         if "after" in request.query_params:
-            await served.wait(_query(request, "after"), _PATIENCE)
+            await served.wait(digits(request.query_params["after"], "after", 10**18), _PATIENCE)
         return JSONResponse({**render.game_of(served), "about": render.about(served)})
 
     async def position(self, request: Request) -> Response:
@@ -151,11 +150,9 @@ class App:
         ply = digits(request.path_params["ply"], "ply", served.live.ply)
         state, viewer = served.live.states[ply][0], served.viewer
         found = await self.hall.thoughts(served, render.thinkers(served, ply), ply)
+        kinds = [kind for each in found for kind in (each.values, each.unproved, each.probabilities, each.best)]
+        places = render.clickable(served.game, state, viewer, sorted({action for kind in kinds for action in kind}))
         thoughts = [render.named(served.game, each) for each in found]
-        names = [
-            name for each in thoughts for kind in ("values", "unproved", "probabilities", "best") for name in each[kind]
-        ]
-        places = render.places(served.game, state, viewer, names)
         return JSONResponse({"ply": ply, "thoughts": thoughts, "limits": GRADES, **places})
 
     async def review(self, request: Request) -> Response:
@@ -169,9 +166,10 @@ class App:
         return _file(served, self.hall.record(served).json() + "\n", "jsonl", "application/jsonl")
 
     async def film(self, request: Request) -> Response:
-        """A finished game as an animated picture."""
+        """A finished game as an animated picture, light or with `theme=dark` dark."""
         served = self._finished(request)
-        return _file(served, await self.hall.film(served), "gif", "image/gif")
+        theme: Theme = "dark" if request.query_params.get("theme") == "dark" else "light"
+        return _file(served, await self.hall.film(served, theme), "gif", "image/gif")
 
     async def move(self, request: Request) -> Response:
         """Choose an action for a person, by its name; `ply` is that of the position it was chosen in."""
@@ -248,11 +246,6 @@ def _game(given: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     return text(given["game"], "game"), texts(given["options"], "options")
 
 
-def _query(request: Request, name: str) -> int:
-    """A whole number of the address's query, 0 if it is not there; raises Refused for what is none."""
-    return digits(request.query_params.get(name, "0"), name, 10**18)
-
-
 def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> Response:
     """A file for a browser to keep."""
     headers = {"content-disposition": f'attachment; filename="{served.game.id}-{served.id}.{ending}"'}
@@ -260,22 +253,16 @@ def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> R
 
 
 def _all_games() -> list[dict[str, Any]]:
-    games = [load(game_id) for game_id in GAMES]
-    # Games that one module makes are variants of the first of them.
-    first: dict[str, str] = {}
-    for game in games:
-        first.setdefault(game.factory.__module__, game.id)
     return [
         {
             "id": game.id,
             "title": game.title,
             "pitch": game.faces.pitch,
-            "variant_of": None if first[game.factory.__module__] == game.id else first[game.factory.__module__],
             "players": game.num_players,
             "picture": picture_of(game.id) is not None,
-            "levels": [asdict(each) for each in levels_of(game)],
+            "levels": [{"name": each.name, "agent": each.agent, "about": each.about} for each in levels_of(game)],
         }
-        for game in games
+        for game in map(load, GAMES)
     ]
 
 

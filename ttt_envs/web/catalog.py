@@ -4,10 +4,9 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from ttt_envs import agents
 from ttt_envs.agents.human import Human
@@ -17,6 +16,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange, Parameter, as_text, parameters
 from ttt_envs.drawing.frame import without_words
 from ttt_envs.drawing.theme import unlit
+from ttt_envs.evaluation.analysis import GRADES
 from ttt_envs.evaluation.ladder import find
 from ttt_envs.registry import GAMES, load, options_of, parse_options, shown
 from ttt_envs.storage.tables import TableMissing, without_building
@@ -86,34 +86,30 @@ def game_of(game_id: str, options: Mapping[str, str]) -> Game:
         raise Refused(400, str(error)) from None
 
 
-@dataclass(frozen=True)
-class Offer:
-    """An agent that may be asked for.
-
-    Attributes:
-        agent: its text, see `agents.load`.
-        title: what it is, for people.
-    """
+class Offer(NamedTuple):
+    """An agent that may be asked for: its text, see `agents.load`, and what it is, for people."""
 
     agent: str
     title: str
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """An opponent of some strength.
 
     Attributes:
         name: "easy", "medium", "strong" or "perfect".
         agent: its text.
-        title: its method, for people.
         elo: its rating on the game's ladder; None where it is no rung.
     """
 
     name: str
     agent: str
-    title: str
     elo: int | None
+
+    @property
+    def about(self) -> str:
+        """Its method and its rating, for people."""
+        return title_of(self.agent) + ("" if self.elo is None else f", {self.elo} Elo")
 
 
 @cache
@@ -121,13 +117,14 @@ def levels_of(game: Game) -> list[Level]:
     """The opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
 
     Easy and medium are rungs that far up the ladder, strong is the best trained agent or else the highest rung, and
-    perfect is optimal play where it is a rung, and the only level of a game without a ladder.
+    perfect is optimal play where it is a rung and strong loses more to it than an inaccuracy a game, and the only level
+    of a game without a ladder.
     """
     best = OracleAgent.name
     try:
         ladder = find(game)
     except ValueError:
-        return [Level("perfect", best, title_of(best), None)] if _plays(best, game) else []
+        return [Level("perfect", best, None)] if _plays(best, game) else []
     rated = {rung: float(elo) for rung, elo in zip(ladder.rungs, ladder.elo, strict=True)}
     # Optimal play may need a table that is not built.
     rated = {rung: elo for rung, elo in rated.items() if best not in rung or _plays(rung, game)}
@@ -141,16 +138,15 @@ def levels_of(game: Game) -> list[Level]:
         name: min(pool, key=lambda rung: (round(abs(rated[rung] - share * top), -1), seconds[rung]))
         for name, share in _UP.items()
     }
-    trained = (
-        f"trained:{card.game}/{card.name}" for card in cards() if card.game == game.id and card.best and card.fits(game)
-    )
-    found["strong"] = next(trained, max(pool, key=lambda rung: rated[rung]))
-    if best in rated:
+    found["strong"] = max(pool, key=lambda rung: rated[rung])
+    regrets = []
+    for card in cards():
+        if card.game == game.id and card.best and card.fits(game):
+            found["strong"] = f"trained:{card.game}/{card.name}"
+            regrets = [each.high for each in card.outcomes if each.measure == "regret"]
+    if best in rated and min(regrets, default=1.0) > GRADES[0][1]:
         found["perfect"] = best
-    return [
-        Level(name, agent, title_of(agent), round(rated[agent]) if agent in rated else None)
-        for name, agent in found.items()
-    ]
+    return [Level(name, agent, round(rated[agent]) if agent in rated else None) for name, agent in found.items()]
 
 
 def picture_of(game_id: str) -> bytes | None:
@@ -187,6 +183,12 @@ def _titles() -> dict[str, str]:
     return {f"trained:{card.game}/{card.name}": card.title for card in cards()}
 
 
+def opponent(game: Game, agent: str) -> tuple[str, str]:
+    """The name of an agent that plays, its level if it is one, and its method and rating in small print."""
+    level = next((each for each in levels_of(game) if each.agent == agent), None)
+    return (title_of(agent), "") if level is None else (level.name.capitalize(), level.about)
+
+
 class Agents:
     """The agents that may be asked for."""
 
@@ -216,7 +218,7 @@ class Agents:
         yield from (Offer(spec, spec) for spec in self._more if spec not in known)
         for each in levels_of(game):
             if each.agent not in (*known, *self._more) and not each.agent.startswith("trained:"):
-                yield Offer(each.agent, f"{each.name}: {each.title}")
+                yield Offer(each.agent, f"{each.name}: {title_of(each.agent)}")
         search = agents.search_for(game)
         if search is not None:
             yield from (Offer(f"{search}:simulations={n}", f"tree search, {n:,} simulations") for n in STRENGTHS)

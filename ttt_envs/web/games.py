@@ -17,8 +17,8 @@ from ttt_envs.agents.human import Human
 from ttt_envs.core.checks import IllegalAction
 from ttt_envs.core.game import Game
 from ttt_envs.core.played_game import PlayedGame
-from ttt_envs.core.view import View
 from ttt_envs.drawing.film import film
+from ttt_envs.drawing.theme import Theme
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.analysis import Judgement, Thoughts, review, think
 from ttt_envs.evaluation.records import GameRecord
@@ -63,6 +63,7 @@ class ServedGame:
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     thoughts: dict[int, list[Thoughts]] = field(default_factory=dict)
     review: list[Judgement] | None = None
+    foresight: "asyncio.Task[None] | None" = None
     _change: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -143,6 +144,7 @@ class Hall:
                 await in_thread(self.agents.check, game, agent)
         served = self.keep(await in_thread(_begin, game), seats)
         self.drive(served)
+        served.foresight = asyncio.create_task(self._foresee(served))  # kept, or it might be collected
         return served
 
     def keep(self, live: PlayedGame, seats: Sequence[str | None], ident: str = "") -> ServedGame:
@@ -250,6 +252,12 @@ class Hall:
 
     # --- thoughts ---
 
+    async def _foresee(self, served: ServedGame) -> None:
+        """Think about a person's first decision before they ask for a hint: what that needs may have to be compiled."""
+        players = [player for player in served.live.acting(0) if player in served.people]
+        with suppress(Exception):  # whoever asks is told
+            await self.thoughts(served, players[:1], 0)
+
     async def thoughts(self, served: ServedGame, players: Sequence[int], ply: int) -> list[Thoughts]:
         """The thoughts on the decisions of these players in the position after `ply` plies."""
         state = served.live.states[ply]
@@ -270,26 +278,23 @@ class Hall:
 
     async def review(self, served: ServedGame) -> list[Judgement]:
         """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
+        live, players = served.live, served.people or range(served.game.num_players)
         async with served.busy:
             if served.review is None:
-                players = served.people or range(served.game.num_players)
-                served.review = await self._review(served.live, players)
+                decisions = [
+                    (ply, live.view(player, ply), joint[player])
+                    for ply, joint in enumerate(live.actions)
+                    for player in players
+                    if joint[player] >= 0
+                ]
+                served.review = await in_thread(partial(review, decisions[:_REVIEWED], take=self.shelf.take))
             return served.review
-
-    async def _review(self, live: PlayedGame, players: Sequence[int]) -> list[Judgement]:
-        decisions: list[tuple[int, View, int]] = [
-            (ply, live.view(player, ply), joint[player])
-            for ply, joint in enumerate(live.actions)
-            for player in players
-            if joint[player] >= 0
-        ]
-        return await in_thread(partial(review, decisions[:_REVIEWED], take=self.shelf.take))
 
     # --- to keep ---
 
     def record(self, served: ServedGame) -> GameRecord:
         """A game as a record, over or not, which `ttt replay` and `ttt play --load` read."""
-        return _record(served.live, served.seats)
+        return records.of_live(served.live, [Human.name if agent is None else agent for agent in served.seats])
 
     def _save(self, served: ServedGame) -> None:
         """Write the record of a game to its file, whole or not at all."""
@@ -299,11 +304,11 @@ class Hall:
         except OSError:
             _LOG.exception("game %s could not be saved", served.id)
 
-    async def film(self, served: ServedGame) -> bytes:
+    async def film(self, served: ServedGame, theme: Theme) -> bytes:
         """A game as an animated GIF; raises Refused without the extra `render`."""
         states, actions = np.concatenate(served.live.states), np.array(served.live.actions, np.int64)
         try:
-            return await in_thread(film, served.game, states, actions)
+            return await in_thread(partial(film, served.game, states, actions, theme=theme))
         except ImportError as error:
             raise Refused(501, str(error)) from None
 
@@ -314,10 +319,6 @@ class Hall:
         self.shelf.close()
 
 
-def _record(live: PlayedGame, seats: Sequence[str | None]) -> GameRecord:
-    return records.of_live(live, [Human.name if agent is None else agent for agent in seats])
-
-
 def _begin(game: Game) -> PlayedGame:
     """A new game, whose kernels are compiled before the server needs them."""
     trial = PlayedGame.begin(game, 0)
@@ -325,5 +326,5 @@ def _begin(game: Game) -> PlayedGame:
         player = trial.asked()[0]
         trial.view(player).sample_worlds()
         trial.choose(player, trial.legal(player)[0])
-    _record(trial, [None] * game.num_players)
+    records.of_live(trial, [Human.name] * game.num_players)
     return PlayedGame.begin(game)

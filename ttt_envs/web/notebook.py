@@ -18,7 +18,7 @@ from ttt_envs.agents import Agent
 from ttt_envs.core.checks import check_players
 from ttt_envs.core.game import Game
 from ttt_envs.core.played_game import PlayedGame
-from ttt_envs.evaluation.analysis import GRADES, think
+from ttt_envs.evaluation.analysis import think
 from ttt_envs.evaluation.arena.play import ask
 from ttt_envs.web import render
 from ttt_envs.web.threads import said
@@ -148,10 +148,10 @@ class Board(anywidget.AnyWidget):
         live, game, me = self.live, self.live.game, self._player
         state = live.state[0]
         found = {**render.position(game, state, me), **render.clickable(game, state, me, live.legal(me))}
-        found["title"], found["you"], found["limits"] = game.title, game.player_names[me], GRADES
-        found["over"] = render.result(game, state) if live.over else None
+        found["you"] = game.player_names[me]
+        names = ["You" if player == me else name for player, name in enumerate(game.player_names)]
+        found["over"] = render.result(game, state, names) if live.over else None
         found["trouble"] = self._trouble
-        found["won"] = live.over and bool(state["rewards"][me] > 0)
         found["last"] = [
             [game.player_names[k], name] for ply in render.moves(game, live.actions[-1:]) for k, name in ply
         ]

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.drawing.frame import without_words
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation.analysis import GRADES, Judgement, Thoughts, grade_of
 from ttt_envs.registry import options_of
-from ttt_envs.web.catalog import title_of
+from ttt_envs.web.catalog import opponent, title_of
 from ttt_envs.web.games import ServedGame
 
 
@@ -45,17 +43,22 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
     return {"actions": found, "spots": {name: list(box) for name, box in spots.items() if name in used}}
 
 
-def result(game: Game, state: Any) -> dict[str, Any]:
-    """The end of a game: the winners, how they won, the same as a sentence, and the reward of each player."""
+def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int | None) -> list[list[float]]:
+    """The places of the actions that led from the first to the second state, as far as they are on both pictures."""
+    if game.spots is None or game.clicks is None:
+        return []
+    before, after = (game.spots(state, viewer) for state in states)
+    clicked = {name for action in joint if action >= 0 for name in game.clicks(states[0], action)}
+    return [list(box) for name, box in before.items() if name in clicked and after.get(name) == box]
+
+
+def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The end of a game: the winners, who won and how as a sentence with the players' names, and their rewards."""
     rewards = [float(reward) for reward in state["rewards"]]
     winners, how = [player for player, reward in enumerate(rewards) if reward > 0], ending(game, state)
-    names = " and ".join(game.player_names[player] for player in winners)
-    return {
-        "winners": winners,
-        "rewards": rewards,
-        "how": how,
-        "whole": f"{names} {'wins' if len(winners) == 1 else 'win'}: {how}" if winners else f"Draw: {how}",
-    }
+    who = " and ".join(names[player] for player in winners)
+    win = "win" if len(winners) > 1 or who == "You" else "wins"
+    return {"winners": winners, "rewards": rewards, "whole": f"{who} {win}: {how}" if winners else f"Draw: {how}"}
 
 
 def ending(game: Game, state: Any) -> str:
@@ -83,9 +86,20 @@ def options_text(game: Game) -> str:
     return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
 
 
+def called(served: ServedGame) -> list[str]:
+    """Names of the players: "You", the level of an opponent or what it is; with their marks where two are alike."""
+    found = ["You" if agent is None else opponent(served.game, agent)[0] for agent in served.seats]
+    marks = served.game.player_names
+    return [
+        name if found.count(name) == 1 else mark if name == "You" else f"{name} ({mark})"
+        for name, mark in zip(found, marks, strict=True)
+    ]
+
+
 def game_of(served: ServedGame) -> dict[str, Any]:
     """A game as those at the screen may see it."""
     live, game, people, viewer = served.live, served.game, served.people, served.viewer
+    names = called(served)
     state = live.state[0]
     asked, acting = live.asked(), live.acting()
     you = viewer if people and viewer is not None else (people[0] if people else None)
@@ -101,11 +115,12 @@ def game_of(served: ServedGame) -> dict[str, Any]:
         "over": live.over,
         **seen,
         **clickable(game, state, viewer, legal),
+        "landed": _landed(served, live.ply),
         "seats": [
             {
-                "name": game.player_names[k],
-                "title": None if agent is None else title_of(agent),
-                "yours": agent is None,
+                "name": names[k],
+                "mark": game.player_names[k],
+                "about": "" if agent is None else opponent(game, agent)[1],
                 "asked": k in asked,
                 "chosen": k in acting and k not in asked,
             }
@@ -116,13 +131,19 @@ def game_of(served: ServedGame) -> dict[str, Any]:
         "moves": moves(game, live.actions),
         "asides": [live.aside(ply) for ply in range(1, live.ply + 1)],
         "rounds": live.rounds,
-        "result": result(game, state) if live.over else None,
+        "result": result(game, state, names) if live.over else None,
         "trouble": served.trouble,
         "thinking": bool(served.agents_asked),
         "watching": not people,
         "shared": served.shared,
         "may_take_back": served.may_take_back and live.last_decision(people) is not None,
     }
+
+
+def _landed(served: ServedGame, ply: int) -> list[list[float]]:
+    live = served.live
+    states = [live.states[each][0] for each in (ply - 1, ply)]
+    return landed(served.game, states, live.actions[ply - 1], served.viewer) if ply else []
 
 
 def about(served: ServedGame) -> dict[str, Any]:
@@ -155,16 +176,11 @@ def past(served: ServedGame, ply: int) -> dict[str, Any]:
     return {
         "ply": ply,
         **still(served.game, served.live.states[ply][0], viewer),
+        "landed": _landed(served, ply),
         "ended_round": None
         if ended is None
         else {**position(served.game, ended[0], viewer), "how": ending(served.game, ended[0])},
     }
-
-
-def places(game: Game, state: Any, viewer: int | None, names: Sequence[str]) -> dict[str, Any]:
-    """`clickable` for actions by their names, of any player, so that thoughts can be shown on the picture."""
-    numbers = {name: k for k, name in enumerate(game.action_names)}
-    return clickable(game, state, viewer, [numbers[name] for name in dict.fromkeys(names)])
 
 
 def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
@@ -183,14 +199,12 @@ def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
         "grades": {game.action_names[action]: grade_of(loss) for action, loss in thoughts.losses.items()},
         "best": [game.action_names[action] for action in thoughts.best],
         "best_probabilities": by_name(thoughts.best_probabilities),
-        "agent": thoughts.agent,
         "probabilities": by_name(thoughts.probabilities),
     }
 
 
 def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
-    """A review as a JSON object: each decision, and for each player what all of theirs lost."""
-    known = [each for each in found if each.regret is not None]
+    """A review as a JSON object: the judgement of each decision."""
     return {
         "limits": GRADES,
         "decisions": [
@@ -206,8 +220,4 @@ def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
             }
             for each in found
         ],
-        "totals": {
-            player: round(float(np.sum([each.regret for each in known if each.player == player])), 4)
-            for player in sorted({each.player for each in known})
-        },
     }

@@ -3,7 +3,9 @@
 import { gamePage } from "./play.js";
 import { recordsPage } from "./replay.js";
 import { homePage, setupPage } from "./setup.js";
-import { el, Refusal } from "./tools.js";
+import { complain, el, Refusal } from "./tools.js";
+
+const PAGES = { g: gamePage, records: recordsPage, new: setupPage };
 
 const main = document.getElementById("main");
 let leave = null;
@@ -16,9 +18,8 @@ async function show() {
   main.replaceChildren();
   try {
     const [page, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-    const left = page === "g" ? await gamePage(main, ...rest) : page === "records" ? await recordsPage(main, ...rest)
-      : page === "new" ? await setupPage(main, ...rest) : await homePage(main);
-    if (mine === shown) leave = left ?? null;
+    const left = await (PAGES[page] ?? homePage)(main, ...rest);
+    if (mine === shown) leave = left;
     else left?.();
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof URIError)) throw error;
@@ -27,5 +28,11 @@ async function show() {
   main.focus({ preventScroll: true });
 }
 
+// What a listener asked for and the server refused.
+addEventListener("unhandledrejection", (event) => {
+  if (!(event.reason instanceof Refusal)) return;
+  event.preventDefault();
+  complain(event.reason.message);
+});
 addEventListener("hashchange", show);
 await show();

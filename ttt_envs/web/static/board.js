@@ -2,72 +2,53 @@
 
 import { el, percent, picture, signed } from "./tools.js";
 
-// A spot is about so many pixels wide and high, for fingers, or as large; the picture grows so many times at most for that.
-const FINGER = 44;
-const MOST = 1.35;
-
-const NO_MARKS = () => new Map();
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Board {
   /** `choose(action)` is called with the name of the action whose spots have been clicked. */
   constructor(choose) {
     this.choose = choose;
     this.picture = el("img", { alt: "", draggable: "false" });
-    this.layer = el("div", { class: "spots", role: "group", "aria-label": "What you can click" });
-    this.inner = el("div", { class: "board-inner" }, this.picture, this.layer);
-    this.about = el("div");
-    this.inner.insertBefore(this.about, this.layer);
+    this.motion = el("div");
+    this.layer = el("div", { class: "spots", role: "group", tabindex: "-1", "aria-label": "What you can click" });
+    const pointed = (event) => this.pointed(event);
+    this.inner = el("div", { class: "board-inner", onpointermove: pointed, onclick: pointed, onpointerleave: () => this.tell("") },
+      this.picture, this.motion, this.layer);
     this.told = el("p", { class: "told", "aria-live": "polite" });
     this.element = el("div", { class: "board" }, this.inner);
-    this.tips = [];
     this.layer.addEventListener("keydown", (event) => this.steer(event));
-    new ResizeObserver(() => {
-      if (this.spots && this.element.clientWidth !== this.room) this.enlarge(); // a phone was turned
-    }).observe(this.element);
-    this.actions = [];
-    this.path = []; // the spots clicked so far, in any order
-    this.marksAfter = NO_MARKS;
-    this.hint = [];
-    this.returnTo = null; // the spot that had the focus before the board was waiting
+    this.layer.addEventListener("focusin", (event) => this.focused(event.target.dataset.spot));
   }
 
   /** Show a position, with the actions that may be chosen in it: each has a name and the spots to click. */
   show(position, actions, spots) {
-    const [x, y, width, height] = viewBox(position.svg);
-    this.box = { x, y, width, height };
-    this.picture.src = picture(position.svg);
-    this.picture.alt = titleOf(position.svg) ?? position.caption;
+    this.box = position.svg.match(/viewBox="([^"]+)"/)?.[1].trim().split(/[\s,]+/).map(Number) ?? [0, 0, 480, 480];
+    const [, , width, height] = this.box;
     this.inner.style.aspectRatio = `${width} / ${height}`;
     this.element.style.setProperty("--shape", width / height);
+    this.turnTo(picture(position.svg), position.landed ?? []);
+    this.picture.alt = position.head || position.caption;
     this.spots = spots;
-    this.tips = position.tips ?? [];
+    this.tips = position.tips;
     this.tell("");
-    this.about.replaceChildren(...this.tips.map(([x1, y1, across, down, said]) => {
-      const part = el("span", { class: "tip", ...this.telling(said), onclick: () => this.tell(said) });
-      this.place(part, [x1, y1, across, down]);
-      return part;
-    }));
     this.element.classList.remove("sent");
     this.actions = actions.filter((action) => action.clicks.length);
-    this.path = [];
+    this.path = []; // the spots clicked so far, in any order
     this.hint = [];
-    this.marksAfter = NO_MARKS;
+    this.marksAfter = () => new Map();
     this.draw();
-    this.enlarge();
   }
 
-  /** On a narrow screen, make the picture wider than it so that fingers hit, and bring what is lit into view. */
-  enlarge() {
-    const lit = [...new Set(this.actions.flatMap((action) => action.clicks))].map((name) => this.spots[name]).filter(Boolean);
-    const least = Math.min(...lit.map(([, , width, height]) => Math.sqrt(width * height)));
-    const room = this.element.clientWidth;
-    this.room = room;
-    const wanted = lit.length && room < 480 ? (FINGER * this.box.width) / least : 0;
-    this.inner.style.width = wanted > room ? `${Math.min(wanted, MOST * room)}px` : "";
-    if (wanted <= room) return;
-    const left = Math.min(...lit.map(([x]) => x));
-    const right = Math.max(...lit.map(([x, , width]) => x + width));
-    this.element.scrollLeft = (((left + right) / 2 - this.box.x) / this.box.width) * this.inner.clientWidth - room / 2;
+  /** Change the picture: what was there fades, and the places of the last move glow for a moment. */
+  turnTo(address, landed) {
+    const before = this.picture.src;
+    if (before === address) return;
+    this.picture.src = address;
+    this.motion.replaceChildren(...landed.map((box) => this.place(el("span", { class: "landed" }), box)));
+    if (!before) return;
+    const faded = el("div", { class: "faded" });
+    faded.style.backgroundImage = `url("${before}")`;
+    this.motion.prepend(faded);
   }
 
   /**
@@ -87,44 +68,32 @@ export class Board {
   }
 
   /** The actions that all of these spots belong to. */
-  open(path = this.path) {
+  open(path) {
     return this.actions.filter((action) => path.every((spot) => action.clicks.includes(spot)));
   }
 
   draw() {
     const inside = this.layer.contains(document.activeElement);
-    const lost = document.activeElement === document.body || document.activeElement === document.getElementById("main");
-    const focused = inside ? document.activeElement.dataset.spot : lost ? this.returnTo : null;
-    const next = new Set(this.open().flatMap((action) => action.clicks));
+    const focused = document.activeElement?.dataset.spot;
+    const next = new Set(this.open(this.path).flatMap((action) => action.clicks));
     const lit = new Set(this.actions.flatMap((action) => action.clicks));
     const marks = this.marksAfter(this.path);
     const names = new Set([...lit, ...marks.keys(), ...this.hint]);
     this.layer.replaceChildren(...[...names].filter((name) => this.spots[name]).map((name) => {
       const mark = marks.get(name);
       const chosen = this.path.includes(name);
-      const said = mark ? `${name}, ${mark.said}` : name;
-      const classes = ["spot"];
-      if (chosen) classes.push("chosen");
-      else if (this.path.length) classes.push(next.has(name) ? "next" : "other");
-      if (this.hint.includes(name)) classes.push("hinted");
-      const shown = mark ? [el("span", { class: `mark ${mark.kind}${mark.best ? " best" : ""}` }, mark.text)] : [];
-      const spot = lit.has(name)
-        ? el("button", {
-          type: "button", class: classes.join(" "), tabindex: "-1", "data-spot": name,
-          "aria-label": said, "aria-pressed": chosen ? "true" : null,
-          onclick: () => this.click(name), ...this.telling(this.tipOf(name)),
-        }, ...shown)
-        : el("span", { class: classes.join(" "), "data-spot": name }, ...shown);
-      this.place(spot, this.spots[name]);
-      return spot;
+      const state = chosen ? "chosen" : !this.path.length ? "" : next.has(name) ? "next" : "other";
+      const attributes = { class: `spot ${state} ${this.hint.includes(name) ? "hinted" : ""}`, "data-spot": name };
+      const shown = mark && el("span", { class: `mark ${mark.kind}${mark.best ? " best" : ""}` }, mark.text);
+      return this.place(lit.has(name) ? el("button", {
+        ...attributes, type: "button", tabindex: "-1", onclick: () => this.click(name),
+        "aria-label": mark ? `${name}, ${mark.said}` : name, "aria-pressed": chosen ? "true" : null,
+      }, shown) : el("span", attributes, shown), this.spots[name]);
     }));
     const buttons = this.buttons();
     const first = buttons.find((each) => each.dataset.spot === focused) ?? buttons[0];
     if (first) first.tabIndex = 0;
-    if (focused !== null && first) {
-      first.focus();
-      this.returnTo = null;
-    }
+    if (inside) (first ?? this.layer).focus({ preventScroll: true });
   }
 
   /** Say below the board what a part of it is. */
@@ -132,23 +101,30 @@ export class Board {
     this.told.textContent = said;
   }
 
-  /** Listeners of an element that tell so while somebody points at it. */
-  telling(said) {
-    const [on, off] = [() => this.tell(said), () => this.tell("")];
-    return said ? { onpointerenter: on, onfocus: on, onpointerleave: off, onblur: off } : {};
+  /** Say what a point of the picture belongs to. */
+  tellOf(x, y) {
+    const found = this.tips.findLast(([left, top, width, height]) => left <= x && x < left + width && top <= y && y < top + height);
+    this.tell(found?.[4] ?? "");
   }
 
-  /** What is said of the place of a spot: of its corner, as a spot may lie over several cards of a kind. */
-  tipOf(name) {
-    const [across, down] = [this.spots[name][0] + 2, this.spots[name][1] + 2];
-    return this.tips.findLast(([left, top, wide, high]) => left <= across && across < left + wide && top <= down && down < top + high)?.[4];
+  pointed(event) {
+    const [x, y, width, height] = this.box;
+    const at = this.inner.getBoundingClientRect();
+    this.tellOf(x + (width * (event.clientX - at.left)) / at.width, y + (height * (event.clientY - at.top)) / at.height);
   }
 
-  place(spot, [x, y, width, height]) {
-    spot.style.left = `${100 * (x - this.box.x) / this.box.width}%`;
-    spot.style.top = `${100 * (y - this.box.y) / this.box.height}%`;
-    spot.style.width = `${100 * width / this.box.width}%`;
-    spot.style.height = `${100 * height / this.box.height}%`;
+  /** What is said of a spot is said of its corner, as a spot may lie over several cards of a kind. */
+  focused(name) {
+    if (this.spots[name]) this.tellOf(this.spots[name][0] + 2, this.spots[name][1] + 2);
+  }
+
+  place(element, [left, top, across, down]) {
+    const [x, y, width, height] = this.box;
+    element.style.left = `${(100 * (left - x)) / width}%`;
+    element.style.top = `${(100 * (top - y)) / height}%`;
+    element.style.width = `${(100 * across) / width}%`;
+    element.style.height = `${(100 * down) / height}%`;
+    return element;
   }
 
   buttons() {
@@ -157,25 +133,18 @@ export class Board {
 
   /** Choose a spot. Any order works, and where one choice is left, it is made. */
   click(name) {
-    if (this.path.includes(name)) {
-      this.path = this.path.filter((spot) => spot !== name); // a click on what was chosen lets it go
-      this.draw();
-      return;
-    }
+    if (this.element.classList.contains("sent")) return; // until the server has answered
+    const again = this.path.includes(name);
     const goesOn = this.open([...this.path, name]).length > 0;
-    this.path = goesOn ? [...this.path, name] : [name];
-    const left = this.open();
-    const found = left.find((action) => action.clicks.length === this.path.length) ?? (goesOn && left.length === 1 ? left[0] : null);
-    if (found) {
-      this.path = [];
-      this.actions = []; // until the server has answered
-      this.element.classList.add("sent");
-      this.returnTo = this.layer.contains(document.activeElement) ? name : null;
-      this.draw();
-      this.choose(found.name);
-    } else {
-      this.draw();
-    }
+    if (again) this.path = this.path.filter((spot) => spot !== name); // a second click lets it go
+    else this.path = goesOn ? [...this.path, name] : [name];
+    const left = this.open(this.path);
+    const whole = left.find((action) => action.clicks.length === this.path.length) ?? (goesOn && left.length === 1 ? left[0] : null);
+    const found = again ? null : whole;
+    this.draw();
+    if (!found) return;
+    this.element.classList.add("sent");
+    this.choose(found.name);
   }
 
   /** Arrow keys lead to the nearest spot in their direction; Escape lets go of what was chosen. */
@@ -184,7 +153,7 @@ export class Board {
       this.path = [];
       this.draw();
     }
-    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const direction = ARROWS[event.key];
     if (!direction) return;
     event.preventDefault();
     const from = middle(document.activeElement);
@@ -208,20 +177,6 @@ export class Board {
 function middle(element) {
   const box = element.getBoundingClientRect();
   return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-}
-
-/** The size of a picture, in its own units: x, y, width, height. */
-function viewBox(svg) {
-  const [opening] = svg.match(/<svg[^>]*>/);
-  const given = opening.match(/viewBox="([^"]+)"/);
-  if (given) return given[1].trim().split(/[\s,]+/).map(Number);
-  return [0, 0, ...["width", "height"].map((name) => parseFloat(opening.match(new RegExp(`${name}="([^"]+)"`))[1]))];
-}
-
-/** What a picture says of itself. It is read as text: a parser would apply its styles, which the page's policy forbids. */
-function titleOf(svg) {
-  const found = svg.match(/<title>([^<]*)<\/title>/);
-  return found && found[1].replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 }
 
 /**

@@ -1,7 +1,7 @@
 // Recorded games: files, and the games of a file. One game is shown as those that are played.
 
 import { gamePage } from "./play.js";
-import { ask, el, moment, sentence } from "./tools.js";
+import { ask, el, moment, sentence, table } from "./tools.js";
 
 // Agents of a file that are named in the list.
 const MOST_NAMED = 6;
@@ -18,16 +18,20 @@ function address(...parts) {
   return `#/records/${parts.map(encodeURIComponent).join("/")}`;
 }
 
+function row(cells) {
+  return el("tr", {}, ...cells.map((cell) => el("td", {}, cell)));
+}
+
 async function filesPage(main) {
   const files = await ask("/api/records");
   main.replaceChildren(el("h1", {}, "Recorded games"),
-    files.length ? table(["game", "who played", "games", "written", "file"], files.map(fileRow))
+    files.length ? table(["game", "who played", "games", "written", "file"], files.map((each) => row(fileCells(each))))
       : el("p", {}, "There are no recorded games. Games that you play are saved here. ", el("code", {}, "ttt tournament"),
         " makes some, too, and ", el("code", {}, "ttt serve --records FOLDER"), " shows them."));
 }
 
 /** A file: its game, who played, how many games, and when. */
-function fileRow({ file, games, agents, count, more, touched, error }) {
+function fileCells({ file, games, agents, count, more, touched, error }) {
   if (error) return ["", sentence(error), "", moment(touched), file];
   const who = agents.length > MOST_NAMED ? [...agents.slice(0, MOST_NAMED), `${agents.length - MOST_NAMED} more`] : agents;
   const titles = games.map((each) => each.title).join(", ") || "none";
@@ -39,11 +43,6 @@ async function gamesPage(main, file) {
   const games = await ask(`/api/records/games?file=${encodeURIComponent(file)}`);
   const titles = [...new Set(games.map((each) => each.title))];
   main.replaceChildren(el("h1", {}, titles.join(", ") || file), el("p", { class: "note" }, `${file} · `, el("a", { href: "#/records" }, "All files")),
-    table(["game", "who played", "won by", "plies"], games.map((each) => [el("a", { href: address(file, each.index) }, `Game ${each.number}`),
-      each.agents.join(" – "), each.winners.length ? each.winners.join(" and ") : "draw", each.plies])));
-}
-
-function table(head, rows) {
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...head.map((each) => el("th", { scope: "col" }, each)))),
-    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((each) => el("td", {}, each)))))));
+    table(["game", "who played", "won by", "plies"], games.map((each) => row([el("a", { href: address(file, each.index) }, `Game ${each.number}`),
+      each.agents.join(" – "), each.winners.length ? each.winners.join(" and ") : "draw", each.plies]))));
 }

@@ -1,83 +1,46 @@
-// What all parts of the page share: elements, requests, and what is said to people.
+// What all parts of the page share: elements, requests, and words.
 
-/** An element. `attributes`: "on..." is a listener, true and false are flags, "class" and the like as in HTML. */
-export function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
-  return element;
-}
+const SVG = "http://www.w3.org/2000/svg";
 
-/** An element of a drawing. */
-export function drawn(tag, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
-
-// Milliseconds after which work shows that it is under way, and what is thrown where somebody has left it.
+// Milliseconds after which work shows that it is under way.
 const PATIENCE = 300;
-const LEFT = "It was left.";
 
-/** The answer to a GET, by `how`, that may take long: after a moment `place` shows `words` and how to leave it. Null if it was left. */
-export async function patiently(path, place, words, how = ask) {
-  const left = new AbortController();
-  const waiting = setTimeout(() => {
-    place.hidden = false;
-    place.replaceChildren(el("span", { class: "working" }), ` ${words} `, el("button", { type: "button", onclick: () => left.abort() }, "Leave it"));
-  }, PATIENCE);
-  try {
-    return await how(path, undefined, left.signal);
-  } catch (error) {
-    if (!left.signal.aborted) throw error;
-    return null;
-  } finally {
-    clearTimeout(waiting);
-    place.hidden = true;
-    place.replaceChildren();
+const PREPARING = "Preparing the game. The first time, its rules are compiled, which can take half a minute.";
+
+/** An element; "svg:line" is one of a drawing. Attributes "on..." are listeners, true and false are flags. */
+export function el(tag, attributes = {}, ...children) {
+  const element = tag.startsWith("svg:") ? document.createElementNS(SVG, tag.slice(4)) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if ((value ?? false) !== false) element.setAttribute(name, value === true ? "" : value);
   }
+  element.append(...children.filter((child) => (child ?? false) !== false));
+  return element;
 }
 
-export class Refusal extends Error {
-  constructor(status, reason) {
-    super(reason);
-    this.status = status;
-  }
+export function button(text, onclick, attributes = {}) {
+  return el("button", { type: "button", onclick, ...attributes }, text);
 }
 
-/** The answer to a GET, or with a body to a POST. Throws Refusal with the server's reason. */
+/** An error to be shown: what the server refuses, and that it does not answer. */
+export class Refusal extends Error {}
+
 async function send(path, body, signal) {
-  let answer;
-  try {
-    answer = await fetch(path, body === undefined ? { signal } : {
-      signal,
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-  } catch {
-    if (signal?.aborted) throw new Refusal(0, LEFT);
-    throw new Refusal(0, "The server does not answer. It may have been stopped.");
-  }
+  const post = body && { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const answer = await fetch(path, { signal, ...post }).catch(() => {
+    throw new Refusal("The server does not answer. It may have been stopped.");
+  });
   if (answer.ok) return answer;
   const found = await answer.json().catch(() => ({}));
-  throw new Refusal(answer.status, sentence(found.error ?? `the server answered ${answer.status}`));
+  throw new Refusal(sentence(found.error ?? `the server answered ${answer.status}`));
 }
 
-/** The JSON of such an answer. */
+/** The JSON that answers a GET, or with a body a POST; throws Refusal. */
 export async function ask(path, body, signal) {
-  return (await send(path, body, signal)).json().catch(() => ({}));
+  return (await send(path, body, signal)).json();
 }
 
-/** A file for the person to keep, by the name that the server gives it. */
+/** Save a file by the name that the server gives it. */
 export async function keep(path, body, signal) {
   const answer = await send(path, body, signal);
   const [, name] = answer.headers.get("content-disposition").match(/filename="([^"]+)"/);
@@ -86,16 +49,36 @@ export async function keep(path, body, signal) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** A function for listeners: what it throws is shown. */
-export function guarded(work) {
-  return async (...given) => {
-    try {
-      await work(...given);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      complain(error.message);
-    }
-  };
+/** The answer to a request, by `how`, that may take long: after a moment `place` shows `words` and how to leave it. Null if it was left. */
+export async function patiently(place, words, path, body, how = ask) {
+  const left = new AbortController();
+  const waiting = setTimeout(() => {
+    place.hidden = false;
+    place.replaceChildren(el("span", { class: "working" }), ` ${words} `, button("Leave it", () => left.abort()));
+  }, PATIENCE);
+  try {
+    return await how(path, body, left.signal);
+  } catch (error) {
+    if (!left.signal.aborted) throw error;
+    return null;
+  } finally {
+    clearTimeout(waiting);
+    place.hidden = true;
+  }
+}
+
+let beginning = false;
+
+/** Begin a game and show it. The second of two quick clicks does nothing. */
+export async function begin(place, path, body) {
+  if (beginning) return;
+  beginning = true;
+  try {
+    const made = await patiently(place, PREPARING, path, body);
+    if (made) location.hash = `#/g/${made.id}`;
+  } finally {
+    beginning = false;
+  }
 }
 
 let hiding;
@@ -131,39 +114,6 @@ export function percent(share) {
   return share === undefined ? "–" : `${Math.round(100 * share)} %`;
 }
 
-/** The rules of a game to unfold, with the pictures of positions that show them, which are fetched when they are seen. */
-export function rulesOf(game, text) {
-  const pictures = el("div", { class: "lessons" });
-  const box = el("details", { ontoggle: guarded(async () => {
-    if (!box.open || pictures.childElementCount) return;
-    const found = await ask(`/api/games/${game}/lessons`);
-    pictures.replaceChildren(...found.map((each) => el("figure", {},
-      el("img", { alt: "", src: picture(each.svg) }), el("figcaption", {}, ...emphasised(each.said)))));
-  }) }, el("summary", {}, "Rules"), pictures, ...prose(text));
-  return box;
-}
-
-/** A drawing as the address of a picture. */
-export function picture(svg) {
-  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-}
-
-/** Rules as elements: paragraphs, and list items that begin with "- ". */
-function prose(text) {
-  const parts = [];
-  let list = null;
-  for (const line of text.split("\n").map((each) => each.trim()).filter(Boolean)) {
-    if (line.startsWith("- ")) {
-      if (!list) parts.push(list = el("ul"));
-      list.append(el("li", {}, ...emphasised(line.slice(2))));
-    } else {
-      list = null;
-      parts.push(el("p", {}, ...emphasised(line)));
-    }
-  }
-  return parts;
-}
-
 /** A time in seconds since 1970, for people. */
 export function moment(seconds) {
   return new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
@@ -177,6 +127,39 @@ export function about(decision) {
 /** What the names of losses mean. */
 export function scale(limits) {
   return `A loss is measured against best play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
+}
+
+/** A table of rows of cells, to scroll sideways on a narrow screen. */
+export function table(head, rows) {
+  return el("div", { class: "scroll" }, el("table", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name))), ...rows));
+}
+
+/** A drawing as the address of a picture. */
+export function picture(svg) {
+  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+}
+
+/** The rules of a game to unfold, with the pictures of positions that show them, which are fetched when they are seen. */
+export function rulesOf(game, text) {
+  const pictures = el("div", { class: "lessons" });
+  const box = el("details", { ontoggle: async () => {
+    if (!box.open || pictures.childElementCount) return;
+    const found = await ask(`/api/games/${game}/lessons`);
+    pictures.replaceChildren(...found.map((each) => el("figure", {},
+      el("img", { alt: "", src: picture(each.svg) }), el("figcaption", {}, ...emphasised(each.said)))));
+  } }, el("summary", {}, "Rules"), pictures, ...prose(text));
+  return box;
+}
+
+/** Rules as elements: paragraphs, and list items that begin with "- ". */
+function prose(text) {
+  const parts = [];
+  for (const line of text.split("\n").map((each) => each.trim()).filter(Boolean)) {
+    if (!line.startsWith("- ")) parts.push(el("p", {}, ...emphasised(line)));
+    else if (parts.at(-1)?.tagName === "UL") parts.at(-1).append(el("li", {}, ...emphasised(line.slice(2))));
+    else parts.push(el("ul", {}, el("li", {}, ...emphasised(line.slice(2)))));
+  }
+  return parts;
 }
 
 function emphasised(line) {

@@ -15,14 +15,13 @@ export default {
     const hint = el("button", { type: "button", onclick: () => model.send({ do: "hint" }) }, "Hint");
     const again = el("button", { type: "button", onclick: () => model.send({ do: "again" }) }, "New game");
     place.classList.add("ttt-envs");
-    place.append(el("div", { class: "widget" }, status, board.element, el("div", { class: "row" }, hint, again,
+    place.append(el("div", { class: "widget" }, status, board.element, el("div", { class: "buttons" }, hint, again,
       el("label", { class: "check" }, values, "Show what each move loses")), said, board.told));
 
     const draw = () => {
       const now = model.get("position");
       const { over, thoughts } = now;
-      const how = over && (over.winners.length ? `${now.won ? "You win" : "You lose"}: ${over.how}` : over.whole);
-      status.textContent = over ? sentence(how) : `You play ${now.you}. ${sentence(now.head || now.caption)}`;
+      status.textContent = over ? sentence(over.whole) : `You play ${now.you}. ${sentence(now.head || now.caption)}`;
       values.checked = model.get("values");
       hint.hidden = Boolean(over);
       board.show(now, now.actions, now.spots);
