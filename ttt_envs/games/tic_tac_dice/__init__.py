@@ -102,7 +102,7 @@ def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping
             rules_text=manual.rules_text(**options),
             legend=manual.LEGEND,
             lessons=LESSONS if factory is make else (),
-            pitch=manual.PITCH,
+            pitch=manual.pitch(size, options["win_length"]),
             ending=text.ending,
             player_names=tuple(text.MARKS[1:]),
             text_styles=text.STYLES,

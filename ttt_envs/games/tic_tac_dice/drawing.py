@@ -148,7 +148,7 @@ def _card(state: Any, cell: int, ended: bool) -> str:
     edge, thick = (INK, 4.0) if cell == state["last_claim"] != NONE else (SOFT, 1.5)  # the card claimed last is framed
     parts = [
         rect(box, CARD_OPEN if open_here else CARD if owner == EMPTY else PANEL, edge, thick, 9),
-        text(name, box.x + box.width - 9, box.y + 20, LABEL, CARD_SOFT if owner == EMPTY else SOFT, "end"),
+        text(name, box.x + 9, box.y + 20, LABEL, CARD_SOFT if owner == EMPTY else SOFT),
     ]
     if owner == EMPTY:
         parts.append(text(str(rank), x, y + (14 if open_here else 20), 50, BLACK, "middle"))
@@ -157,7 +157,7 @@ def _card(state: Any, cell: int, ended: bool) -> str:
                 text(_reason(state, rank), x, box.y + box.height - 9, NOTE, BLACK, "middle", room=box.width - 10)
             )
     else:
-        parts.append(text(str(rank), box.x + 9, box.y + 20, LABEL, SOFT))
+        parts.append(text(str(rank), box.x + box.width - 9, box.y + 20, LABEL, SOFT, "end"))
         parts.append(chip(owner, x, y + 6, 0.3 * box.height))
     return "".join(parts)
 

@@ -5,8 +5,11 @@ from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DEC
 #: How to read the positions as text.
 LEGEND = "In a position as text 5X is a card of rank 5 with a marker of X, and * marks the cards that the dice allow."
 
-#: A summary, for people who choose a game.
-PITCH = "Roll two dice and claim a card with one of them or their sum. Three in a row win a round, five points a match."
+
+def pitch(size: int, win_length: int) -> str:
+    """Summarise the game for people who choose one."""
+    board, row = f"{size}×{size}", {3: "Three", 4: "Four"}.get(win_length, win_length)
+    return f"Roll two dice and claim a card of the {board} with one of them or their sum. {row} in a row win a round."
 
 
 def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> str:

@@ -289,7 +289,7 @@ class GamePage {
     const ply = this.ply();
     if (this.thoughts?.ply !== ply) {
       this.thoughtsBox.hidden = true;
-      const found = await patiently(this.working, "Thinking about this position. The first time, the search is compiled, which can take half a minute.", `${this.path}/thoughts/${ply}`);
+      const found = await patiently(this.working, "Thinking about this position. The first time, this is compiled, which can take a minute.", `${this.path}/thoughts/${ply}`);
       if (found === null) this.overlay.checked = false;
       if (found === null || this.ply() !== ply) return null;
       this.thoughts = found;
