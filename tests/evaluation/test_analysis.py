@@ -10,7 +10,7 @@ import ttt_envs
 from ttt_envs.core.compile import jit
 from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.analysis import GRADES, ORACLE, grade_of, review, think
+from ttt_envs.evaluation.analysis import GRADES, ORACLE, NoAnswer, grade_of, review, think
 
 SIMULATIONS = 300
 
@@ -43,6 +43,18 @@ def test_what_is_shown_for_an_action_is_what_the_review_says(actions: tuple[str,
         assert found.values
         assert not set(found.values) & set(found.unproved)
         assert all(found.losses[a] == 1 - found.values[a] for a in found.values)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
+def test_what_a_search_mixes_loses_nothing() -> None:
+    def silent(view: View) -> Any:
+        raise NoAnswer("nothing is known")
+
+    found = think(view_after("operation_tic_tac_toe", mode="round"), oracle=silent, simulations=SIMULATIONS)
+    mixed = [action for action, probability in found.best_probabilities.items() if probability > 0.05]
+    assert len({found.values[action] for action in mixed}) > 1, "their estimates differ"
+    assert {found.losses[action] for action in mixed} == {0.0}
+    assert max(found.losses.values()) > 0
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")

@@ -101,17 +101,6 @@ def test_an_agent_that_takes_long_keeps_no_other_game_waiting(page):
     assert all(page.look(ident)["thinking"] for ident in stuck)
 
 
-def test_agents_among_themselves_play_ply_by_ply(page):
-    ident = page.begin(COIN, "random", "random")
-    assert page.look(ident)["watching"]
-    for ply in range(1, 100):
-        now = page.ask(f"/api/served/{ident}/step", {})
-        assert now["ply"] == ply
-        if now["over"]:
-            break
-    assert now["over"]
-
-
 @pytest.mark.parametrize(
     "error", ["RuntimeError", "SystemExit", "GeneratorExit", "KeyboardInterrupt", "StopIteration", "CancelledError"]
 )
