@@ -138,8 +138,7 @@ def test_players_have_names(page):
         (("random", "random"), ["random (X)", "random (O)"]),
     ):
         found = page.look(page.begin(TURNS, *seats))["seats"]
-        assert [seat["name"] for seat in found] == names
-        assert [seat["mark"] for seat in found] == ["X", "O"]
+        assert [(seat["name"], seat["mark"]) for seat in found] == list(zip(names, "XO", strict=True))
 
 
 def test_the_place_of_the_last_move_is_told(page):
