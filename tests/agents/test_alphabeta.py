@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from asking import view_of
 
 import ttt_envs
 from ttt_envs import agents
@@ -10,20 +11,12 @@ from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, load_values, save_ntup
 from ttt_envs.agents.pretrained import folder
 from ttt_envs.agents.search.alphabeta import AlphaBeta
 from ttt_envs.core.compile import jit
-from ttt_envs.core.game import Game
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
 
 ID = "super_tic_tac_toe"
 GAME = ttt_envs.load(ID)
 OPENED = ttt_envs.load(ID, random_opening_plies=6)
-
-
-def view_of(game: Game, n: int, plies: int, seed: int = 3) -> ttt_envs.View:
-    batch, player = ttt_envs.Batch(game, n, seed=seed), agents.load("random")
-    for _ in range(plies):
-        batch.step(player.act(batch.view()))
-    return batch.view(rows=np.flatnonzero(~batch.done))
 
 
 def network(kind: str, **form: object) -> Network:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import view_of
 
 import ttt_envs
 from ttt_envs import agents
@@ -33,13 +34,6 @@ def tensors_for(info: NetworkInfo, scale: float = 0.3) -> dict[str, np.ndarray]:
 def network_for(game: Game, kind: str = "policy+value", scale: float = 0.3) -> Network:
     info = info_for(game, kind)
     return Network(info, tensors_for(info, scale))
-
-
-def view_of(game: Game, n: int = 20, plies: int = 4) -> ttt_envs.View:
-    batch, player = ttt_envs.Batch(game, n, seed=3), agents.load("random")
-    for _ in range(plies):
-        batch.step(player.act(batch.view()))
-    return batch.view(rows=np.flatnonzero(~batch.done))
 
 
 @pytest.fixture(scope="module")

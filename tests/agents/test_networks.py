@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_coin
+from asking import view_of
 from threadpoolctl import ThreadpoolController
 
 import ttt_envs
@@ -52,13 +53,6 @@ def random_tensors(info: NetworkInfo, seed: int = 0) -> dict[str, np.ndarray]:
 
 def random_network(game: Game, kind: str = "q") -> Network:
     return Network(info_for(game, kind), random_tensors(info_for(game, kind)))
-
-
-def view_of(game: Game, n: int = 20, plies: int = 4) -> ttt_envs.View:
-    batch, player = ttt_envs.Batch(game, n, seed=3), agents.load("random")
-    for _ in range(plies):
-        batch.step(player.act(batch.view()))
-    return batch.view(rows=np.flatnonzero(~batch.done))
 
 
 # --- files ---

@@ -29,6 +29,14 @@ def some_view(game: Game, n: int, seed: int) -> View:
     return View(game, states, players, batch.episode_seeds)
 
 
+def view_of(game: Game, n: int = 20, plies: int = 4, seed: int = 3) -> View:
+    """Positions after some random plies, without those that are over, each seen by the player to move."""
+    batch, player = ttt_envs.Batch(game, n, seed=seed), agents.load("random")
+    for _ in range(plies):
+        batch.step(player.act(batch.view()))
+    return batch.view(rows=np.flatnonzero(~batch.done))
+
+
 def thoughts(agent: agents.Agent, view: View) -> np.ndarray:
     """More than its policy, if there is more: the visits of a search, or what it takes each action to be worth."""
     if hasattr(agent, "search"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from small_games import each_game
+from stubborn import Stubborn
 
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
@@ -55,24 +56,6 @@ class Recorder:
         return RandomAgent().act(view)
 
 
-class First:
-    """Plays the first legal action."""
-
-    name = "first"
-
-    def act(self, view: View) -> np.ndarray:
-        return view.masks.argmax(axis=1)
-
-
-class Last:
-    """Plays the last legal action."""
-
-    name = "last"
-
-    def act(self, view: View) -> np.ndarray:
-        return view.masks.shape[1] - 1 - view.masks[:, ::-1].argmax(axis=1)
-
-
 @each_game
 def test_seats_alternate_and_opponents_have_the_others(game):
     opponent = Recorder()
@@ -106,9 +89,9 @@ def test_a_fixed_seat_stays(game):
 
 
 def test_opponents_change_only_at_resets():
-    games = PlayerGames(ttt_envs.load(SUPER), 40, opponent=First())
+    games = PlayerGames(ttt_envs.load(SUPER), 40, opponent=Stubborn())
     games.reset(0)
-    last = Last()
+    last = Stubborn(last=True)
     generator = np.random.default_rng(0)
     for _ in range(5):
         games.step(learner_choice(games.masks(), generator))
@@ -218,8 +201,8 @@ def test_maskable_ppo_learns(game, tmp_path_factory):
     assert {info["r"] for info in model.ep_info_buffer} <= {-1, -0.5, 0, 0.5, 1}
 
 
-def test_make_sb3_and_make_vec_take_options_and_arguments():
-    env = ttt_envs.make_sb3(SUPER, 3, random_opening_plies=4, encoding="planes", player=1, opponent=First())
+def test_make_sb3_takes_options_and_arguments():
+    env = ttt_envs.make_sb3(SUPER, 3, random_opening_plies=4, encoding="planes", player=1, opponent=Stubborn())
     assert env.reset().shape == (3, *env.game.plane_index.shape)
     assert env.game.options["random_opening_plies"] == 4
     assert env._games.players.tolist() == [1, 1, 1]
@@ -233,8 +216,6 @@ def test_make_sb3_and_make_vec_take_options_and_arguments():
     images = ttt_envs.make_sb3(SUPER, 2, render_mode="rgb_array")
     images.reset()
     assert [each.ndim for each in images.env_method("get_images")] == [3, 3]
-    vector = ttt_envs.make_vec(SUPER, 2, won_boards="closed")
-    assert vector.game.options["won_boards"] == "closed"
 
 
 def test_a_learner_s_picture_shows_no_other_hand() -> None:

@@ -40,16 +40,6 @@ def episode(env: Any, seed: int) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize("game_id", OPTIONS)
-def test_replies_in_one_call_are_those_of_the_agent(game_id: str) -> None:
-    game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
-    quick, asked = (ttt_envs.make_single(game, opponent=each()) for each in (RandomAgent, Asked))
-    for seed in range(3):
-        assert episode(quick, seed) == episode(asked, seed)
-    assert quick._games.at_random
-    assert not asked._games.at_random
-
-
 class Keeps(RandomAgent):
     """Keeps each view that it is given, unread, with one that was made of the same position at once."""
 

@@ -6,6 +6,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from option_sets import OPTIONS
+from stubborn import Stubborn
 from toy_coin import make as coin
 from toy_wages import wages
 
@@ -25,6 +26,9 @@ GAMES = [
 ]
 
 
+LAST = Stubborn(last=True)
+
+
 class ByThePast(Agent):
     """Chooses by what it has seen and chosen before."""
 
@@ -39,14 +43,6 @@ class ByThePast(Agent):
         return np.array([each[number % len(each)] for number, each in zip(known, legal, strict=True)])
 
 
-class Last(Agent):
-    """Plays the last legal action."""
-
-    def act(self, view: View) -> np.ndarray:
-        """The choices."""
-        return view.masks.shape[1] - 1 - view.masks[:, ::-1].argmax(axis=1)
-
-
 def shaped(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndarray:
     """A number that depends on all that it is told."""
     return after["rewards"][np.arange(len(player)), player] + after["ply"] - 0.5 * before["ply"] + player
@@ -59,7 +55,7 @@ def settings_of(game: Game, rng: np.random.Generator) -> dict[str, Any]:
         return values[rng.integers(len(values))]
 
     given = {
-        "opponent": one_of("random", ByThePast(), Last(), ["random", Last()], {"random": 1, ByThePast(): 1}),
+        "opponent": one_of("random", ByThePast(), LAST, ["random", LAST], {"random": 1, ByThePast(): 1}),
         "player": one_of("alternate", int(rng.integers(game.num_players))),
         "encoding": one_of("flat", "planes") if game.has_planes else "flat",
         "illegal": one_of("lose", "raise"),

@@ -112,14 +112,6 @@ def test_a_seat_and_an_opponent_for_one_game():
     assert (info["player"], env.opponent_names[info["opponent"]]) == (0, "random")
 
 
-def test_a_seat_for_many_games_once():
-    vector = ttt_envs.make_vec(SUPER, 8, player="alternate")
-    _, infos = vector.reset(seed=0, options={"player": 1})
-    assert infos["player"].tolist() == [1] * 8
-    _, infos = vector.reset(seed=0)
-    assert set(infos["player"].tolist()) == {0, 1}
-
-
 def test_options_for_sb3_are_those_of_the_next_reset():
     pytest.importorskip("stable_baselines3")
     env = ttt_envs.make_sb3(SUPER, 8, opponent="random")
@@ -250,27 +242,6 @@ def test_planes_are_learned_from_by_convolutions():
 # --- states that others keep ---
 
 
-def test_a_step_is_a_function():
-    game = ttt_envs.load("tic_tac_dice", rounds="single")
-    batch = ttt_envs.Batch(game, 20, seed=4)
-    states = batch.states.copy()
-    generator = np.random.default_rng(0)
-    while not batch.done.all():
-        masks = game.masks(states)
-        assert np.array_equal(masks, batch.masks())
-        assert np.array_equal(game.observations(states), batch.observations())
-        actions = (generator.random(masks.shape) * masks).argmax(axis=1)
-        before = states.copy()
-        following = game.step(states, actions)
-        assert states.tobytes() == before.tobytes()
-        carried = game.to_bytes(states)
-        assert carried.dtype == np.uint8
-        assert game.step(game.from_bytes(carried), actions).tobytes() == following.tobytes()
-        batch.step(actions)
-        assert following.tobytes() == batch.states.tobytes()
-        states = following
-
-
 def test_a_step_of_states_refuses_what_is_not_legal():
     game = ttt_envs.load(SUPER)
     states = game.new_state(seed=0)
@@ -280,9 +251,3 @@ def test_a_step_of_states_refuses_what_is_not_legal():
         game.step(states, [40, 40])
     with pytest.raises(TypeError, match="whole numbers"):
         game.step(states, [0.5])
-    with pytest.raises(ValueError, match=r"uint8 of shape \(n, "):
-        game.from_bytes(np.zeros((1, 3), np.uint8))
-    damaged = game.to_bytes(states)
-    damaged[:] = 255
-    with pytest.raises(ValueError, match="state 0"):
-        game.from_bytes(damaged)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stubborn import Stubborn
 from toy_wages import wages
 
 import ttt_envs
@@ -35,6 +36,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "history": {"history": 2},
 }
 
+FIRST = Stubborn()
+
 # The decision in which an illegal action is played; None: in none.
 WRONG = [None, 4]
 
@@ -54,14 +57,6 @@ def chosen(mask: np.ndarray, count: int, wrong: int | None) -> int:
     """A legal action, or in the decision `wrong` one that is not, if there is one."""
     among = np.flatnonzero(mask == 0) if count == wrong and not np.all(mask) else np.flatnonzero(mask)
     return int(among[7 * count % len(among)])
-
-
-class First(agents.Agent):
-    """Plays the first legal action."""
-
-    def act(self, view: View) -> np.ndarray:
-        """The actions."""
-        return np.where(view.masks.any(axis=1), view.masks.argmax(axis=1), -1)
 
 
 # --- each plays a game, and answers what the players were paid, with what they are due ---
@@ -112,7 +107,7 @@ def rllib(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
 def single(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
     paid, owed = list[float](), list[float]()
     for player in range(game.num_players):
-        env = ttt_envs.make_single(game, opponent=First(), player=player, **settings)
+        env = ttt_envs.make_single(game, opponent=FIRST, player=player, **settings)
         env.reset(seed=1)
         since, total, count, over = env.states.copy(), 0.0, 0, False
         while not over:
@@ -121,52 +116,6 @@ def single(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
         paid.append(total)
         owed.append(due(env.states, settings, since)[player])
     return paid, owed
-
-
-def vector(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
-    n = game.num_players
-    env = ttt_envs.make_vec(game, n, opponent=First(), autoreset_mode="disabled", **settings)
-    env.reset(seed=list(range(n)))
-    players, since = env.view().players, env.states.copy()
-    paid, count, over = np.zeros(n), 0, np.zeros(n, bool)
-    owed = np.zeros(n)
-    while not over.all():
-        actions = [
-            0 if ended else chosen(mask, count, wrong) for ended, mask in zip(over, env.action_masks(), strict=True)
-        ]
-        _, rewards, terminated, truncated, _ = env.step(np.array(actions))
-        paid, count = paid + np.where(over, 0, rewards), count + 1
-        ended = terminated | truncated
-        for i in np.flatnonzero(ended & ~over):
-            owed[i] = due(env.states[i : i + 1], settings, since[i : i + 1])[players[i]]
-        over |= ended
-        if ended.any():
-            env.reset(options={"reset_mask": ended})
-    return paid.tolist(), owed.tolist()
-
-
-def sb3(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
-    """The returns of episodes, and what the vector form pays for the same games."""
-    pytest.importorskip("stable_baselines3")
-    env, other = (
-        ttt_envs.make_sb3(game, 3, opponent=First(), **settings),
-        ttt_envs.make_vec(game, 3, opponent=First(), **settings),
-    )
-    env.seed(1)
-    env.reset()
-    other.reset(seed=1)
-    told, owed, running, counts = list[float](), list[float](), np.zeros(3), np.zeros(3, int)
-    while len(told) < 6:
-        actions = [chosen(mask, count, wrong) for count, mask in zip(counts, env.action_masks(), strict=True)]
-        _, rewards, done, infos = env.step(np.array(actions))
-        paid = other.step(np.array(actions))[1]
-        assert rewards.tolist() == paid.tolist()
-        running, counts = running + paid, np.where(done, 0, counts + 1)
-        for i in np.flatnonzero(done):
-            told.append(infos[i]["episode"]["r"])
-            owed.append(float(running[i]))
-        running[done] = 0
-    return told, owed
 
 
 def text(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
@@ -178,7 +127,7 @@ def text(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
         names = env.legal
         env.step("none" if count == wrong else f"[{names[7 * count % len(names)]}]")
         count += 1
-    own = ttt_envs.make_text(game, retries=0, opponent=First(), player=0, **settings)
+    own = ttt_envs.make_text(game, retries=0, opponent=FIRST, player=0, **settings)
     own.reset(seed=1)
     start = 0.0 if own.done else own.rewards[0] if "reward" in settings else 0.0
     count = 0
@@ -188,7 +137,8 @@ def text(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
     return [*env.rewards.values(), total], [*due(env.states, settings), own.rewards[0] - start]
 
 
-CONSUMERS = [aec, parallel, rllib, single, vector, sb3, text]
+#: The forms of many games pay as the single one does: test_random_settings.py and test_learners.py.
+CONSUMERS = [aec, parallel, rllib, single, text]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=["legal", "illegal"])
@@ -211,7 +161,7 @@ class Fails(agents.Agent):
         return view.masks.argmax(axis=1)
 
 
-@pytest.mark.parametrize("lineup", [[First(), agents.load("random")], [First(), Fails()]], ids=["legal", "illegal"])
+@pytest.mark.parametrize("lineup", [[FIRST, agents.load("random")], [FIRST, Fails()]], ids=["legal", "illegal"])
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_data_sets(game: Game, lineup: list[agents.Agent], monkeypatch: pytest.MonkeyPatch) -> None:
     export = pytest.importorskip("tools.export_dataset", reason="data sets need pyarrow and minari")

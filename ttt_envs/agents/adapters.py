@@ -123,6 +123,9 @@ class ActorAgent(Agent):
         self.name = str(getattr(actor, "name", type(actor).__name__))
         self.remembers, self.history = wants([actor])
         self.observes = observes(actor)
+        for method in ("action_values", "value", "check", "observe", "episodes_over", "counts", "close"):
+            if (own := self._method(method)) is not None:
+                setattr(self, method, own)
 
     def act(self, view: View) -> np.ndarray:
         """The object's own answer, int64 (n,)."""
@@ -132,42 +135,6 @@ class ActorAgent(Agent):
         """The object's own policy if it has one; else probability 1 for the action it answers."""
         own = self._method("policy")
         return super().policy(view) if own is None else self._checked(own(view), view)
-
-    def action_values(self, view: View) -> np.ndarray:
-        """The object's own, if it has them: float64 (n, num_actions)."""
-        own = self._method("action_values")
-        return super().action_values(view) if own is None else np.asarray(own(view), np.float64)
-
-    def value(self, view: View) -> np.ndarray:
-        """The object's own, if it has one: float64 (n,)."""
-        own = self._method("value")
-        return super().value(view) if own is None else np.asarray(own(view), np.float64)
-
-    def check(self, game: Game) -> None:
-        """The object's own check, if it has one."""
-        own = self._method("check")
-        if own is not None:
-            own(game)
-
-    def observe(self, view: View) -> None:
-        """The object's own, if it has one."""
-        self._told("observe", view)
-
-    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """The object's own, if it has one; int64 (k,), float32 (k,)."""
-        self._told("episodes_over", episodes, rewards)
-
-    def counts(self) -> Mapping[str, float]:
-        """The object's own, if it has any."""
-        return self._told("counts") or {}
-
-    def close(self) -> None:
-        """The object's own, if it has one."""
-        self._told("close")
-
-    def _told(self, name: str, *arguments: Any) -> Any:
-        own = self._method(name)
-        return None if own is None else own(*arguments)
 
     def _method(self, name: str) -> Callable[..., Any] | None:
         """The object's method of that name; other attributes, such as a network called `policy`, do not count."""

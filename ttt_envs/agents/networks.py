@@ -349,10 +349,7 @@ def values_of(game: Game) -> int:
 def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.ndarray:
     """Put values (n, `values_of(game)`) as `players` (n,) see them into the order of players: (n, num_players)."""
     if values.shape[1] == 1:
-        side = np.empty(game.num_players, np.int64)
-        for number, members in enumerate(game.teams):
-            side[list(members)] = number
-        return np.asarray(np.where(side[players][:, None] == side, values, -values))
+        return np.asarray(np.where(game.sides[players][:, None] == game.sides, values, -values))
     order = (np.arange(game.num_players) - players[:, None]) % game.num_players
     return np.take_along_axis(values, order, axis=1)
 

@@ -246,6 +246,16 @@ class Game:
         """Number of players; they are numbered from 0 in turn order."""
         return int(self.prototype["rewards"].shape[1])
 
+    @cached_property
+    def sides(self) -> np.ndarray:
+        """int64 (players,): each player's number in `teams`."""
+        return np.array([next(k for k, team in enumerate(self.teams) if p in team) for p in range(self.num_players)])
+
+    @cached_property
+    def sharers(self) -> np.ndarray:
+        """float64 (players,): how many players share each player's reward."""
+        return np.bincount(self.sides)[self.sides].astype(np.float64)
+
     @property
     def num_actions(self) -> int:
         """Actions are 0..num_actions-1."""

@@ -128,19 +128,6 @@ def _check_copies(game: Game, make: Callable[[Game], Any], play: Callable[..., l
             assert copies[how].get_state() == env.get_state(), f"{how}: another next game"
 
 
-def check_copies_batch(game: Game) -> None:
-    """Copies of a Batch go on alike, resets included."""
-    batch = Batch(game, 5, seed=3, auto_reset=True)
-    play_batch(batch, 3)
-    here = batch.states.tobytes()
-    copies = {"deepcopy": copy.deepcopy(batch), "pickle": pickle.loads(pickle.dumps(batch))}
-    steps = 10 if jit.DISABLED else len(random_play(game).actions)
-    trace = play_batch(batch, steps).states
-    for how, other in copies.items():
-        assert other.states.tobytes() == here, f"{how} changed with the original"
-        assert play_batch(other, steps).states.tobytes() == trace.tobytes(), f"{how} goes on differently"
-
-
 def check_given_arrays_are_copies(game: Game) -> None:
     """Changes that a user makes to a mask or an observation have no effect."""
     aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")

@@ -51,9 +51,6 @@ class Opponents:
         self.by_key: dict[int, Actor] = {}
         self._next_key = 0
         self._texts: dict[str, Actor] = {}
-        self._team = np.zeros(game.num_players, np.int64)
-        for number, team in enumerate(game.teams):
-            self._team[list(team)] = number
         if partner is not None and len(game.teams) == game.num_players:
             raise ValueError(f"{game} has no teams of several players: leave partner out")
         self._pools = self._read(opponent)
@@ -99,7 +96,7 @@ class Opponents:
                 out[:, player] = self._drawn(pool, seeds, 1 + player)
         rows = np.arange(len(seeds))
         if self._partner is not None:
-            ours = self._team[None, :] == self._team[learners][:, None]
+            ours = self.game.sides == self.game.sides[learners][:, None]
             out = np.where(ours, self._drawn(self._partner, seeds, 1 + self.game.num_players)[:, None], out)
         out[rows, learners] = -1
         return out

@@ -447,12 +447,9 @@ class AlphaBeta(Agent):
         out, rows = np.full(scores.shape, np.nan), np.flatnonzero(view.masks.any(axis=1))
         best = np.nanargmax(scores[rows], axis=1)
         found = scores[rows, best]
-        sizes = np.array(
-            [next(len(team) for team in game.teams if player in team) for player in range(game.num_players)]
-        )
         proved = np.abs(found) > _PROVED if len(game.teams) == 2 else found > _PROVED
         known = proved | ((self.values is not None) & (len(game.teams) == 2))
-        out[rows, best] = np.where(known, np.clip(found, -1, 1), np.nan) / sizes[view.players[rows]]
+        out[rows, best] = np.where(known, np.clip(found, -1, 1), np.nan) / game.sharers[view.players[rows]]
         return out
 
     @kept
@@ -510,9 +507,7 @@ class _Search:
             joint=np.zeros(game.num_players, np.int64),
             reductions=reductions_of(reduce, depth, actions),
         )
-        self.teams = np.zeros(game.num_players, np.int64)
-        for number, players in enumerate(game.teams):
-            self.teams[list(players)] = number
+        self.teams = game.sides
         find, count = None, 0
         weights, form, kind = np.zeros(1, np.float32), np.zeros(1, np.int64), "nothing"
         if isinstance(values, NTuples):

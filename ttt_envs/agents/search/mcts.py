@@ -384,11 +384,8 @@ class MCTS(Agent):
         """
         visits, sums = self.search(view)
         searched = (visits > 0) & (view.masks.sum(axis=1, keepdims=True) > 1)
-        sizes = np.ones(view.game.num_players)
-        for team in view.game.teams:
-            sizes[list(team)] = len(team)
         means = 2 * sums / np.where(searched, visits, 1) - 1  # a search counts wins of the side from 0 to 1
-        return np.where(searched, means / sizes[view.players][:, None], np.nan)
+        return np.where(searched, means / view.game.sharers[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
         """The policy that follows from the results of `_read`: proven wins before all others, proven losses last."""
@@ -410,9 +407,6 @@ class MCTS(Agent):
         rows = np.flatnonzero(choices > 1)
         worlds, kernel = self._worlds(view)
         seeds = rng.stream_seeds(view.seeds, rng.Stream.SEARCH)
-        sides = np.ones(game.num_players)
-        for team in game.teams:
-            sides[list(team)] = len(team)
 
         def work(some: np.ndarray) -> None:
             world, legal = worlds[0, :1].copy(), np.empty(game.num_actions, np.bool_)
@@ -420,7 +414,7 @@ class MCTS(Agent):
                 # New room each time: NumPy takes ten times as long to clear records as to hand out zeros.
                 size = self.simulations + 1 if self.seconds is None else 1 << 12
                 tree, index, memory = self._memory(game, world, size)
-                scratch = Scratch(world, memory, legal, sides)
+                scratch = Scratch(world, memory, legal, game.sharers)
                 self._plant(tree, view.players[i])
                 run = partial(kernel, worlds[i], seeds[i])
                 if self.seconds is None:

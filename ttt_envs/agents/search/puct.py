@@ -66,9 +66,6 @@ class Guide(NamedTuple):
 
 def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
     """A network, by `flattened`, with memory for a search of `game`."""
-    team = np.empty(game.num_players, np.int64)
-    for number, players in enumerate(game.teams):
-        team[list(players)] = number
     turns = game.proper_symmetries
     return Guide(
         seen=np.zeros(game.observation_size, np.int8),
@@ -77,7 +74,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
         activations=np.zeros((2, int(form[4:].max())), np.float32),
         worth=np.zeros((2, game.num_actions)),
         prior=np.zeros(game.num_actions),
-        team=team,
+        team=game.sides,
         features=np.array([np.arange(game.observation_size), *(each.features for each in turns)]),
         actions=np.array([np.arange(game.num_actions), *(each.actions for each in turns)]),
         turned=np.zeros(game.observation_size, np.int8),
