@@ -17,7 +17,7 @@ from ttt_envs.registry import (
     environment_module,
     game_for,
     load,
-    own_argument,
+    own_arguments,
     register,
     register_built_in,
     unregister,
@@ -148,8 +148,7 @@ def make_aec(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=own_argument(game, max_plies=max_plies),
-        history=own_argument(game, history=history),
+        **own_arguments(game, max_plies=max_plies, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -177,8 +176,7 @@ def make_parallel(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=own_argument(game, max_plies=max_plies),
-        history=own_argument(game, history=history),
+        **own_arguments(game, max_plies=max_plies, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -238,8 +236,7 @@ def make_single(
         encoding=encoding,
         illegal=illegal,
         mask=mask,
-        max_plies=own_argument(game, max_plies=max_plies),
-        history=own_argument(game, history=history),
+        **own_arguments(game, max_plies=max_plies, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -287,8 +284,7 @@ def make_vec(
         mask=mask,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,
-        max_plies=own_argument(game, max_plies=max_plies),
-        history=own_argument(game, history=history),
+        **own_arguments(game, max_plies=max_plies, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -329,8 +325,7 @@ def make_sb3(
         encoding=encoding,
         illegal=illegal,
         render_mode=render_mode,
-        max_plies=own_argument(game, max_plies=max_plies),
-        history=own_argument(game, history=history),
+        **own_arguments(game, max_plies=max_plies, history=history),
         reward=reward,
         dtype=dtype,
     )
@@ -379,7 +374,7 @@ def make_text(
         retries=retries,
         illegal=illegal,
         rules=rules,
-        max_plies=own_argument(game, max_plies=max_plies),
+        **own_arguments(game, max_plies=max_plies),
         reward=reward,
     )
 

@@ -71,11 +71,7 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
     from ttt_envs.core.game import Game
 
     game_id = full_id(game_id)
-    make, known = _maker(game_id)
-    for option in options:
-        if option not in known:
-            raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
-    game = _make(make, options)
+    game = _make(_maker_with(game_id, options), options)
     if not isinstance(game, Game):
         raise ValueError(f"the entry of {game_id!r} must make a Game, not {type(game).__name__}")
     if game_id in GAMES and game.id != game_id:
@@ -114,15 +110,15 @@ def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[
     return resolve(game, options)
 
 
-def own_argument(game: "str | Game", **argument: Any) -> Any:
-    """An argument of a maker; ValueError if the game has a rule of that name, which may be meant instead."""
-    ((name, value),) = argument.items()
-    if value and isinstance(game, str) and any(each.name == name for each in options_of(game)):
-        raise ValueError(
-            f"{game} has a rule {name}, too: give the maker load({game!r}, {name}={value}) for the rule, or "
-            f"load({game!r}) and {name}={value} for the maker's own"
-        )
-    return value
+def own_arguments(game: "str | Game", **arguments: Any) -> dict[str, Any]:
+    """The arguments of a maker; ValueError if the game has a rule of one's name, which may be meant instead."""
+    for rule in options_of(game) if isinstance(game, str) and any(arguments.values()) else ():
+        if value := arguments.get(rule.name):
+            raise ValueError(
+                f"{game} has a rule {rule.name}, too: give the maker load({game!r}, {rule.name}={value}) for the rule, "
+                f"or load({game!r}) and {rule.name}={value} for the maker's own"
+            )
+    return arguments
 
 
 def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
@@ -139,16 +135,14 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     if isinstance(game, str) and game not in GAMES:
         reason = unknown("game", brief(game), list(GAMES))
         raise ValueError(f"{reason}; a game of your own must be registered first, by ttt_envs.register")
-    make, known = _maker(game)
+    game_id = game if isinstance(game, str) else game.id
+    if not isinstance(options, Mapping):
+        raise ValueError(f"{game_id}: options must be names with values, not {brief(repr(options))}")
+    make = _maker_with(game, options)
     try:
-        if not isinstance(options, Mapping):
-            raise TypeError(f"options must be names with values, not {brief(repr(options))}")
-        for name in options:
-            if name not in known:
-                raise ValueError(unknown("option", name, list(known)))
         return _make(make, {name: with_tuples(value) for name, value in options.items()})
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{game if isinstance(game, str) else game.id}: {error}") from None
+        raise ValueError(f"{game_id}: {error}") from None
 
 
 def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
@@ -240,6 +234,16 @@ def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             raise ValueError(f"game {game_id!r}: its option {each.name} must have a default")
     return make, {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def _maker_with(game: "str | Game", options: Iterable[str]) -> Callable[..., "Game"]:
+    """The function that makes a game with these options; ValueError for an unknown one."""
+    make, known = _maker(game)
+    for option in options:
+        if option not in known:
+            game_id = game if isinstance(game, str) else game.id
+            raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
+    return make
 
 
 def _import(entry: str) -> Callable[..., "Game"]:
@@ -370,9 +374,7 @@ def register(game_id: str, entry: "str | Callable[..., Game]", *, namespace: str
         TypeError: an argument of another type.
     """
     check_id(game_id)
-    if not isinstance(entry, str) and not callable(entry):
-        raise TypeError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
-    if isinstance(entry, str) and not _ENTRY.fullmatch(entry):
+    if not (_ENTRY.fullmatch(entry) if isinstance(entry, str) else callable(entry)):
         raise ValueError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
     if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
         raise ValueError(f"a namespace has letters, digits, - and _, such as 'my_lab', and not {namespace!r}")

@@ -1,6 +1,7 @@
 """The base class of all agents, and the functions that agents share."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -231,33 +232,47 @@ class Around(Agent):
         self.remembers, self.observes = agent.remembers, agent.observes
 
     @property
+    def candidates(self) -> Sequence[Agent]:
+        """The agents that it may play by."""
+        return [self.agent]
+
+    def agent_for(self, game: Game) -> Agent:
+        """The agent that it plays this game by."""
+        return self.agent
+
+    @property
     def history(self) -> int:  # type: ignore[override]
-        """Asks the other agent, whose answer may depend on the game."""
-        return self.agent.history
+        """The most that another agent wants, whose answer may depend on the game."""
+        return max(agent.history for agent in self.candidates)
 
     def action_values(self, view: View) -> np.ndarray:
         """The other agent's values: float64 (n, num_actions)."""
-        return self.agent.action_values(view)
+        return self.agent_for(view.game).action_values(view)
 
     def value(self, view: View) -> np.ndarray:
         """The other agent's value, as it plays: float64 (n,)."""
-        return self.agent.value(view)
+        return self.agent_for(view.game).value(view)
 
     def observe(self, view: View) -> None:
         """Let the other agent look."""
-        self.agent.observe(view)
+        self.agent_for(view.game).observe(view)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Tell the other agent: int64 (k,), float32 (k,)."""
-        self.agent.episodes_over(episodes, rewards)
+        """Tell the other agents: int64 (k,), float32 (k,)."""
+        for agent in self.candidates:
+            agent.episodes_over(episodes, rewards)
 
     def counts(self) -> Mapping[str, float]:
-        """The counts of the other agent."""
-        return self.agent.counts()
+        """The counts of the other agents."""
+        total: Counter[str] = Counter()
+        for agent in self.candidates:
+            total.update(agent.counts())
+        return total
 
     def close(self) -> None:
-        """Close the other agent."""
-        self.agent.close()
+        """Close the other agents."""
+        for agent in self.candidates:
+            agent.close()
 
     def _ask(self, part: View, rows: np.ndarray, actions: np.ndarray) -> None:
         """Write the other agent's actions in the k positions of `part` into `actions`, int64 (n,), at `rows`.

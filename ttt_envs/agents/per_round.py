@@ -1,5 +1,7 @@
 """Rounds: an agent for single rounds that plays a match."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ttt_envs.agents import load
@@ -45,24 +47,20 @@ class Rounds(Around):
 
     def policy(self, view: View) -> np.ndarray:
         """float64 (n, num_actions). Raises ValueError as `check`."""
-        policy = uniform(view.masks)
-        rows, part = view.current_round()
-        if len(rows):
-            policy[rows] = self.agent.policy(part)
-        return policy
+        return _asked(view, self.agent.policy, uniform(view.masks))
 
     def action_values(self, view: View) -> np.ndarray:
         """The other agent's values in the round alone: float64 (n, num_actions); NaN between the rounds."""
-        values = np.full(view.masks.shape, np.nan)
-        rows, part = view.current_round()
-        if len(rows):
-            values[rows] = self.agent.action_values(part)
-        return values
+        return _asked(view, self.agent.action_values, np.full(view.masks.shape, np.nan))
 
     def value(self, view: View) -> np.ndarray:
         """The other agent's value of the round alone: float64 (n,); NaN between the rounds."""
-        value = np.full(len(view), np.nan)
-        rows, part = view.current_round()
-        if len(rows):
-            value[rows] = self.agent.value(part)
-        return value
+        return _asked(view, self.agent.value, np.full(len(view), np.nan))
+
+
+def _asked(view: View, ask: Callable[[View], np.ndarray], out: np.ndarray) -> np.ndarray:
+    """Fill `out` with the answers for the current rounds; the rest of it is for positions between two rounds."""
+    rows, part = view.current_round()
+    if len(rows):
+        out[rows] = ask(part)
+    return out

@@ -3,15 +3,14 @@
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ttt_envs.agents.base import Agent
+from ttt_envs.agents.base import Agent, Around
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text, unknown
 from ttt_envs.core.view import View
@@ -145,7 +144,7 @@ def _networks(place: Path) -> list[Path]:
     return sorted(place.glob("*.safetensors"))
 
 
-class Trained(Agent):
+class Trained(Around):
     """Plays a trained agent that comes with the library."""
 
     name = "trained"
@@ -181,16 +180,15 @@ class Trained(Agent):
         self.choices = [
             (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[which]
         ]
-        self.equivariant = all(agent.equivariant for _, agent in self.choices)
-        self.remembers, self.observes = (
-            any(getattr(agent, fact) for _, agent in self.choices) for fact in ("remembers", "observes")
-        )
+        self.equivariant = all(agent.equivariant for agent in self.candidates)
+        self.remembers = any(agent.remembers for agent in self.candidates)
+        self.observes = any(agent.observes for agent in self.candidates)
         self._latest: tuple[Game, Agent, Card] | None = None
 
     @property
-    def history(self) -> int:  # type: ignore[override]
-        """The most that one of them wants."""
-        return max(agent.history for _, agent in self.choices)
+    def candidates(self) -> list[Agent]:
+        """The agents that it may play by."""
+        return [agent for _, agent in self.choices]
 
     def agent_for(self, game: Game) -> Agent:
         """Return the agent that plays `game`: among those made for its options, the one that differs in the fewest.
@@ -249,35 +247,6 @@ class Trained(Agent):
     def policy(self, view: View) -> np.ndarray:
         """The probabilities of `act`'s answers, float64 (n, num_actions)."""
         return self.agent_for(view.game).policy(view)
-
-    def action_values(self, view: View) -> np.ndarray:
-        """The values of the agent that plays: float64 (n, num_actions)."""
-        return self.agent_for(view.game).action_values(view)
-
-    def value(self, view: View) -> np.ndarray:
-        """The value of the agent that plays: float64 (n,)."""
-        return self.agent_for(view.game).value(view)
-
-    def observe(self, view: View) -> None:
-        """Let the agent that plays look."""
-        self.agent_for(view.game).observe(view)
-
-    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Tell the agents that may have played: int64 (k,), float32 (k,)."""
-        for _, agent in self.choices:
-            agent.episodes_over(episodes, rewards)
-
-    def counts(self) -> Mapping[str, float]:
-        """The counts of all of them."""
-        total: Counter[str] = Counter()
-        for _, agent in self.choices:
-            total.update(agent.counts())
-        return total
-
-    def close(self) -> None:
-        """Close all of them."""
-        for _, agent in self.choices:
-            agent.close()
 
 
 def full_name(text: str, game: Game) -> str | None:

@@ -105,10 +105,7 @@ class LanguageModel(Agent):
         system: str | None = None,
         answers: Literal["text", "json", "tool"] = "text",
         temperature: float | None = None,
-        top_p: float | None = None,
         max_tokens: int | None = None,
-        seed: int | None = None,
-        reasoning_effort: str | None = None,
         extra_body: str | Mapping[str, Any] | None = None,
         transcripts: str | None = None,
         input_price: float | None = None,
@@ -133,12 +130,10 @@ class LanguageModel(Agent):
             system: system message that begins each conversation; None for none.
             answers: "text" for a last line with the action's name, "json" for a JSON object {"action": name}, "tool"
                 for a call of the tool `play`. A server must know the last two.
-            temperature: of the model's sampling; None leaves it to the server, as with the next four.
-            top_p: share of the likeliest tokens that are sampled from.
-            max_tokens: most tokens of an answer.
-            seed: of the model's sampling, for servers that know one.
-            reasoning_effort: such as "low", for models that reason.
-            extra_body: further entries of each request: a mapping, or its text as JSON.
+            temperature: of the model's sampling; None leaves it to the server.
+            max_tokens: most tokens of an answer; None leaves it to the server.
+            extra_body: further entries of each request, such as {"top_p": 0.9, "reasoning_effort": "low"}: a mapping,
+                or its text as JSON.
             transcripts: file to which each decision is added as a line of JSON; None for none.
             input_price: price of a million tokens of prompts, such as dollars, for the cost in reports.
             output_price: price of a million tokens of answers, in the same unit.
@@ -157,7 +152,6 @@ class LanguageModel(Agent):
         within(0, 100, retries=retries, server_retries=server_retries)
         within(1, 1000, at_once=at_once)
         within(0.0, 100.0, temperature=0.0 if temperature is None else temperature)
-        within(0.0, 1.0, top_p=0.0 if top_p is None else top_p)
         within(1, 10**9, max_tokens=1 if max_tokens is None else max_tokens)
         within(0.0, 1e9, input_price=input_price or 0.0, output_price=output_price or 0.0)
         usual = os.environ.get("OPENAI_BASE_URL") or _OPENAI
@@ -177,9 +171,6 @@ class LanguageModel(Agent):
         self._talks: dict[int, list[dict[str, str]]] = {}
         settings = {
             "temperature": temperature,
-            "top_p": top_p,
-            "seed": seed,
-            "reasoning_effort": reasoning_effort,
             "max_completion_tokens" if own else "max_tokens": max_tokens,
             "extra_body": _object("extra_body", extra_body),
         }
