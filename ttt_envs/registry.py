@@ -374,7 +374,9 @@ def register(game_id: str, entry: "str | Callable[..., Game]", *, namespace: str
         TypeError: an argument of another type.
     """
     check_id(game_id)
-    if not (_ENTRY.fullmatch(entry) if isinstance(entry, str) else callable(entry)):
+    if not isinstance(entry, str) and not callable(entry):
+        raise TypeError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
+    if isinstance(entry, str) and not _ENTRY.fullmatch(entry):
         raise ValueError(f"{game_id}: the entry must be a function or 'package.module:function', not {entry!r}")
     if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
         raise ValueError(f"a namespace has letters, digits, - and _, such as 'my_lab', and not {namespace!r}")
