@@ -71,7 +71,7 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
     from ttt_envs.core.game import Game
 
     game_id = full_id(game_id)
-    game = _make(_maker_with(game_id, options), options)
+    game = _make(_maker(game_id, options)[0], options)
     if not isinstance(game, Game):
         raise ValueError(f"the entry of {game_id!r} must make a Game, not {type(game).__name__}")
     if game_id in GAMES and game.id != game_id:
@@ -138,7 +138,7 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     game_id = game if isinstance(game, str) else game.id
     if not isinstance(options, Mapping):
         raise ValueError(f"{game_id}: options must be names with values, not {brief(repr(options))}")
-    make = _maker_with(game, options)
+    make, _ = _maker(game, options)
     try:
         return _make(make, {name: with_tuples(value) for name, value in options.items()})
     except (TypeError, ValueError) as error:
@@ -219,8 +219,11 @@ def full_id(text: str) -> str:
     raise ValueError(unknown("game", text, list(GAMES), short))
 
 
-def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]]:
-    """The function that makes a game, and its options with their annotated types; ValueError for an unknown id."""
+def _maker(game_id: "str | Game", options: Iterable[str] = ()) -> tuple[Callable[..., "Game"], dict[str, Any]]:
+    """The function that makes a game, and its options with their annotated types.
+
+    ValueError for an unknown id, or one of the given `options` that the game has not.
+    """
     if isinstance(game_id, str):
         game_id = full_id(game_id)
         entry: Any = GAMES.get(game_id, game_id)
@@ -233,17 +236,12 @@ def _maker(game_id: "str | Game") -> tuple[Callable[..., "Game"], dict[str, Any]
     for each in parameters:
         if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             raise ValueError(f"game {game_id!r}: its option {each.name} must have a default")
-    return make, {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
-def _maker_with(game: "str | Game", options: Iterable[str]) -> Callable[..., "Game"]:
-    """The function that makes a game with these options; ValueError for an unknown one."""
-    make, known = _maker(game)
+    known = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
     for option in options:
         if option not in known:
-            game_id = game if isinstance(game, str) else game.id
-            raise ValueError(f"{game_id}: {unknown('option', option, list(known))}")
-    return make
+            name = game_id if isinstance(game_id, str) else game_id.id
+            raise ValueError(f"{name}: {unknown('option', option, list(known))}")
+    return make, known
 
 
 def _import(entry: str) -> Callable[..., "Game"]:
