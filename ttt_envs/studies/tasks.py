@@ -6,7 +6,7 @@ policy: 1 for best play, 0 for random play. Results of one version of a task are
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ttt_envs import agents
 from ttt_envs.core.options import unknown
-from ttt_envs.learning.runs.measurements import LEAST, MEASURES
+from ttt_envs.learning.runs.measurements import LEAST, MEASURES, Measurement
 from ttt_envs.registry import declared, load
 
 #: A task of hidden hands or simultaneous choices tests mixing if pure policies lose more than this share of what random
@@ -76,12 +76,18 @@ def measure(task: str, agent: Any, seed: int = 0) -> float:
 
     `agent`: what `agents.load` takes. Raises ValueError for an unknown task, or an agent that cannot be measured.
     """
+    (point,) = _measurement(task, seed).measure(agents.load(agent), 0, lambda: None)
+    # Where wins are counted, the score is over both sides, and only one of them can win.
+    return 1 - 2 * point.value if task_of(task).against else point.value
+
+
+@lru_cache(maxsize=1)
+def _measurement(task: str, seed: int) -> Measurement:
+    """Kept for the next agent: walking through a tree takes longer than training for a few seconds."""
     found = task_of(task)
     kind = MEASURES["score" if found.against else found.measure]
     settings = {**LEAST, kind.setting: kind.in_studies or 1, "eval_agents": (found.against or "random",)}
     of_a_run = SimpleNamespace(**settings, measure_every=1, eval_every=1, seed=seed, quiet=True)
     measurement = kind.asked(of_a_run, load(found.game, **found.options), None)
     assert measurement is not None
-    (point,) = measurement.measure(agents.load(agent), 0, lambda: None)
-    # Where wins are counted, the score is over both sides, and only one of them can win.
-    return 1 - 2 * point.value if found.against else point.value
+    return measurement
