@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from ttt_envs.core.version import __version__ as __version__
 from ttt_envs.registry import (
     GAMES,
-    environment_module,
     game_for,
     load,
     own_arguments,
@@ -79,8 +78,6 @@ if not TYPE_CHECKING:
             return getattr(import_module(f"ttt_envs.{_LAZY[name]}"), name)
         if name in _MODULES:
             return import_module(f"ttt_envs.{name}")
-        if (found := environment_module(name)) is not None:
-            return found
         raise AttributeError(f"module 'ttt_envs' has no attribute {name!r}")
 
 
@@ -201,24 +198,17 @@ def make_single(
     """A Gymnasium environment: one player learns, the others' moves happen inside `step`.
 
     Args:
-        game: an id of `GAMES`, or a Game from `load`.
+        game, render_mode, encoding, mask, max_plies, dtype, options: as for `make_aec`.
         opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent, for all others. Several, of which
             each game draws one: a list, a mapping of agents to weights, such as {"random": 1, "greedy": 3}, or a
             function of a NumPy generator that gives one. By player, such as {1: "greedy", 2: ["random", agent]}.
         partner: in a game of teams, who plays the others of the learner's team, in the same forms but by player;
             None: the opponent plays them, too.
         player: the learner's number, or "alternate" from game to game.
-        render_mode: "human" (a window), "rgb_array", "ansi" or None.
-        encoding: "flat" or "planes".
         illegal: an illegal action makes the learner "lose" or is "raise"d.
-        mask: "both" puts the action mask into the observation and into the info; "info" into the info alone, so that
-            the observation is a plain array, as many wrappers need it.
-        max_plies: plies after which a game is cut off, and truncated. None plays each to its end.
         history: 0 to 100: number of the learner's past decisions in an observation, as for `make_aec`.
         reward: replaces the game's reward, as for `make_aec`; called for the learner only, at each step, from one of
             their decisions to the next.
-        dtype: of observations, "int8" or "float32".
-        options: of the game, if `game` is an id.
 
     Raises:
         ValueError: an unknown id or agent (the known ones are listed), a wrong value, or an opponent that cannot play
@@ -263,13 +253,11 @@ def make_vec(
     """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
 
     Args:
-        game: an id of `GAMES`, or a Game from `load`.
         num_envs: number of games.
         autoreset_mode: when a finished game restarts: in the "same_step", in the "next_step", or "disabled"; or
             Gymnasium's AutoresetMode.
         render_mode: "rgb_array", "ansi" or None.
         reward: as for `make_single`, asked once a step, for all games.
-        options: of the game, if `game` is an id.
     """
     from ttt_envs.wrappers.vector import PlayerVectorEnv
 
@@ -347,18 +335,15 @@ def make_text(
     """A game by prompts and answers, for language models and others who read and write text.
 
     Args:
-        game: an id of `GAMES`, or a Game from `load`.
+        game, partner, max_plies, options: as for `make_single`.
         opponent: as for `make_single`, to play all players but one; None: all players are asked.
-        partner: as for `make_single`.
         player: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed says
             which is first.
         retries: further answers that a player may give where one names no legal action.
         illegal: what follows when these are used up: the player's side loses ("lose"), or a legal action is drawn
             ("random").
         rules: whether each prompt begins with the rules.
-        max_plies: as for `make_single`.
         reward: as for `make_aec`, at each step that ends a turn.
-        options: of the game, if `game` is an id.
 
     Raises ValueError or TypeError as `make_aec`.
     """
@@ -381,4 +366,4 @@ def make_text(
 
 # Where `gymnasium.make` looks before it allows "rgb_array_list", which a wrapper of its own makes.
 make_single.__dict__["metadata"] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 4}
-register_built_in(aec=make_aec, parallel=make_parallel)
+register_built_in()

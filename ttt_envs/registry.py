@@ -6,14 +6,12 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module, resources
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import pettingzoo
 
 from ttt_envs.core.options import Parameter, parameters, parse_value, unknown, within
-from ttt_envs.games import MAKERS, environments
 from ttt_envs.storage.untrusted import brief, with_tuples
 
 if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
@@ -308,37 +306,8 @@ def gymnasium_id(game_id: str) -> str:
     return environment_ids(game_id, *_published(game_id))[1]
 
 
-def environment_module(name: str) -> ModuleType | None:
-    """The module of a game's environments, such as "super_game_v0", with `env`, `raw_env` and `parallel_env`.
-
-    It is as PettingZoo's modules are, and its docstring has the game's rules. None if there is no such game, or it has
-    another version.
-    """
-    found = _MODULE.fullmatch(name)
-    if found is None or found[1] not in GAMES or int(found[2]) != _published(found[1])[1]:
-        return None
-    return _EnvironmentModule(f"{OURS}.{name}", found[1])
-
-
-class _EnvironmentModule(ModuleType):
-    """Made when it is asked for, and its docstring when that is read: it needs the game."""
-
-    def __init__(self, name: str, game_id: str) -> None:
-        super().__init__(name)
-        self.env, self.raw_env, self.parallel_env = environments(game_id)
-        self._game_id = game_id
-
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
-        """The game's rules."""
-        game = load(self._game_id)
-        return f"{game.title}.\n\n{game.rules_text}"
-
-
 # The words of an id that say only that the game is one of this family.
 _FAMILY = re.compile(r"tic_tac_toe_|_tic_tac_toe|tic_tac_")
-
-_MODULE = re.compile(r"(\w+)_v(0|[1-9]\d*)")
 
 _ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _ENTRY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -443,9 +412,8 @@ def _register_environments(game_id: str) -> None:
     )
 
 
-def register_built_in(**makers: Callable[..., Any]) -> None:
-    """Enter all games of `GAMES` into these registries. `import ttt_envs` does it, and hands in `games.MAKERS`."""
-    MAKERS.update(makers)
+def register_built_in() -> None:
+    """Enter all games of `GAMES` into these registries, as `import ttt_envs` does."""
     for game_id in GAMES:
         _register_environments(game_id)
 

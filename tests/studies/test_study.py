@@ -46,7 +46,6 @@ def test_quick_ends_in_a_page(quick):
         "study.md",
         "table.csv",
         "study.png",
-        "study.svg",
     }
     text = (quick / "study.md").read_text()
     assert "Partial" not in text

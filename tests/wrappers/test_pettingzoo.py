@@ -3,7 +3,6 @@
 import inspect
 import pickle
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -114,43 +113,18 @@ def test_rendering_without_a_mode_says_so():
         assert env.render() is None
 
 
-FOLDERS = [game_id for game_id in GAME_IDS if ttt_envs.GAMES[game_id].split(":")[0].endswith(f".{game_id}")]
-
-
-@pytest.mark.parametrize("game_id", FOLDERS)
-def test_a_game_s_folder_has_pettingzoo_s_functions(game_id):
-    module = import_module(f"ttt_envs.games.{game_id}")
-    options = {name: value for name, value in OPTIONS[game_id][0].items() if name != "max_plies"}  # the makers' own
-    for make in (module.env, module.raw_env):
-        env = make(render_mode="ansi", **options)
-        assert isinstance(env, AECGame)
-        assert env.game is ttt_envs.load(game_id, **options)
-        assert env.render_mode == "ansi"
-    env = module.parallel_env(encoding="planes", **options)
-    assert isinstance(env, ParallelGame)
-    assert env.observation_space("player_0")["observation"].shape == env.game.plane_index.shape
-    with pytest.raises(TypeError, match=r"unknown option .nonsense"):
-        module.env(nonsense=1)
-
-
 @pytest.mark.parametrize("game_id", GAME_IDS)
-def test_each_game_has_a_module_like_pettingzoo_s(game_id):
-    """Also those that share a folder with others; its docstring and an environment's say the game's rules."""
-    module = getattr(ttt_envs, f"{game_id}_v0")
+def test_an_environment_s_docstring_says_the_rules(game_id):
+    """PettingZoo's tutorial for LangChain gives it to the model."""
     game = ttt_envs.load(game_id)
-    assert game.rules_text in module.__doc__
-    for make, kind in ((module.env, AECGame), (module.raw_env, AECGame), (module.parallel_env, ParallelGame)):
-        env = make()
-        assert isinstance(env, kind)
-        assert env.game is game
-        told = inspect.getdoc(env.unwrapped)  # what PettingZoo's tutorial for LangChain gives the model
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
+        env = make(game_id)
+        told = inspect.getdoc(env.unwrapped)
         assert inspect.cleandoc(game.rules_text) in told
         assert f"from 0 to {game.num_actions - 1}" in told
         assert pickle.loads(pickle.dumps(env)).__doc__ == env.__doc__
     single = ttt_envs.make_single(game, opponent="random")
     assert game.rules_text in single.unwrapped.__doc__
-    for wrong in (f"{game_id}_v1", f"{game_id}_v00", f"{game_id}x_v0", "no_game_v0"):
-        assert not hasattr(ttt_envs, wrong)
 
 
 @each_game

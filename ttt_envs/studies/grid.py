@@ -28,7 +28,7 @@ from ttt_envs.registry import load
 from ttt_envs.storage.files import locked_folder, write_whole
 from ttt_envs.storage.runs import check_same
 from ttt_envs.storage.untrusted import read_json
-from ttt_envs.studies.plan import Plan, Run, rounded
+from ttt_envs.studies.plan import Plan, Run
 from ttt_envs.studies.tasks import measure
 
 RESULT, SPEEDS = "result.json", "speeds.json"
@@ -211,7 +211,7 @@ def _train(out: Path, speeds: Mapping[str, float], also: Mapping[str, str], run:
         if run.own:
             agent, steps, seconds = _by_function(run)
         else:
-            steps = int(run.budget) if run.unit == "steps" else rounded(run.budget * speeds[str(run.place)])
+            steps = int(run.budget) if run.unit == "steps" else max(int(run.budget * speeds[str(run.place)]), 1)
             config = run.config(steps, folder, resume=(folder / checkpoint.RESUME).is_file())
             result = import_module(METHODS[run.method]).train(config)
             if not result.finished:

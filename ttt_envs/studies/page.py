@@ -118,8 +118,7 @@ def write_page_of_tables(paths: Sequence[str | Path], out: Path) -> str:
 def _write(rows: Sequence[Row], out: Path, partial: str = "", runs: Sequence[Run] = ()) -> str:
     text = page(rows, partial, runs)
     files.write_rows(out / "table.csv", Row, rows)
-    for name, data in picture(rows).items():
-        write_whole(out / name, data)
+    write_whole(out / "study.png", picture(rows))
     write_whole(out / "study.md", text)
     return text
 
@@ -271,8 +270,8 @@ def _compared(found: Sequence[Found]) -> Table:
     return Table("One method over another", ["task", "methods", "probability", "difference", "p", "Holm"], rows, note)
 
 
-def picture(rows: Sequence[Row]) -> dict[str, bytes]:
-    """A panel for each task, and below it one for each other way to play: measure against budget, both logarithmic."""
+def picture(rows: Sequence[Row]) -> bytes:
+    """A PNG: measure against budget, a panel for each task, below it one for each other way to play."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -310,9 +309,6 @@ def picture(rows: Sequence[Row]) -> dict[str, bytes]:
         axes.set_xticks([], minor=True)
     lines = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
     figure.legend(handles=lines, loc="outside lower center", ncols=5, fontsize=8)
-    made = {}
-    for name in ("study.png", "study.svg"):
-        out = io.BytesIO()
-        figure.savefig(out, format=name.rpartition(".")[2], metadata={} if name.endswith("png") else {"Date": None})
-        made[name] = out.getvalue()
-    return made
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import math
 import tomllib
 import zlib
 from collections.abc import Collection, Mapping, Sequence
@@ -227,8 +226,3 @@ def _run_of(
         if name in _OF_A_STUDY:
             raise ValueError(f"{name} is for the plan and its tasks to decide, not for a method")
     return Run(task, label, method, with_tuples(settings), *how, with_tuples(ranges))
-
-
-def rounded(number: float) -> int:
-    """A number to two digits, at least 1."""
-    return max(int(round(number, 1 - int(math.log10(number)))), 1) if number >= 1 else 1

@@ -28,15 +28,12 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.presentation import Faces
 from ttt_envs.core.symmetry import Patterns
-from ttt_envs.games import environments
 from ttt_envs.games.martian_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.martian_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.martian_tic_tac_toe.lessons import LESSONS
 from ttt_envs.games.martian_tic_tac_toe.tips import tips
 
 ID = "martian_tic_tac_toe"
-
-env, raw_env, parallel_env = environments(ID)
 
 #: The least `max_plies` on the 3x3 board: the longest game under optimal play after any opening is that long.
 LEAST_PLIES = 152

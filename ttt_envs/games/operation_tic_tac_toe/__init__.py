@@ -45,7 +45,6 @@ from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, unknown, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.presentation import Faces
-from ttt_envs.games import environments
 from ttt_envs.games.operation_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.operation_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.operation_tic_tac_toe.lessons import LESSONS
@@ -53,8 +52,6 @@ from ttt_envs.games.operation_tic_tac_toe.text import Hand
 from ttt_envs.games.operation_tic_tac_toe.tips import tips
 
 ID = "operation_tic_tac_toe"
-
-env, raw_env, parallel_env = environments(ID)
 
 MODES = ("match", "round")
 

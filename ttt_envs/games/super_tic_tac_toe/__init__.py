@@ -21,7 +21,6 @@ from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.core.presentation import Faces
 from ttt_envs.core.symmetry import Patterns
-from ttt_envs.games import environments
 from ttt_envs.games.super_tic_tac_toe import encoding, manual, rules, symmetry, text
 from ttt_envs.games.super_tic_tac_toe.drawing import clicks, draw, spots
 from ttt_envs.games.super_tic_tac_toe.lessons import LESSONS
@@ -29,8 +28,6 @@ from ttt_envs.games.super_tic_tac_toe.open_spiel import COUNTERPART
 from ttt_envs.games.super_tic_tac_toe.tips import tips
 
 ID = "super_tic_tac_toe"
-
-env, raw_env, parallel_env = environments(ID)
 
 
 def make(*, first_move: str = "center_board", won_boards: str = "open", random_opening_plies: int = 0) -> Game:

@@ -27,13 +27,10 @@ from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.oracle import Oracle, SolveCommand
 from ttt_envs.core.presentation import Faces
-from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_dice import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_dice.drawing import clicks, draw, spots
 from ttt_envs.games.tic_tac_dice.lessons import LESSONS
 from ttt_envs.games.tic_tac_dice.tips import tips
-
-env, raw_env, parallel_env = environments("tic_tac_dice")
 
 ROUNDS = ("match", "single")
 

@@ -26,15 +26,12 @@ from ttt_envs.core.game import Extras, Game
 from ttt_envs.core.loops import Kernels
 from ttt_envs.core.options import choice, whole
 from ttt_envs.core.presentation import Faces
-from ttt_envs.games import environments
 from ttt_envs.games.tic_tac_match import encoding, manual, rules, symmetry, text
 from ttt_envs.games.tic_tac_match.drawing import clicks, draw, spots
 from ttt_envs.games.tic_tac_match.lessons import LESSONS
 from ttt_envs.games.tic_tac_match.tips import tips
 
 ID = "tic_tac_match"
-
-env, raw_env, parallel_env = environments(ID)
 
 
 def make(
