@@ -38,7 +38,7 @@ MOST_PLIES = 65535
 MOST_PLAYERS = 4
 
 # The rules for putting a piece: by the option same_size_swap, or on a player's first turn.
-OTHER_SIZE, ANY_SIZE, FIRST_TURN = np.arange(3)
+USUAL, SAME_SIZE_TOO, FIRST_TURN = np.arange(3)
 
 
 def _sizes_for(rule: int, player: int, piece: int) -> int:
@@ -49,7 +49,7 @@ def _sizes_for(rule: int, player: int, piece: int) -> int:
     elif rule == FIRST_TURN:
         sizes = set()
     elif owner == player:  # swap: up to one size larger or any size smaller
-        sizes = {*range(SMALL, size), size + 1} | ({size} if rule == ANY_SIZE else set())
+        sizes = {*range(SMALL, size), size + 1} | ({size} if rule == SAME_SIZE_TOO else set())
     else:  # capture: exactly one size larger
         sizes = {size + 1}
     return sum(1 << each - 1 for each in sizes if each <= SIZES)
@@ -83,8 +83,8 @@ def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
             ("logged", np.int32, between(0, remembered)),  # moves in the log
             ("log", np.uint8 if entries <= 256 else np.uint16, (remembered,), between(0, entries - 1)),  # see `entry`
             ("size", np.int8, option(size, size)),  # option of that name
-            ("line", np.int8, option(3, 5)),  # pieces in a row that win
-            ("pieces", np.int8, option(3, 5)),  # of each size, that each player starts with
+            ("line", np.int8, option(3, 5)),  # pieces in a row that win: the size, at most 5
+            ("pieces", np.int8, option(3, 5)),  # of each size, that each player starts with: `line`
             ("repetition_limit", np.int8, option(0, MOST_OCCURRENCES)),  # option of that name; 0 for none
             ("max_plies", np.int32, option(players, MOST_PLIES)),  # option of that name
             ("same_size_swap", np.bool_, option(0, 1)),  # option of that name
@@ -119,6 +119,7 @@ def legal_mask(state, player, out):
 @inlined
 def sizes_for(state, player, cell):
     """The sizes that the player, if it is their turn, may put into the cell from their stash, as a set."""
+    # Else USUAL or SAME_SIZE_TOO, by the option.
     rule = FIRST_TURN if is_first_turn(state) else np.int64(state["same_size_swap"])
     in_stash = np.int64(0)
     for size in range(SIZES):
@@ -178,7 +179,7 @@ def win(state, player):
 
 @kernel
 def next_player(state):
-    """The next player who has a legal move is to move; the game is over if there is none."""
+    """The next player is to move; who has no legal move passes, and if all must pass, the game is a draw."""
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players

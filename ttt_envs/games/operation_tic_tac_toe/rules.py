@@ -71,9 +71,10 @@ PASS = CHOOSE_TWO + len(SPECIALIST_PAIRS)
 OFFER_DRAW = PASS + 1
 NUM_ACTIONS = OFFER_DRAW + 1
 
-#: By kind: the first action of its ability, and whether it may be left.
+#: By kind: the first action of its ability, and whether its rule says "may"; the mole must, if it can. Spy, assassin
+#: and hacker have no choice, so that theirs is never used.
 ABILITY_ACTION = np.array([REMOVE, REMOVE, REMOVE, REMOVE, MOVE, SWAP, PUSH, GRAPPLE, REMOVE], np.int64)
-OPTIONAL = np.array([False, True, True, False, False, False, True, True, False])
+OPTIONAL = np.isin(np.arange(KINDS), (SNIPER, NINJA, PUSHER, GRAPPLER))
 
 
 def _near(near):
@@ -103,7 +104,7 @@ def _beside():
 
 
 def _predicted():
-    """The set of rooms that each action predicts: int64 (NUM_ACTIONS,)."""
+    """The set of rooms that each action predicts, none for a pass or an offer: int64 (NUM_ACTIONS,)."""
     sets = np.zeros(NUM_ACTIONS, np.int64)
     sets[PREDICT:PREDICT_TWO] = 1 << np.arange(ROOMS)
     sets[PREDICT_TWO:REMOVE] = (1 << PAIRS.astype(np.int64)).sum(axis=1)
@@ -335,7 +336,7 @@ def resolve(state, actions):
 
 @kernel
 def decide_roles(state, player):
-    """Begin a round: the player decides who places first."""
+    """Let the player decide who places first in this round."""
     state["placer"] = state["first"] = NOBODY
     state["phase"], state["to_move"] = ROLE, player
 
@@ -484,7 +485,7 @@ def play_turn(state, actions):
     kind, room = placement // ROOMS, placement % ROOMS
     if placement >= PREDICT:  # a pass, or an offer that is not met
         state["idle"] += 1
-    elif PREDICTED[prediction] >> room & 1:
+    elif PREDICTED[prediction] >> room & 1:  # one room, or two by a hacker
         block(state, kind)
     else:
         place(state, kind, room)
@@ -531,7 +532,7 @@ def end_turn(state):
         end_round(state, LINE_OF_X)
     elif line_of_o:
         end_round(state, LINE_OF_O)
-    elif is_full(state, occupied):
+    elif has_no_room(state, occupied):
         end_round(state, NO_ROOM)
     elif state["idle"] >= state["max_idle_turns"]:
         end_round(state, IDLE)
@@ -540,13 +541,13 @@ def end_turn(state):
 
 
 @kernel
-def is_full(state, occupied):
+def has_no_room(state, occupied):
     """Whether one room at most is empty, and no specialist in hand can enter an occupied one."""
     empty = empty_rooms(occupied)
-    if empty & (empty - 1):
+    if empty & (empty - 1):  # two or more rooms are empty
         return False
     for player in range(2):
-        for kind in (ASSASSIN, COURIER):
+        for kind in (ASSASSIN, COURIER):  # the two that enter occupied rooms
             if state["standing"][player, kind - 1] == IN_HAND and rooms_to_enter(occupied, player, kind):
                 return False
     return True
@@ -570,7 +571,7 @@ def ability_choices(state, room):
     """The targets of the specialist just placed in the room: a set of rooms, pairs of rooms or directions."""
     kind = kind_of(state["board"][room])
     occupied = occupation(state)
-    enemies = spies(occupied, 1 - state["placer"])
+    enemies = spies(occupied, 1 - state["placer"])  # specialists may not affect specialists
     if kind == SNIPER:
         return enemies & SAME_ROW_OR_COLUMN[room]
     if kind == NINJA:
@@ -626,7 +627,7 @@ def use_ability(state, action):
     elif action >= MOVE:
         board[action - MOVE] = 1 + KINDS * state["placer"] + SPY  # the spy that the courier has displaced
     else:
-        board[action - REMOVE] = EMPTY
+        board[action - REMOVE] = EMPTY  # the target of a sniper or a ninja
 
 
 @kernel

@@ -51,7 +51,7 @@ _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: 
 @kernel
 @allocates_nothing
 def reset(state, seed):
-    """The empty board, or one after some random plies."""
+    """The empty board with X, player 0, to move; or the board after some random plies."""
     rng.start(state, seed)
     state["last_action"] = NONE
     state["playable"] = ALL
@@ -112,11 +112,13 @@ def put(state, action):
             state["done"] = True
             state["rewards"][player] = 1
             state["rewards"][1 - player] = -1
+    # A full board takes no more marks; nor, by the option, does an owned one.
     if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
         state["playable"] &= ~(1 << board)
     # The cell points to the next board. Only a state from outside may call a full one playable.
     sent = state["playable"] >> cell & 1 != 0 and empty(state, cell) != 0
     state["target"] = cell if sent and not state["done"] else ANYWHERE
+    # A draw: no cell is left.
     state["done"] = state["done"] or (not sent and number_of_actions(state) == 0)
 
 

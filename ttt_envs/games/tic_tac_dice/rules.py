@@ -76,44 +76,6 @@ def reset(state, seed):
 
 
 @kernel
-@allocates_nothing
-def legal_mask(state, player, out):
-    """The cards that the dice allow."""
-    cells = claimable(state) if player == state["to_move"] else np.int64(0)
-    write_set(cells, state["rank"].shape[0], out, 0)
-
-
-@kernel
-def claimable(state):
-    """The cells whose cards are unclaimed and allowed by the dice, as a set."""
-    one, two = np.int64(state["dice"][0]), np.int64(state["dice"][1])
-    rank = state["rank"]
-    return markers(state, EMPTY) & (where_equal(rank, one) | where_equal(rank, two) | where_equal(rank, one + two))
-
-
-@kernel
-@allocates_nothing
-def step(state, actions):
-    """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
-    player = np.int64(state["to_move"])
-    cell = actions[player]
-    if not 0 <= cell < state["rank"].shape[0] or claimable(state) >> cell & 1 == 0:
-        refuse(state)
-        return
-    state["owner"][cell] = player + 1
-    state["last_claim"] = cell
-    if has_row(markers(state, player + 1), state["size"], state["win_length"]):
-        end_round(state, player, ROW_POINTS)
-    elif markers(state, EMPTY) == 0:
-        ahead = np.int64(set_size(markers(state, 1))) - np.int64(set_size(markers(state, 2)))
-        end_round(state, 0 if ahead > 0 else 1, COUNT_POINTS if ahead != 0 else 0)
-    else:
-        if not doubles(state):
-            state["to_move"] = 1 - player
-        roll(state)
-
-
-@kernel
 def begin_round(state):
     """Both roll for the start until one has more; then the layout is dealt and the starter rolls."""
     first, second = 0, 0
@@ -152,9 +114,47 @@ def roll(state):
 
 
 @kernel
+@allocates_nothing
+def legal_mask(state, player, out):
+    """The cards that the dice allow."""
+    cells = claimable(state) if player == state["to_move"] else np.int64(0)
+    write_set(cells, state["rank"].shape[0], out, 0)
+
+
+@kernel
+def claimable(state):
+    """The cells whose cards are unclaimed and allowed by the dice, as a set."""
+    one, two = np.int64(state["dice"][0]), np.int64(state["dice"][1])
+    rank = state["rank"]
+    return markers(state, EMPTY) & (where_equal(rank, one) | where_equal(rank, two) | where_equal(rank, one + two))
+
+
+@kernel
+@allocates_nothing
+def step(state, actions):
+    """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
+    player = np.int64(state["to_move"])
+    cell = actions[player]
+    if not 0 <= cell < state["rank"].shape[0] or claimable(state) >> cell & 1 == 0:
+        refuse(state)
+        return
+    state["owner"][cell] = player + 1
+    state["last_claim"] = cell
+    if has_row(markers(state, player + 1), state["size"], state["win_length"]):
+        end_round(state, player, ROW_POINTS)
+    elif markers(state, EMPTY) == 0:
+        ahead = np.int64(set_size(markers(state, 1))) - np.int64(set_size(markers(state, 2)))
+        end_round(state, 0 if ahead > 0 else 1, COUNT_POINTS if ahead != 0 else 0)
+    else:
+        if not doubles(state):
+            state["to_move"] = 1 - player
+        roll(state)
+
+
+@kernel
 def end_round(state, player, points):
     """Pay the winner of the round, 0 points if there is none; then start the next round, or end the game."""
-    if state["target"] == 0:
+    if state["target"] == 0:  # a single round
         end_game(state, player, points / ROW_POINTS)
         return
     state["points"][player] += points

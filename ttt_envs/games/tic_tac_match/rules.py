@@ -42,7 +42,8 @@ EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
 )
 
-#: FITTING_ON[1 + kind]: the kinds of cards that may be laid on one of this kind, as a set; first those on NOTHING.
+#: FITTING_ON[1 + kind]: the kinds of cards that may be laid on one of this kind, as a set: just one of colour and symbol
+#: is the same, as in `fitting`. First those on NOTHING: all.
 FITTING_ON = np.array(
     [2**SYMBOL_KINDS - 1]
     + [
@@ -88,9 +89,10 @@ def state_dtype_for(players: int, colours: int) -> np.dtype:
             ("covered", np.int8, (kinds,), between(0, MOST_CARDS)),  # cards on the board under others
             ("pending", np.int8, between(0, 2)),  # cards of a Double Play still to be played: 2, 1 or 0
             ("turn", np.int32, between(0, "max_turns")),  # turns finished
-            ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards of the game, by the options
+            ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards, by the options
             ("hand_size", np.int8, option(1, 9)),  # option of that name
             ("max_turns", np.int32, option(1, 10_000)),  # option of that name
+            # Seats 0 and 2 against 1 and 3; without teams the dealer, seat 0, against all others.
             ("team_of", np.int8, (players,), option(0, 1)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
         shown=[
@@ -161,20 +163,20 @@ def step(state, actions):
         refuse(state)
         return
     state["last_action"], state["last_player"] = action, player
-    if action == CELLS * flip + players:
+    if action == CELLS * flip + players:  # a Double Play
         spend(state, player, flip + 2)
         state["pending"] = 2
         return
-    if action < CELLS * flip:
+    if action < CELLS * flip:  # a symbol card
         if lay(state, board, player, action):
             end_game(state, action // CELLS % 2)
             return
         board = board_with(board, action // CELLS, action % CELLS)
-    elif action == CELLS * flip:
+    elif action == CELLS * flip:  # a Flip
         spend(state, player, flip)
         for each in range(players):
             state["identity"][each] = 1 - state["identity"][each]
-    else:
+    else:  # a Wipe-Out
         spend(state, player, flip + 1)
     state["pending"] = max(state["pending"] - 1, 0)
     if state["pending"] == 0:
@@ -182,7 +184,7 @@ def step(state, actions):
         if state["turn"] >= state["max_turns"]:
             end_game(state, NOTHING)
             return
-        refill(state, player)
+        refill(state, player)  # a Wipe-Out's replacement too, before the other player's new hand
         ahead = 1
         if action > CELLS * flip:  # a Wipe-Out
             ahead = action - CELLS * flip
@@ -381,7 +383,8 @@ def can_begin_double(state, board, player):
     if flips > 0:
         return flips > 1 or cards[0] | cards[1] != 0
     cells = of_any_kind(cards)
-    if cells & (cells - 1) != 0 and fitting_cards(hand, cards) > 1:  # two cards fit on two different cells
+    # Two or more cards fit, and on two or more cells in all: so two of them fit on different cells.
+    if cells & (cells - 1) != 0 and fitting_cards(hand, cards) > 1:
         return True
     return going_on(state, board, player, cards[0], 0) | going_on(state, board, player, cards[1], HALF) != 0
 
@@ -409,7 +412,7 @@ def going_on(state, board, player, cards, first):
     if hand[flip_of(state)] > 0:
         return cards
     going, kinds = np.int64(0), held(hand)
-    for k in range(HALF):
+    for k in range(HALF):  # leave a second card, or complete a line and so end the game
         if cards >> CELLS * k & ALL_CELLS != 0:
             kind = first + k
             second = leaving(board, kinds ^ np.int64(hand[kind] == 1) << kind, kind)
@@ -422,7 +425,7 @@ def going_on(state, board, player, cards, first):
 def leaving(board, kinds, kind):
     """The cells on which a first card of this kind leaves a place for a second one, of a set of kinds.
 
-    The second may be laid on the first, or on another cell.
+    The second may be laid on the first if that fits, or on another cell: what fits there stays as it was.
     """
     cells = of_any_kind(laid(board, kinds))
     if FITTING_ON[1 + kind] & kinds != 0 or cells & (cells - 1) != 0:
@@ -470,7 +473,7 @@ def of_any_kind(cards):
 @kernel
 @inlined
 def fitting(board):
-    """Every symbol card, on cells that are empty, or where just one of colour and symbol is that of the top card."""
+    """Where each symbol card fits: on empty cells, or where just one of colour and symbol is that of the top card."""
     symbol, empty = of_either_symbol(board) * BOTH, EACH * (~of_any_kind(board) & ALL_CELLS)
     return empty | (symbol ^ of_colours(board[0])), empty | (symbol ^ of_colours(board[1]))
 
