@@ -82,7 +82,7 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
 
 
 def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
-    """A game that is given as an id with options, or as a Game, which has its own.
+    """Return the game for an id with options, or for a Game, which has its own.
 
     Raises ValueError for an unknown id or option or a wrong value, and TypeError for options besides a Game or of a
     wrong type.
@@ -376,7 +376,7 @@ def register_from(entry: str) -> str:
 
 
 def unregister(game_id: str) -> None:
-    """Take back a `register`. ValueError for an id that is not known, or a game of the library itself."""
+    """Take back a `register`. Raises ValueError for an unknown id, or a game of the library itself."""
     if game_id not in GAMES:
         raise ValueError(unknown("game", brief(game_id), list(GAMES)))
     if game_id in _BUILT_IN:

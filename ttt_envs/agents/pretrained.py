@@ -199,7 +199,7 @@ class Trained(Around):
         return self._for(game)[1]
 
     def card_for(self, game: Game) -> Card:
-        """The card of the agent that plays `game`. Raises ValueError as `agent_for`."""
+        """Return the card of the agent that plays `game`; raises ValueError in the same cases as `agent_for`."""
         return self._for(game)[2]
 
     def _for(self, game: Game) -> tuple[Game, Agent, Card]:

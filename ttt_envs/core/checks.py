@@ -41,7 +41,7 @@ class Validity:
             max_plies: no game has more steps; None for no limit.
             simultaneous: several players may act simultaneously.
             at_end: nothing is paid before the end.
-            name: what messages call the game.
+            name: the game's name in error messages.
         """
         self.dtype = plain(dtype)
         self.name = name

@@ -158,7 +158,7 @@ class Game:
         return f"Game({self.id!r}{', ' if given else ''}{given})"
 
     def __str__(self) -> str:
-        """The same for messages, as on a command line."""
+        """Return id and options for messages, as one would type them on the command line."""
         chosen = " ".join(f"{name}={as_text(value)}" for name, value in self.chosen.items())
         return f"{self.id}{f' with {chosen}' if chosen else ''}"
 
@@ -526,7 +526,7 @@ class Game:
         return self.check_states(self.faces.read_state(text))
 
     def start(self, seed: int | None = None, *, state: Any = None, recall: bool = False, history: int = 0) -> State:
-        """A game as a cursor, for searches in Python.
+        """Return a game as a cursor, which a search in Python can copy and play on.
 
         Args:
             seed: of the start, the same game as in `Batch(game, 1, seed=seed)`; with a position, of what is drawn

@@ -190,7 +190,7 @@ def reply(state, player, seed, actions, legal):
 @jit.kernel
 @jit.allocates_nothing
 def of_choice(state, player, seed):
-    """The random uint64 by which `agents.random` chooses here; `seed` is the episode's."""
+    """Return the random uint64 by which `agents.random` chooses in this state; `seed` is the episode's."""
     return mix(fold(derive(seed, _DECISION + player, np.int64(state["ply"])), _CHOICE))
 
 

@@ -227,7 +227,7 @@ class Positions(NamedTuple):
 
 
 def write_positions(path: Path, game: Game, positions: Positions) -> None:
-    """Write a game's positions, whole or not at all. Raises OSError if that is not possible."""
+    """Write a game's positions atomically. Raises OSError if that is not possible."""
     facts = {"game": game.id, "options": dict(game.options), "digest": digest_of(game)}
     write_tensors(path, FORMAT, facts, positions._asdict())
 

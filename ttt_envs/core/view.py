@@ -31,7 +31,7 @@ class lazy(cached_property[Made]):  # noqa: N801  # read as its base class
 
 @cache
 def _decision_rows() -> Callable[..., None]:
-    """The entry of `decision_rows`, for arrays with gaps, too."""
+    """Return the entry of `decision_rows`, which also takes arrays that are not contiguous."""
     words, numbers, plies = (np.zeros(4, dtype)[::2] for dtype in (np.uint64, np.int64, np.int32))
     return jit.entry(decision_rows, words, numbers, plies, words)
 

@@ -61,7 +61,7 @@ class BestPlay:
 
 @dataclass(frozen=True)
 class Thoughts:
-    """Thoughts on a decision: optimal play, and the probabilities of the agent that decides.
+    """What is known of a decision: the values of actions, and the probabilities of the agent that decides.
 
     Attributes:
         player: the player who decides.

@@ -13,7 +13,7 @@ from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.information import begin, decisions, note, show
 
-# Nodes that a game keeps; each takes about a kilobyte.
+# The most nodes that a game keeps; each takes about a kilobyte.
 _KEPT = 100_000
 
 # Outcomes that are sampled for a chance node which cannot be enumerated.

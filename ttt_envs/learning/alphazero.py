@@ -261,7 +261,7 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train in a folder that is locked."""
+    """Train; the caller has locked the run folder."""
     games, game = config.games(), this.game
     for each in games:
         check_gumbel(each, NAME)

@@ -54,7 +54,7 @@ class CountedTable:
     """
 
     def __init__(self, game: Game, agent: Agent, n: int = 1024, seed: int = 0) -> None:
-        """Begin to learn in `n` games; images of a position are one to an agent that treats them alike.
+        """Begin to learn in `n` games; mirror images of a position are one entry if the agent treats them alike.
 
         Raises ValueError for a game without two sides, or in which several players of a side may act at once.
         """

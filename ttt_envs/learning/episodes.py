@@ -50,7 +50,7 @@ class Rollout:
         Source: Schulman et al., "High-dimensional continuous control using generalized advantage estimation", 2016.
         """
         rewards = self.rewards if rewards is None else rewards
-        # One row more, for what follows a last decision.
+        # The last row, of zeros, stands for what follows the last decision of an episode.
         values, advantages = np.append(self.values, np.float32(0)), np.zeros(len(self) + 1, np.float32)
         for ply in reversed(self.plies):
             after = self.following[ply]

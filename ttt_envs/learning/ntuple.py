@@ -89,7 +89,7 @@ class Learning(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The learned arrays, float32 (patterns,) each: weights, sums of their errors and of the errors' sizes."""
+    """The learned arrays, float32 (patterns,) each: weights, sums of errors, and sums of absolute errors."""
 
     weights: np.ndarray
     errors: np.ndarray
@@ -312,7 +312,7 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train in a folder that is locked."""
+    """Train; the caller has locked the run folder."""
     game, folder = this.game, this.folder
     check_game(game, config.prior)
     patterns = game.patterns

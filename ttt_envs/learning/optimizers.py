@@ -17,10 +17,10 @@ _NEWTON_SCHULZ_STEPS = 5
 class Muon(torch.optim.Optimizer):
     """Momentum whose steps are orthogonal matrices: Jordan et al., "Muon: an optimizer for hidden layers", 2024.
 
-    The steps are as large as Adam's, so that both have one learning rate: Liu et al., "Muon is scalable for LLM
-    training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` computes the same in bfloat16, which takes at
-    least ten times as long on processors without instructions for it; here products have the parameters' precision, and
-    follow `torch.set_float32_matmul_precision`.
+    The steps are scaled to the size of Adam's, so that both can use the same learning rate: Liu et al., "Muon is
+    scalable for LLM training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` computes the same in
+    bfloat16, which takes at least ten times as long on processors without instructions for it; here products have the
+    parameters' precision, and follow `torch.set_float32_matmul_precision`.
     """
 
     def __init__(self, matrices: Iterable[torch.nn.Parameter], lr: float, momentum: float = 0.95) -> None:

@@ -127,7 +127,7 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
     Args:
         plan: the plan.
         out: the study's folder, which is locked meanwhile; all nodes of a cluster have it under the same path.
-        workers: where runs are trained, as of `ttt_envs.evaluation.pool.run`; by default a process a processor.
+        workers: where to train runs, see `ttt_envs.evaluation.pool.run`; by default one process per processor.
         progress: gets a line for each run that is finished.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Checks of the places on a game's pictures that can be clicked."""
+"""Check the places on a game's pictures that can be clicked."""
 
 import xml.etree.ElementTree as ElementTree
 

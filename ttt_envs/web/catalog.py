@@ -190,7 +190,7 @@ def opponent(game: Game, agent: str) -> tuple[str, str]:
 
 
 class Agents:
-    """The agents that may be asked for."""
+    """The agents that the page may choose."""
 
     def __init__(self, more: Sequence[str] = ()) -> None:
         """`more`: texts of further agents; raises as `agents.load` for one that cannot be loaded."""

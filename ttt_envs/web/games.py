@@ -136,7 +136,7 @@ class Hall:
     # --- games ---
 
     async def open(self, game: Game, seats: Sequence[str | None]) -> ServedGame:
-        """Begin a game; raises Refused for seats that do not fit."""
+        """Begin a game; raises Refused for a wrong number of seats, or an agent that cannot play it."""
         if len(seats) != game.num_players:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
         for agent in seats:

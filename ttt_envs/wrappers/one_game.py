@@ -112,7 +112,7 @@ class OneGame(PlayerGames):
         self._end_one(before, learner, bool(states["done"][0]))
 
     def _end_one(self, before: np.ndarray | None, learner: int, over: bool) -> None:
-        """Account for a step in the only game, which is `over` or goes on; `before` from `Pay.before`."""
+        """Record one step of the single game, which is `over` or goes on; `before`: from `Pay.before`."""
         self.lengths[0] += 1
         if over or self._pay.by_step:
             self._account(before)

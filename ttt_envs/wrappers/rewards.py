@@ -74,7 +74,7 @@ class Pay:
         return np.asarray(new)
 
     def of_all(self, states: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-        """The pay of all players of the only game for a step, float32 (players,); `before` as for `rewards`."""
+        """Return what one step of a single game pays all players, float32 (players,); `before` as for `rewards`."""
         if not self.by_step:
             return np.asarray(states["rewards"][0])
         n = self._game.num_players

@@ -73,7 +73,7 @@ class OpenSpiel(Agent):
             self._histories.pop(episode, None)
 
     def _choose(self, game: Game, states: np.ndarray, seed: int, episode: int | None) -> int:
-        """The action in states (1,), by a bot with this seed."""
+        """Return the action that a bot with this seed chooses in states (1,)."""
         import pyspiel
 
         other = game.extras.counterpart

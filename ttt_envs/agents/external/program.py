@@ -284,7 +284,7 @@ def _message(line: bytes) -> dict[str, Any]:
 
 
 def _words(command: str) -> list[str]:
-    """The words of a command line, the first one an executable file."""
+    """Split a command line into words; the first must be an executable file."""
     try:
         words = shlex.split(command)
     except ValueError as error:

@@ -140,8 +140,8 @@ def settle(state, tree, node, grown):
 def prove(state, tree, node, grown):
     """Record proofs at the end of a simulation's path through the tree: of the last action, and of the one before it.
 
-    If a descent adds no node although the game is not over, all actions there are proven to lose: the simulation ends,
-    and the last mover has won it. Ancestors are updated on the next visit.
+    A descent that adds no node before the game is over has found that all actions there are proven losses: the player
+    who moved last has won the simulation. Ancestors are updated on the next visit.
     """
     if node == 0:
         return  # all actions at the root lose
@@ -291,7 +291,7 @@ def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> n
 
 @cache
 def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable[..., Any]:
-    """`simulate` for one game's rules, with or without chance, with or without proofs."""
+    """Build `simulate` for the rules of one game, for games with or without chance, with or without proofs."""
     bound = kernels_of(kernels)
     return jit.specialise(
         simulate,

@@ -45,7 +45,7 @@ from ttt_envs.core.options import within
 
 @cache
 def node_for(players: int) -> np.dtype:
-    """Entry k of a tree: three things that simulation k has added and that refer to each other by their numbers.
+    """Entry k of a tree: three records that simulation k has added; they refer to each other by index.
 
     A position with the actions tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which is a joint
     choice of the players who act in a position; and each player's arm, an action that the player had not tried in that

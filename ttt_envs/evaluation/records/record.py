@@ -194,7 +194,7 @@ def write(path: str | Path, records: Iterable[GameRecord]) -> int:
     """
     path, written = Path(path), 0
     with writing_whole(path) as file:
-        # Without name and time, so that equal records give equal files.
+        # The header holds neither file name nor time, so that equal records give equal files.
         out: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.suffix == ".gz" else file
         for record in records:
             out.write(record.json().encode() + b"\n")

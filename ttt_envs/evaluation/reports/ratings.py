@@ -150,7 +150,7 @@ def connected(agents: int, pairs: Any) -> list[list[int]]:
 
 
 def _tables(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """float64 (r, k, k): wins of the row against the column, from the wins (r, p) of each pair's first and second."""
+    """Return float64 (r, k, k), wins of the row agent against the column agent, from wins of the pairs (r, p)."""
     tables, (i, j) = np.zeros((len(won), k, k)), pairs.T
     tables[:, i, j], tables[:, j, i] = won, lost
     return tables

@@ -42,8 +42,8 @@ EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
 )
 
-#: FITTING_ON[1 + kind]: the kinds of cards that may be laid on one of this kind, as a set: just one of colour and symbol
-#: is the same, as in `fitting`. First those on NOTHING: all.
+#: FITTING_ON[1 + kind]: the kinds of cards, as a set, that may be laid on one of this kind: just one of colour and
+#: symbol is the same, as in `fitting`. First those on NOTHING: all.
 FITTING_ON = np.array(
     [2**SYMBOL_KINDS - 1]
     + [
@@ -262,7 +262,7 @@ def begin_turn(state, board):
 
 @kernel
 def end_game(state, symbol):
-    """The side whose ID cards show the symbol wins; NOTHING for a draw."""
+    """End the game: the side whose ID cards show the symbol wins, or nobody by NOTHING."""
     players, winners = state["identity"].shape[0], 0
     for player in range(players):
         winners += state["identity"][player] == symbol
@@ -488,7 +488,7 @@ def of_colours(cards):
 @kernel
 @inlined
 def write_cards(cards, kinds, out, at):
-    """Write from `at` on which symbol cards of the first `kinds` kinds are in a set."""
+    """Write to `out`, from index `at` on, which symbol cards of the first `kinds` kinds are in a set."""
     size = CELLS * kinds
     write_set(cards[0] | cards[1] << IN_HALF, min(size, 64), out, at)
     write_set(cards[1] >> 64 - IN_HALF, max(size - 64, 0), out, at + 64)

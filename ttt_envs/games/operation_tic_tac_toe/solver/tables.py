@@ -37,7 +37,7 @@ def table_path(max_idle_turns: int, may_pass: bool) -> Path:
 
 
 def write_tables(path: Path, single: np.ndarray, pairs: np.ndarray, max_idle_turns: int, may_pass: bool) -> None:
-    """Write the values of rounds with these options, see `match.round_values`, whole or not at all.
+    """Write the values of rounds with these options atomically; see `match.round_values`.
 
     `pairs` may be empty. Raises OSError if the file cannot be written.
     """

@@ -43,8 +43,8 @@ def make_match_values(
 ) -> Iterator[tuple[float, dict[str, Any]]]:
     """Work out the table of a match; gives (share done, what is to be written) after each entry.
 
-    The layouts are dealt into groups, and each group makes a table of its own: the standard error is that of
-    the mean of these tables, so that it holds what earlier entries pass on to later ones.
+    The layouts are divided into groups, and each group makes a table of its own. The standard error is that of the
+    mean of these tables, so it includes errors that earlier entries pass on to later ones.
     """
     sample = deal_layouts(layouts, 9, seed).reshape(groups, -1, 9)
     tables = np.zeros((groups, target + 1, target + 1))

@@ -80,7 +80,8 @@ def respond(ranks, has_row, mover, answers, values):
                     stuck[roller, doubles] += ways / 36
                 else:
                     paid[roller] += (mean if roller == mover else best) * ways / 36
-        # With either player about to roll: own = paid[0] + again * own + passed * other, and so the other way.
+        # With either player about to roll: own = paid[0] + again * own + passed * other; and the same with the players
+        # exchanged.
         passed, again = stuck[0]
         out = (1 - again) * (1 - again) - passed * passed
         values[0, board] = ((1 - again) * paid[0] + passed * paid[1]) / out
