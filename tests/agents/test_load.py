@@ -90,16 +90,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sys.modules.pop("beside", None)
 
 
-def install(site: Path, name: str, code: str, entries: str) -> None:
-    """A package as pip would leave it."""
-    site.mkdir(exist_ok=True)
-    (site / f"{name}.py").write_text(code)
-    info = site / f"{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[ttt_envs.agents]\n{entries}\n")
-
-
 def fails(kind: type[Exception], spec: object, *words: str) -> None:
     with pytest.raises(kind) as error:
         agents.load(spec)
@@ -198,36 +188,6 @@ def test_a_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails(ValueError, "somebodys_agents.god:Mine", "no module 'somebodys_agents.god' can be found")
     fails(ValueError, "somebody:Mine", "unknown agent 'somebody'", "package.module:Name")
     fails(ValueError, "somebodys_agents.good:Min", "unknown name 'Min'; did you mean 'Mine'")
-
-
-def test_an_entry_point(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(folder / "site", "fake_agents", MINE, "mine = fake_agents:Mine\nlast = fake_agents:last\nmcts = nothing:X")
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.syspath_prepend(folder / "site")
-    agent = agents.load("mine:n=4")
-    assert agent.name == "mine:n=4"
-    assert (agent.act(some_view()) == first_actions()[4]).all()
-    assert (agents.load("last").act(some_view()) == first_actions()[-1]).all()
-    fails(ValueError, "mine:m=4", "agent mine", "unknown parameter 'm'", "known: n, weight, word, deep")
-    fails(ValueError, "last:n=4", "only a class takes parameters")
-    fails(ValueError, "mime", "did you mean 'mine'", "human, mine, last")
-    # A built-in name is not taken over.
-    assert agents.load("mcts").name == "mcts"
-    known = agents.known()
-    assert list(known) == [*agents.AGENTS, "mine", "last"]
-    assert known["mine"].__name__ == "Mine"
-    assert known["greedy"] is Greedy
-
-
-def test_an_entry_point_that_fails_is_named_and_does_no_harm_to_others(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(folder / "site", "broken_agents", "raise RuntimeError('no licence')", "broken = broken_agents:Mine")
-    monkeypatch.syspath_prepend(folder / "site")
-    fails(ImportError, "broken", "agent broken", "broken_agents:Mine", "no licence", "broken_agents.py, line 1")
-    with pytest.warns(UserWarning, match="no licence"):
-        assert list(agents.known()) == list(agents.AGENTS)
-    assert agents.load("random").name == "random"
 
 
 # --- objects ---

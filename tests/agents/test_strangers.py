@@ -25,8 +25,6 @@ HOSTILE = (
     "hostile.py:Name:depth=2",
     "hostile_package.hostile:Name",
     "hostile_package.hostile:Name:a=b",
-    "registered",
-    "registered:a=b",
     *(f"{name}:{{folder}}" for name in ("network", "lookahead", "guided", "tabular", "solved", "alphabeta")),
     "network:path={folder},average=true",
     "network:",
@@ -132,16 +130,12 @@ def nested(texts, depth):
 
 @pytest.fixture
 def hostile(tmp_path):
-    """A folder with code that notes that it is run, a package that registers it as an agent, and run folders."""
+    """A folder with code that notes that it is run, a package with it, and run folders."""
     code = f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Name:\n    def act(self, view): ...\n"
     (tmp_path / "hostile.py").write_text(code)
     (tmp_path / "hostile_package").mkdir()
     (tmp_path / "hostile_package" / "__init__.py").write_text(code)
     (tmp_path / "hostile_package" / "hostile.py").write_text(code)
-    facts = tmp_path / "hostile_package-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile-package\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text(f"[{agents.ENTRY_POINTS}]\nregistered = hostile_package.hostile:Name\n")
     return tmp_path
 
 

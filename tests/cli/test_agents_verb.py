@@ -2,13 +2,11 @@
 
 import inspect
 import sys
-from importlib.metadata import EntryPoint
 
 import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.agents import Agent
 from ttt_envs.cli import main
 from ttt_envs.core.options import parameters
 from ttt_envs.registry import options_of
@@ -136,43 +134,3 @@ def test_agents_of_a_game_are_those_that_play_it(lines_of):
     found = listed(lines_of)
     assert "oracle" not in found
     assert "trained:super_tic_tac_toe/ppo" not in found
-
-
-class Mine(Agent):
-    """Plays what it was told."""
-
-    plays = {"simultaneous": False}
-
-    def __init__(self, move: int = 0):
-        """What to play.
-
-        Args:
-            move: the action that is always played.
-        """
-
-    def act(self, view):
-        return view.masks.argmax(axis=1)
-
-
-def first_legal(observation, mask):
-    """Plays the first legal action."""
-    return int(mask.argmax())
-
-
-def test_agents_of_installed_packages_are_listed(monkeypatch, lines_of):
-    monkeypatch.setitem(sys.modules, "installed_agents", sys.modules[__name__])
-    group = agents.ENTRY_POINTS
-    found = [
-        EntryPoint("mine", "installed_agents:Mine", group),
-        EntryPoint("first", "installed_agents:first_legal", group),
-    ]
-    monkeypatch.setattr("ttt_envs.agents.entry_points", lambda group: found)
-    assert main(["agents", "mine"]) == 0
-    shown = " ".join(" ".join(lines_of()).split())
-    assert "mine: Plays what it was told. plays: super_tic_tac_toe" in shown
-    assert "move=0 (int) the action that is always played." in shown
-    assert "operation_tic_tac_toe" not in shown
-    assert main(["agents", "operation_tic_tac_toe"]) == 0
-    found = listed(lines_of)
-    assert found["first"] == "Plays the first legal action."
-    assert "mine" not in found

@@ -11,11 +11,9 @@ import inspect
 import re
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +69,6 @@ AGENTS: dict[str, str] = {
     "human": "ttt_envs.agents.human:Human",
 }
 
-#: Installed packages register their agents in this group of entry points: name = "module:class".
-ENTRY_POINTS = "ttt_envs.agents"
-
 # A text that is longer, or has more agents in one another, is taken for a stranger: reading it would take too long.
 _LONGEST, _MOST_INSIDE = 10_000, 100
 
@@ -92,13 +87,12 @@ def load(spec: Any) -> Agent:
 
     Args:
         spec: a string such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x"; "my_agent.py:Mine"
-            or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; a name that an installed package
-            registers under the entry point group `ttt_envs.agents`; or an object that `as_agent` takes. A value without
-            a name is the first parameter; quote values that contain commas. An agent as a value keeps the parameters
-            behind it that only it has, as in "mixed:mcts:simulations=50,threads=2,random=0.1". A text may name a class,
-            whose parameters it gives, an agent object or a function. The agent of a text gets the text as its `name`.
-            To call it otherwise: {"fast": "mcts:simulations=10"}, or the text "fast=mcts:simulations=10"; an object is
-            copied for it.
+            or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; or an object that `as_agent`
+            takes. A value without a name is the first parameter; quote values that contain commas. An agent as a value
+            keeps the parameters behind it that only it has, as in "mixed:mcts:simulations=50,threads=2,random=0.1". A
+            text may name a class, whose parameters it gives, an agent object or a function. The agent of a text gets
+            the text as its `name`. To call it otherwise: {"fast": "mcts:simulations=10"}, or the text
+            "fast=mcts:simulations=10"; an object is copied for it.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
@@ -228,18 +222,9 @@ def as_agent(given: Any) -> Agent:
     )
 
 
-def known() -> dict[str, Any]:
-    """Return all agents that have a name, built in and from installed packages: class, function or object.
-
-    Warns of an installed package that cannot be imported, and leaves its agents out.
-    """
-    kinds = {}
-    for name in _names():
-        try:
-            kinds[name], _ = find(name)
-        except ImportError as error:
-            warnings.warn(str(error), stacklevel=2)
-    return kinds
+def known() -> dict[str, type[Agent]]:
+    """Return the classes of all agents of the library, by name."""
+    return {name: find(name)[0] for name in AGENTS}
 
 
 def search_for(game: Game) -> str | None:
@@ -251,20 +236,12 @@ def search_for(game: Game) -> str | None:
     return None
 
 
-def _names() -> list[str]:
-    """The names of agents that need no file or module, the built-in agents first."""
-    return list(dict.fromkeys([*AGENTS, *(each.name for each in entry_points(group=ENTRY_POINTS))]))
-
-
 def find(spec: str) -> tuple[Any, str]:
     """The class, function or object that a text names, and its parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:
         module, attribute = AGENTS[name].split(":")
         return getattr(import_module(module), attribute), rest
-    for each in entry_points(group=ENTRY_POINTS):
-        if each.name == name:
-            return _run(f"agent {name} of an installed package, {each.value},", each.load), rest
     place = _PLACE.fullmatch(spec)
     if place is None:
         if name.endswith(".py"):
@@ -288,12 +265,11 @@ def _names_agent(text: str) -> bool:
     name, colon, _ = text.partition(":")
     if not colon:
         return False
-    # Installed packages come last, because their names are read from files.
-    return name in AGENTS or _PLACE.fullmatch(text.partition("=")[0]) is not None or name in _names()
+    return name in AGENTS or _PLACE.fullmatch(text.partition("=")[0]) is not None
 
 
 def _unknown(name: str) -> str:
-    return f"{unknown('agent', name, _names())}; or my_agent.py:Name, or package.module:Name"
+    return f"{unknown('agent', name, list(AGENTS))}; or my_agent.py:Name, or package.module:Name"
 
 
 def _module_of(place: str) -> Any:

@@ -87,7 +87,7 @@ def _row(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(found: Any) -> Iterator[tuple[str, str]]:
-    for each in parameters(found) if inspect.isclass(found) else ():
+    for each in parameters(found):
         default = "" if each.default is inspect.Parameter.empty else f"={as_text(each.default)}"
         kind = f" ({each.type_name})" if each.type_name else ""
         yield f"{each.name}{default}{kind}", each.meaning
@@ -98,7 +98,7 @@ def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
     from ttt_envs import agents
     from ttt_envs.storage.tables import TableMissing, without_building
 
-    if any(each.default is inspect.Parameter.empty for each in (parameters(found) if inspect.isclass(found) else ())):
+    if any(each.default is inspect.Parameter.empty for each in parameters(found)):
         return None
     agent = agents.load(name)
     plays = []

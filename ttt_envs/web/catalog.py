@@ -223,8 +223,7 @@ class Agents:
         if search is not None:
             yield from (Offer(f"{search}:simulations={n}", f"tree search, {n:,} simulations") for n in STRENGTHS)
         for name, found in known.items():
-            needed = parameters(found) if inspect.isclass(found) else []
-            if name != search and all(each.default is not inspect.Parameter.empty for each in needed):
+            if name != search and all(each.default is not inspect.Parameter.empty for each in parameters(found)):
                 yield Offer(name, name)
 
 
