@@ -128,6 +128,23 @@ def test_an_environment_s_docstring_says_the_rules(game_id):
 
 
 @each_game
+def test_what_a_user_writes_into_given_arrays_changes_nothing(game):
+    aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
+    aec.reset(seed=3)
+    before, name = aec.get_state(), aec.agent_selection
+    mask = aec.observe(name)["action_mask"].copy()
+    observations, infos = parallel.set_state(before)
+    for given in (aec.observe(name), aec.infos[name], observations[name], infos[name]):
+        for array in given.values():
+            if isinstance(array, np.ndarray):
+                array[:] = 1
+    assert aec.get_state() == parallel.get_state() == before
+    for action in np.flatnonzero(mask == 0)[:1].tolist():
+        with pytest.raises(IllegalAction):
+            aec.step(action)
+
+
+@each_game
 def test_another_environment_is_not_touched_by_a_reset_or_by_global_seeds(game):
     env, other = AECGame(game), AECGame(game)
     np.random.seed(0)  # noqa: NPY002 - that it makes no difference is the point

@@ -128,37 +128,6 @@ def _check_copies(game: Game, make: Callable[[Game], Any], play: Callable[..., l
             assert copies[how].get_state() == env.get_state(), f"{how}: another next game"
 
 
-def check_given_arrays_are_copies(game: Game) -> None:
-    """Changes that a user makes to a mask or an observation have no effect."""
-    aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
-    for state in positions(game, FEW // 2):
-        if state["done"]:
-            continue
-        packed = _packed(game, state)
-        aec.set_state(packed)
-        observations, infos = parallel.set_state(packed)
-        name = aec.agent_selection
-        true = aec.observe(name)
-        expected = true["observation"].copy()
-        legal = set(np.flatnonzero(true["action_mask"]).tolist())
-        for given in (true, aec.infos[name], observations[name], infos[name]):
-            for array in given.values():
-                if isinstance(array, np.ndarray):  # an info has numbers, too
-                    array[:] = 1
-        view = aec.view(name)
-        for what in ("players", "seeds", "masks", "observations"):
-            assert not getattr(view, what).flags.writeable, f"{what} of a view can be written to"
-        assert np.array_equal(aec.observe(name)["observation"], expected), "the user writes into the observation"
-        assert aec.get_state() == parallel.get_state() == packed, "the user writes into the state"
-        for action in set(range(game.num_actions)) - legal:
-            assert _refuses(aec, action), "the user's mask decides what is legal"
-            break
-        aec.set_state(packed)  # with masks as they were
-        early = aec.view(name)
-        play_aec(aec, np.random.default_rng(0), 2 * game.num_players)
-        assert early.text() == game.format_state(state, int(early.players[0])), "a view changes with the game"
-
-
 def _packed(game: Game, state: np.void) -> bytes:
     return pack_state(game, state, np.full(game.num_players, -1), np.uint64(0))
 
