@@ -111,11 +111,7 @@ def _check_copies(game: Game, make: Callable[[Game], Any], play: Callable[..., l
         here = env.get_state()
         moved = make(game)
         moved.set_state(here)
-        copies = {
-            "deepcopy": copy.deepcopy(env),
-            "pickle": pickle.loads(pickle.dumps(env)),
-            "set_state": moved,
-        }
+        copies = {"deepcopy": copy.deepcopy(env), "pickle": pickle.loads(pickle.dumps(env)), "set_state": moved}
         trace = play(env, np.random.default_rng(99), whole)
         for how, other in copies.items():
             assert other.get_state() == here, f"{how} changed with the original"
