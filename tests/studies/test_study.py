@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -477,6 +478,35 @@ def test_the_page_says_what_the_shipped_table_does():
         mean, half = page.t_interval(means[name])
         assert f"{mean:.3f} ± {half:.3f}" == words
         assert words in text
+
+
+def test_the_page_says_what_the_table_of_three_budgets_does():
+    """Means with intervals, and the corrected p-values of each budget that the findings rest on."""
+    text = (SHIPPED.parent / "study.md").read_text()
+    found = page.Found(read_rows(SHIPPED / "match_medium.csv", Row), "match-medium")
+    for method in found.methods:
+        cells = [*(found.cell(method, "", budget) for budget in (5, 10, 20)), found.cell(method, "cut off at 0.03", 20)]
+        assert f"| `{method}` | {' | '.join(cells)} |".replace("–", "").replace("|  |", "| |") in text
+    mmd, learners = ("mmd", "mmd-average"), [name for name in found.methods if name != "solver"]
+    pairs, p = list(combinations(found.methods, 2)), {}
+    for budget in (5, 10, 20):
+        values = [statistics.exact_p(*(found.measures(name, "", budget) for name in pair)) for pair in pairs]
+        for (one, other), each in zip(pairs, statistics.holm(values), strict=True):
+            ahead = found.measures(one, "", budget).mean() < found.measures(other, "", budget).mean()
+            p[budget, one, other], p[budget, other, one] = (each, 1.0) if ahead else (1.0, each)
+    first, rest = (*mmd, "value_learning"), ("escher", "ppo", "rnad", "dqn", "nfsp")
+    assert min(p[20, one, other] for one in first for other in first if one != other) > 0.4
+    assert max(p[20, one, other] for one in first for other in rest) < 0.002
+    assert max(p[5, one, "value_learning"] for one in mmd) < 0.001
+    assert p[5, "escher", "ppo"] == pytest.approx(0.011, abs=0.0005)
+    assert p[20, "escher", "ppo"] > 0.05
+    assert max(p[budget, "mmd", "escher"] for budget in (5, 10, 20)) < 0.001
+    assert min(p[budget, "ppo", "escher"] for budget in (5, 10, 20)) > 0.05
+    assert max(p[budget, "solver", other] for budget in (10, 20) for other in learners) < 0.001
+    cut = {name: found.measures(name, "cut off at 0.03", 20) for name in learners}
+    assert all(cut[name].mean() < found.measures(name, "", 20).mean() for name in ("mmd", *rest) if name != "dqn")
+    assert sorted(cut, key=lambda name: cut[name].mean())[:2] == list(mmd)
+    assert statistics.exact_p(cut["value_learning"], cut["escher"]) == pytest.approx(0.14, abs=0.005)
 
 
 def test_exact_p_values_by_enumeration():
