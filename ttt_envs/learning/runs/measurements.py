@@ -474,7 +474,7 @@ def title_of(metric: str) -> str:
 def text_of(points: Sequence[Point]) -> str:
     """Points of one measurement as one line for people."""
     return "   ".join(
-        f"{title_of(each.metric)}: {each.value:.3f}" + (f" ± {each.half_width:.3f}" if each.half_width else "")
+        f"{title_of(each.metric)}: {each.value:.3f}" + (f" ± {each.half_width:.3f}" if each.half_width > 0 else "")
         for each in points
     )
 
