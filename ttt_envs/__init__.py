@@ -200,8 +200,8 @@ def make_single(
     Args:
         game, render_mode, encoding, mask, max_plies, dtype, options: as for `make_aec`.
         opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent, for all others. Several, of which
-            each game draws one: a list, a mapping of agents to weights, such as {"random": 1, "greedy": 3}, or a
-            function of a NumPy generator that gives one. By player, such as {1: "greedy", 2: ["random", agent]}.
+            each game draws one: a list, or a mapping of agents to weights, such as {"random": 1, "greedy": 3}. By
+            player, such as {1: "greedy", 2: ["random", agent]}.
         partner: in a game of teams, who plays the others of the learner's team, in the same forms but by player;
             None: the opponent plays them, too.
         player: the learner's number, or "alternate" from game to game.
@@ -254,8 +254,8 @@ def make_vec(
 
     Args:
         num_envs: number of games.
-        autoreset_mode: when a finished game restarts: in the "same_step", in the "next_step", or "disabled"; or
-            Gymnasium's AutoresetMode.
+        autoreset_mode: when a finished game restarts: in the "same_step" or in the "next_step"; or Gymnasium's
+            AutoresetMode.
         render_mode: "rgb_array", "ansi" or None.
         reward: as for `make_single`, asked once a step, for all games.
     """

@@ -229,7 +229,7 @@ def render(maker: str) -> None:
 
 
 def autoreset_mode(maker: str) -> None:
-    for mode in ("same_step", "next_step", "disabled"):
+    for mode in ("same_step", "next_step"):
         play = Play(maker, autoreset_mode=mode, max_plies=4).reset()
         while not play.over:
             play.step()
@@ -320,18 +320,6 @@ def view(maker: str) -> None:
     play.step(agents.load("greedy").act(found).tolist())
 
 
-def text(maker: str) -> None:
-    play = Play(maker).reset()
-    play.step()
-    player = play.players()[0]
-    wanted = SUPER.format_state(play.env.states[0], player)
-    if maker == "make_text":
-        assert wanted in play.env.prompt
-        return
-    arguments = [0] if play.many else [f"player_{player}"] if maker in ("make_aec", "make_parallel") else []
-    assert play.env.text(*arguments) == wanted
-
-
 def state(maker: str) -> None:
     play = Play(maker).reset()
     assert play.env.state_space.contains(play.env.state())
@@ -345,12 +333,6 @@ def round_reward(maker: str) -> None:
         assert not play.over
         paid += [each for each in [np.atleast_1d(play.info.get("round_reward", 0))[0].item()] if each]
     assert set(paid) <= {-1.0, -0.5, 0.5, 1.0}
-
-
-def np_random_seed(maker: str) -> None:
-    one, other = Play(maker).reset(7), Play(maker).reset(7)
-    assert one.env.np_random_seed == 7
-    assert one.trace(5) == other.trace(5)
 
 
 def copies(maker: str) -> None:
@@ -382,10 +364,8 @@ FEATURES: dict[str, tuple[Callable[[str], None], dict[str, Any], tuple[str, ...]
     "`get_state`": (saved, {}, ("get_state", "set_state")),
     "`states`": (states, {}, ("states",)),
     "`view`": (view, {}, ("view",)),
-    "`text`": (text, {}, ("text",)),
     "`state`": (state, {}, ("state", "state_space")),
     '`info["round_reward"]`': (round_reward, {}, ()),
-    "`np_random_seed`": (np_random_seed, {}, ("np_random_seed",)),
     "`pickle`": (copies, {}, ()),
 }
 

@@ -104,23 +104,19 @@ def test_opponents_change_only_at_resets():
     assert exchanged.all()
 
 
-SEEDS = [7, None, 5, 7, 2**100]
-
-
-def test_a_list_of_seeds_starts_some_games_and_is_refused_where_it_is_none():
-    vector = PlayerVectorEnv(ttt_envs.load("tic_tac_dice"), 3, opponent=RandomAgent(), autoreset_mode="disabled")
+def test_a_list_of_seeds_is_refused_where_it_is_none():
+    vector = PlayerVectorEnv(ttt_envs.load("tic_tac_dice"), 3, opponent=RandomAgent())
     vector.reset(seed=3)
     before = vector.get_state()
     for wrong in ([1, 2], [1, 2, -1], [1, 2, "3"], [1, 2, 3.0], np.ones((3, 1), int)):
         with pytest.raises((TypeError, ValueError), match="seed"):
             vector.reset(seed=wrong)
         assert vector.get_state() == before
-    vector.reset(seed=(8, 9, None), options={"reset_mask": np.array([False, True, True])})
-    after = vector.get_state()
-    assert after[0] == before[0]
+    vector.reset(seed=(8, 2**100, None))
     single = ttt_envs.make_single("tic_tac_dice")
+    single.reset(seed=2**100)
+    assert vector.get_state()[1] == single.get_state()
     single.reset(seed=9)
-    assert after[1] == single.get_state()
     assert vector.reset(seed=np.array([9, 9, 9]))[1]["player"].tolist() == [single.view().players[0]] * 3
     assert vector.get_state() == [single.get_state()] * 3
     vector.reset(seed=3)
@@ -128,22 +124,6 @@ def test_a_list_of_seeds_starts_some_games_and_is_refused_where_it_is_none():
 
 
 # --- Stable-Baselines3 ---
-
-
-def test_sb3_takes_a_list_of_seeds_for_the_next_reset():
-    env, vector = ttt_envs.make_sb3("tic_tac_dice", 3), ttt_envs.make_vec("tic_tac_dice", 3)
-    assert env.seed(4) == [4, 5, 6]
-    assert env.seed(SEEDS[2:]) == SEEDS[2:]
-    env.reset()
-    vector.reset(seed=SEEDS[2:])
-    assert env.get_state() == vector.get_state()
-    assert env.np_random_seed == SEEDS[2:]
-    env.seed(4)
-    env.reset()
-    vector.reset(seed=4)
-    assert env.get_state() == vector.get_state()
-    with pytest.raises(ValueError, match="a list of seeds must have 3, one for each game, not 2"):
-        env.seed([1, 2])
 
 
 @each_game

@@ -1,4 +1,4 @@
-"""Who plays the seats that the learner does not have: weights, players, partners, functions; and who was drawn."""
+"""Who plays the seats that the learner does not have: weights, players, partners; and who was drawn."""
 
 from collections import Counter
 
@@ -8,7 +8,6 @@ import toy_coin
 
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
-from ttt_envs.wrappers.self_play import PlayerGames
 
 SUPER = "super_tic_tac_toe"
 
@@ -88,38 +87,3 @@ def test_a_partner_plays_the_learner_s_team():
         assert {p for p, name in named.items() if name == "partner"} == partner.players
     with pytest.raises(ValueError, match="no teams of several players: leave partner out"):
         ttt_envs.make_single(SUPER, partner="random")
-
-
-def test_a_function_draws_from_the_seed():
-    made = []
-
-    def draw(generator: np.random.Generator):
-        made.append(int(generator.integers(3)))
-        return ["random", "greedy", fixed][made[-1]]
-
-    fixed = Named("fixed")
-    env = ttt_envs.make_vec(SUPER, 60, opponent=draw)
-    _, infos = env.reset(seed=3)
-    names = [env.opponent_names[key] for key in infos["opponent"].tolist()]
-    assert names == [["random", "greedy", "fixed"][k] for k in made]
-    assert len(set(names)) == 3
-    assert env.reset(seed=3)[1]["opponent"].tolist() == infos["opponent"].tolist()
-    assert env.reset()[1]["opponent"].tolist() != infos["opponent"].tolist()
-
-
-def test_agents_that_a_function_makes_anew_are_let_go():
-    games = PlayerGames(ttt_envs.load(SUPER), 3, opponent=lambda generator: Named("new"))
-    for _ in range(50):
-        games.reset()
-    assert len(games.agents.by_key) <= 2 * games._others.size + games.n
-
-
-def test_the_usual_opponents_are_there_again_after_a_game_against_others():
-    env = ttt_envs.make_single(SUPER, opponent=[Named(str(number)) for number in range(5)])
-    env.reset(seed=0)
-    names = env.opponent_names
-    for k in range(4):
-        env.reset(options={"opponent": [Named(f"{k} {number}") for number in range(6)]})
-        env.reset()
-    assert names.items() <= env.opponent_names.items()
-    assert len(env.opponent_names) <= len(names) + 1  # the others are let go

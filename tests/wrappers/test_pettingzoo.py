@@ -201,17 +201,15 @@ def test_a_viewer_sees_no_other_hand(make) -> None:
     everything = env.render()
     assert "hidden" not in everything
     for player, name in enumerate(env.possible_agents):
-        text = env.text(name)
-        assert env.render(viewer=name) == text
+        text = env.render(viewer=name)
+        assert text == env.view(name).text()
         assert f"hand {1 - player}: 4 hidden" in text
         own = next(line for line in text.splitlines() if line.startswith(f"hand {player}: "))
         assert "hidden" not in own
         assert own in everything
     assert "all hands" in type(env).render.__doc__
-    for show in (env.text, lambda name: env.render(viewer=name)):
-        with pytest.raises(ValueError, match="unknown agent 'player_2'; known: player_0, player_1"):
-            show("player_2")
+    with pytest.raises(ValueError, match="unknown agent 'player_2'; known: player_0, player_1"):
+        env.render(viewer="player_2")
     image = make("tic_tac_match", render_mode="rgb_array")
     image.reset(seed=1)
     assert (image.render() != image.render(viewer="player_0")).any()
-    assert image.text("player_1") == env.text("player_1")

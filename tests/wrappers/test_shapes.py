@@ -1,5 +1,7 @@
 """Shapes that other frameworks need: plain observations, actions of any kind, truncation, states, autoreset."""
 
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
@@ -101,111 +103,18 @@ def test_a_rule_of_the_same_name_is_asked_back_about():
     assert (cut.max_plies, cut.game.options["max_plies"]) == (5, ttt_envs.load(name).options["max_plies"])
 
 
-# --- reset options ---
-
-
-def test_a_seat_and_an_opponent_for_one_game():
-    env = ttt_envs.make_single(SUPER, opponent="random", player=0)
-    _, info = env.reset(seed=0, options={"player": 1, "opponent": "greedy"})
-    assert (info["player"], env.opponent_names[info["opponent"]]) == (1, "greedy")
-    _, info = env.reset()
-    assert (info["player"], env.opponent_names[info["opponent"]]) == (0, "random")
-
-
-def test_options_for_sb3_are_those_of_the_next_reset():
-    pytest.importorskip("stable_baselines3")
-    env = ttt_envs.make_sb3(SUPER, 8, opponent="random")
-    env.set_options({"player": 1, "opponent": "greedy"})
-    env.reset()
-    assert env._games.players.tolist() == [1] * 8
-    assert {env.opponent_names[each] for each in env._games.opponents.tolist()} == {"greedy"}
-    env.reset()
-    assert set(env._games.players.tolist()) == {0, 1}
-    assert {env.opponent_names[each] for each in env._games.opponents.tolist()} == {"random"}
-    env.set_options([{"player": i % 2} for i in range(8)])
-    with pytest.raises(ValueError, match="the same options"):
-        env.reset()
-    env.reset()
-
-
-@pytest.mark.parametrize(
-    ("options", "kind", "words"),
-    [
-        ({"players": 1}, ValueError, "unknown option 'players'; did you mean 'player'"),
-        ({"player": 2}, ValueError, "player=2 must be one of 'alternate', 0, 1"),
-        ({"opponent": "gredy"}, ValueError, "did you mean 'greedy'"),
-        ({"opponent": 3}, TypeError, "not 3 of type int"),
-    ],
-)
-def test_wrong_reset_options_are_refused_and_change_nothing(options, kind, words):
-    env = ttt_envs.make_single(SUPER, player=0)
-    env.reset(seed=0)
-    env.step(40)
-    before = env._games.batch.states.copy()
-    with pytest.raises(kind, match=words):
-        env.reset(options=options)
-    assert env._games.batch.states.tobytes() == before.tobytes()
-    assert env._games._fixed == 0
-
-
-def test_pettingzoos_environments_say_that_they_have_no_options():
-    for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
+def test_environments_say_that_they_have_no_options():
+    for make in (
+        ttt_envs.make_aec,
+        ttt_envs.make_parallel,
+        ttt_envs.make_single,
+        partial(ttt_envs.make_vec, num_envs=2),
+    ):
         with pytest.warns(UserWarning, match="reset\\(\\) has no options here: colour changes nothing"):
             make(SUPER).reset(options={"colour": 1})
 
 
 # --- autoreset ---
-
-
-def test_without_autoreset_a_finished_game_must_be_reset():
-    vector = ttt_envs.make_vec(SUPER, 4, autoreset_mode="disabled")
-    observations, _ = vector.reset(seed=0)
-    terminated = np.zeros(4, bool)
-    while not terminated.any():
-        observations, _, terminated, _, _ = vector.step(observations["action_mask"].argmax(axis=1))
-    with pytest.raises(RuntimeError, match=r"of 4 games are over \(such as \d.*call reset\(\), or .*'reset_mask'"):
-        vector.step(np.zeros(4, int))
-    with pytest.raises(ValueError, match="autoreset_mode='sometimes'"):
-        ttt_envs.make_vec(SUPER, 4, autoreset_mode="sometimes")
-
-
-def test_a_mask_chooses_the_games_that_start_anew():
-    """As Gymnasium's own: what is played game by game with it is what starts by itself in the same step."""
-    chosen, same = (ttt_envs.make_vec(SUPER, 8, autoreset_mode=mode) for mode in ("disabled", "same_step"))
-    seen, _ = chosen.reset(seed=0)
-    expected, _ = same.reset(seed=0)
-    restarts = 0
-    for _ in range(80):
-        assert np.array_equal(seen["observation"], expected["observation"])
-        actions = seen["action_mask"].argmax(axis=1)
-        seen, rewards, terminated, truncated, infos = chosen.step(actions)
-        expected, paid, *_, following = same.step(actions)
-        assert np.array_equal(rewards, paid)
-        if terminated.any():
-            restarts += terminated.any() and not terminated.all()
-            kept = rewards.copy()
-            seen, infos = chosen.reset(options={"reset_mask": terminated | truncated})
-            assert np.array_equal(rewards, kept), "an array in a caller's hands has changed"
-        assert np.array_equal(infos["player"], following["player"])
-    assert restarts > 5
-
-
-def test_wrong_masks_of_games_are_refused_and_change_nothing():
-    vector = ttt_envs.make_vec(SUPER, 3, autoreset_mode="disabled")
-    one = np.array([True, False, False])
-    with pytest.raises(RuntimeError, match="call reset\\(\\) before reset_mask"):
-        vector.reset(options={"reset_mask": one})
-    vector.reset(seed=0)
-    vector.step([40, 40, 40])
-    before = vector._games.batch.states.tobytes()
-    for wrong, kind in ((np.array([1, 0, 0]), TypeError), (np.array([True, False]), ValueError)):
-        with pytest.raises(kind, match="reset_mask"):
-            vector.reset(options={"reset_mask": wrong})
-    with pytest.raises(ValueError, match="leave seed or reset_mask out"):
-        vector.reset(seed=1, options={"reset_mask": one})
-    with pytest.raises(ValueError, match="unknown option 'reset_mask'"):
-        ttt_envs.make_single(SUPER).reset(options={"reset_mask": one})
-    assert vector._games.batch.states.tobytes() == before
 
 
 def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
@@ -217,6 +126,8 @@ def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
     assert sync.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     alike = gymnasium.make_vec(name, 2, autoreset_mode="next_step")
     assert alike.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    with pytest.raises(ValueError, match="autoreset_mode='disabled' must be one of 'same_step', 'next_step'"):
+        ttt_envs.make_vec(SUPER, 4, autoreset_mode=AutoresetMode.DISABLED)
 
 
 # --- Stable-Baselines3 ---

@@ -156,19 +156,16 @@ class Batch:
         with self._in_use:
             self._begin(check_rows(rows, self._rows, once=True))
 
-    def reset_each(self, rows: np.ndarray, seeds: Sequence[int | None]) -> None:
-        """Start the games `rows`, int64 (k,): each, and all that follows in it, as game 0 of a batch with its seed.
+    def reset_each(self, seeds: Sequence[int | None]) -> None:
+        """Start all games: each, and all that follows in it, as game 0 of a batch with its seed.
 
         `seeds` has an entry for each of the n games; with None the game goes on with its next episode. Raises TypeError
         or ValueError for what is no seed; no game has changed then.
         """
-        chosen: list[int | None] = [None] * self.n
-        for row in rows.tolist():
-            chosen[row] = seeds[row]
-        keys, goes_on = keys_of(self._key, chosen), np.array([seed is None for seed in chosen])
+        keys, goes_on = keys_of(self._key, seeds), np.array([seed is None for seed in seeds])
         with self._in_use:
             self._placed = self._placed if goes_on.any() else 0
-            self._begin(rows, keys, np.where(goes_on, self._episodes, np.uint64(0))[rows], reward=0)
+            self._begin(self._rows, keys, np.where(goes_on, self._episodes, np.uint64(0)), reward=0)
 
     def step(self, actions: Any, rows: Any = None, *, check: bool = True) -> None:
         """Play in all games, or in some of them alone.

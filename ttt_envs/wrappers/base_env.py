@@ -20,6 +20,7 @@ from ttt_envs.wrappers.common import (
     manual,
     pack_state,
     unpack_state,
+    warn_of_options,
 )
 from ttt_envs.wrappers.rewards import Pay
 
@@ -33,9 +34,6 @@ class Board:
     """One game whose agents are `player_0`, `player_1`, ...; a subclass says how they take part.
 
     It stands before PettingZoo's class among the bases.
-
-    Attributes:
-        np_random_seed: the last seed that `reset` was given; None if it was given none.
     """
 
     #: Actions of an agent besides the game's, such as waiting.
@@ -72,7 +70,6 @@ class Board:
         self.observation_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, space)
         self.action_spaces: dict[str, Any] = {name: gymnasium.spaces.Discrete(actions) for name in self.possible_agents}
         self.agents: list[str] = []
-        self.np_random_seed: int | None = None
         self._key = new_key(None)
         self._episode = 0
         self._episodes: np.ndarray | None = None  # the players' numbers of this episode, see `View.episodes`
@@ -93,11 +90,9 @@ class Board:
 
     def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Put the next episode's first position into `_states`: of `seed`, or the one that follows."""
-        if options:
-            gymnasium.logger.warn(f"reset() has no options here: {', '.join(map(str, options))} changes nothing")
+        warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
-            self.np_random_seed = int(seed)
         self._episode_seed = episode_seeds(self._key, np.zeros(1, np.uint64), np.array([self._episode], np.uint64))[0]
         self._episode += 1
         self.game.loops.reset_one(self._states, 0, self.game.prototype, self._episode_seed)
@@ -181,11 +176,6 @@ class Board:
         """
         self._check_live("render")
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
-
-    def text(self, agent: str) -> str:
-        """The position as text, as `agent` may see it, in any render mode."""
-        self._check_live("text")
-        return self.game.format_state(self._states[0], self._player(agent))
 
     def _repr_svg_(self) -> str | None:
         """The position with all that is hidden, for notebooks; None before the first reset."""

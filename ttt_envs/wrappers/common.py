@@ -127,6 +127,12 @@ def manual(game: Game) -> str:
     return "\n\n".join([f"{game.title}.", game.rules_text, actions])
 
 
+def warn_of_options(options: dict[str, Any] | None) -> None:
+    """Warn that `reset` ignores these."""
+    if options:
+        gymnasium.logger.warn(f"reset() has no options here: {', '.join(map(str, options))} changes nothing")
+
+
 class Renderer:
     """Draws the states of one environment in its `render_mode`."""
 

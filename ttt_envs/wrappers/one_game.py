@@ -20,10 +20,10 @@ class OneGame(PlayerGames):
         self._sight = np.empty((*game.lookers, game.observation_size), np.int8)
         self._joint = np.full((1, game.num_players), -1)
         self._acting: int | None = None  # the set of who acts, None if not known
-        super().__init__(game, 1, autoreset="disabled", **arguments)
+        super().__init__(game, 1, autoreset=None, **arguments)
 
-    def _clear(self, rows: Any = slice(None)) -> None:
-        super()._clear(rows)
+    def _clear(self) -> None:
+        super()._clear()
         self._acting = None
 
     def step(self, actions: Any) -> list[tuple[int, int]]:

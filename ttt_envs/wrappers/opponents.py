@@ -1,6 +1,5 @@
-"""Opponents of a learner: drawn at each game's reset, by weight or by a function."""
+"""Opponents of a learner: drawn at each game's reset, by weight."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,8 @@ AgentLike = str | Actor | Callable[..., Any]
 #: Whom `Opponents` takes.
 OpponentLike = AgentLike | Sequence[AgentLike] | Mapping[Any, Any]
 
-#: Agents by key that are drawn with these chances, cumulated; or a function that draws one.
-_Pool = tuple[np.ndarray, np.ndarray] | Callable[[np.random.Generator], Any]
+#: Agents by key that are drawn with these chances, cumulated.
+_Pool = tuple[np.ndarray, np.ndarray]
 
 
 class Opponents:
@@ -56,26 +55,20 @@ class Opponents:
         self._pools = self._read(opponent)
         self._partner = None if partner is None else self._pool_of(partner)
 
-    def replace(self, opponent: Any, player: int | None) -> Any:
-        """Draw from these from now on; returns the former ones, for `restore`.
+    def replace(self, opponent: Any, player: int | None) -> None:
+        """Draw from these from now on.
 
         Args:
             opponent: an agent for all others; a list of agents, from which each game draws one; a mapping of agents to
-                weights, their relative chances; a function of a NumPy generator that draws an agent; or a mapping of
-                players' numbers to any of these, for each player other than the learner.
+                weights, their relative chances; or a mapping of players' numbers to any of these, for each player
+                other than the learner.
             player: the learner's number, None for any.
 
         Raises TypeError or ValueError for invalid ones, without any change.
         """
         pools = self._read(opponent)
         self.check_player(player, pools)
-        former, self._pools = (self._pools, self.by_key.copy()), pools
-        return former
-
-    def restore(self, former: Any) -> None:
-        """Draw as before a `replace`, also agents that were let go of since."""
-        self._pools, agents = former
-        self.by_key |= agents
+        self._pools = pools
 
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
         """The keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
@@ -83,7 +76,7 @@ class Opponents:
         `seeds` uint64 (k,) are the episodes' seeds.
         """
         shape, usual = (len(seeds), self.game.num_players), self._pools.get(None)
-        if isinstance(usual, tuple) and len(usual[0]) == 1 and self._partner is None:  # a draw would take longer
+        if usual is not None and len(usual[0]) == 1 and self._partner is None:  # a draw would take longer
             out = np.empty(shape, np.int64)
             out[:] = usual[0][0]
             out[np.arange(len(seeds)), learners] = -1
@@ -132,7 +125,7 @@ class Opponents:
         """Let go of agents that can be drawn no more, but those whose keys int64 (...) are in use."""
         kept = set(np.unique(in_use).tolist())
         for pool in (*self._pools.values(), self._partner):
-            if isinstance(pool, tuple):
+            if pool is not None:
                 kept.update(pool[0].tolist())
         self.by_key = {key: agent for key, agent in self.by_key.items() if key in kept}
 
@@ -154,9 +147,6 @@ class Opponents:
             raise ValueError(f"opponents by player: player {missing[0]} has none")
 
     def _pool_of(self, given: Any) -> _Pool:
-        if _draws(given):
-            drawer: Callable[[np.random.Generator], Any] = given
-            return drawer
         weights: Iterable[Any] | None = None
         if isinstance(given, Mapping):
             weights, given = list(given.values()), list(given)
@@ -188,25 +178,13 @@ class Opponents:
 
     def _drawn(self, pool: _Pool, seeds: np.ndarray, number: int) -> np.ndarray:
         """Keys int64 (k,); pools of different numbers draw independently."""
-        if isinstance(pool, tuple) and len(pool[0]) == 1:
-            return np.full(len(seeds), pool[0][0])
+        keys, chances = pool
+        if len(keys) == 1:
+            return np.full(len(seeds), keys[0])
         draws = np.empty(len(seeds), np.uint64)
         derive_rows(seeds, int(Purpose.OPPONENT), number, draws)
-        if isinstance(pool, tuple):
-            return pool[0][np.minimum(np.searchsorted(pool[1], draws / 2.0**64, side="right"), len(pool[0]) - 1)]
-        return np.array([self._key(pool(np.random.default_rng(int(draw)))) for draw in draws], np.int64)
+        return keys[np.minimum(np.searchsorted(chances, draws / 2.0**64, side="right"), len(keys) - 1)]
 
 
 def _is_number(key: Any) -> bool:
     return isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-
-
-def _draws(given: Any) -> bool:
-    """Whether it is a function of one argument: one of two, the observation and the mask, is itself an agent."""
-    if not callable(given) or isinstance(given, type) or hasattr(given, "act"):
-        return False
-    try:
-        arguments = [*inspect.signature(given).parameters.values()]
-    except (TypeError, ValueError):  # some compiled functions have no signature
-        return False
-    return len(arguments) == 1 and arguments[0].kind is not inspect.Parameter.VAR_POSITIONAL

@@ -12,8 +12,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
 from ttt_envs.drawing.raster import rasterise
-from ttt_envs.wrappers.common import Encoder, EnvSettings
-from ttt_envs.wrappers.self_play import LooksAtMany, PlayerGames, Seed, reset_options
+from ttt_envs.wrappers.common import Encoder, EnvSettings, warn_of_options
+from ttt_envs.wrappers.self_play import LooksAtMany, PlayerGames
 
 #: Methods that answer an array or a list with an entry for each game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")
@@ -31,39 +31,16 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         self._encode = Encoder(game, given, masked=False)
         self._games = PlayerGames(game, num_envs, opponent=opponent, player=player, settings=given)
         self.render_mode = choice("render_mode", given.render_mode, (None, "rgb_array"))
-        self.np_random_seed: Seed = None  # the last seed that took effect, or a list of them
-        self._one_each = False  # whether `_seeds` are the games' own
         self._start_time = time.perf_counter()
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
-    def seed(self, seed: Seed = None) -> Sequence[int | None]:
-        """Seed the games at the next reset: by one number for all, or by a list, as `reset` of `make_vec` takes both.
-
-        Returns as other SB3 environments do: the list, or one that counts up from the number. Raises TypeError or
-        ValueError for an invalid seed, and for a list of another length.
-        """
-        each = self._games.checked_seeds(seed)
-        self._one_each = each is not None
-        number = int(seed) if isinstance(seed, (int, np.integer)) else None
-        self._seeds = list(super().seed(number)) if each is None else each
-        return self._seeds
-
     def reset(self) -> np.ndarray:
-        """Start all games, from the seed of an earlier `seed(s)` if there was one; int8 (num_envs, ...).
-
-        "player" and "opponent" of an earlier `set_options` apply to the games that start now. Raises ValueError or
-        TypeError for an unknown option, a wrong value, or options that are not the same for all games.
-        """
-        options = self._options
-        self._reset_options()
-        if any(each != options[0] for each in options):
-            raise ValueError("set_options() takes the same options for all games here: a dict, or equal ones")
-        seed: Seed = self._seeds if self._one_each else self._seeds[0]
-        self._games.reset(seed, **reset_options(options[0]))
-        if seed is not None:
-            self.np_random_seed = seed
-        self._live, self._one_each, self._returns = True, False, np.zeros(self.num_envs)
+        """Start all games, from the number of an earlier `seed(number)` if there was one; int8 (num_envs, ...)."""
+        warn_of_options(self._options[0])
+        self._games.reset(self._seeds[0])
+        self._live, self._returns = True, np.zeros(self.num_envs)
         self._reset_seeds()
+        self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
         return self._encode(self._games.observations())
 

@@ -1,7 +1,7 @@
 """Games in which one player learns and agents play the others: shared by the Gymnasium and SB3 environments."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from ttt_envs.core.checks import IllegalAction, check_actions, explain
 from ttt_envs.core.episodes import Memory, observers
 from ttt_envs.core.game import Game
 from ttt_envs.core.information import acting_players
-from ttt_envs.core.options import MOST, choice, unknown, within
+from ttt_envs.core.options import MOST, choice, within
 from ttt_envs.core.rng import Purpose, derive, new_key, scale
 from ttt_envs.core.state import SIMULTANEOUS, read_only
 from ttt_envs.core.view import View, legal_actions
@@ -20,13 +20,10 @@ from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.rewards import Pay
 
 #: When a finished game restarts.
-Autoreset = Literal["same_step", "next_step", "disabled"]
+Autoreset = Literal["same_step", "next_step"]
 
 # Limit on games in a row that end before the learner's first decision.
 _PATIENCE = 1000
-
-#: The options of a Gymnasium `reset` of a learner's environments.
-RESET_OPTIONS = ("player", "opponent")
 
 #: A seed for all games, or one for each of them.
 Seed = int | Sequence[int | None] | None
@@ -62,7 +59,7 @@ class PlayerGames:
         opponent: Any,
         player: int | str = "alternate",
         seed: int | None = None,
-        autoreset: str = "same_step",
+        autoreset: Autoreset | None = "same_step",
         settings: EnvSettings | None = None,
     ) -> None:
         """Make the games; call `reset` first.
@@ -74,13 +71,13 @@ class PlayerGames:
             player: the learner's number, or "alternate".
             seed: whole number, or None for one from the system.
             autoreset: a finished game restarts in the "same_step", in the "next_step", whose action is then ignored,
-                or, if "disabled", by `reset` alone.
+                or, if None, by `reset` alone.
             settings: the environment's; `reward` is called at each step, for the learners.
         """
         given = settings or EnvSettings()
         self.game, self.history, self.illegal, self.max_plies = game, given.history, given.illegal, given.max_plies
         self._fixed = fixed_player(game, player)
-        self.autoreset = choice("autoreset_mode", autoreset, get_args(Autoreset))
+        self.autoreset = autoreset
         within(1, MOST, num_envs=n)
         self.batch = Batch(game, n, seed=seed, history=given.history)
         self.n = self.batch.n
@@ -89,9 +86,7 @@ class PlayerGames:
         self.agents.check_player(self._fixed)
         self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
         self._pay = Pay(game, self.n, given.reward)
-        self.rewards = np.zeros(self.n, np.float32)
-        self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
-        self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
+        self._clear()
         self._memory = Memory(game, self.n)  # for opponents who go by it
         self.players = np.zeros(self.n, np.int64)
         self.lengths = np.zeros(self.n, np.int64)
@@ -117,54 +112,28 @@ class PlayerGames:
         self.agents.replace(opponent, self._fixed)
         self.agents.forget(self._others)
 
-    def reset(
-        self,
-        seed: Any = None,
-        *,
-        player: int | str | None = None,
-        opponent: Any = None,
-        reset_mask: Any = None,
-    ) -> None:
-        """Restart games from `seed`; None continues with each game's next episode.
+    def reset(self, seed: Any = None) -> None:
+        """Restart all games from `seed`: a whole number, from which each game gets a seed by its number; a list of n,
+        see `Batch.reset_each`; or None, which continues with each game's next episode.
 
-        Args:
-            seed: a whole number, from which each game gets a seed by its number; or a list of n, see
-                `Batch.reset_each`; or None.
-            player: the learner's, in the games that start now.
-            opponent: of the games that start now.
-            reset_mask: bool (n,), the games to start; None starts all. One number as a seed is for all.
-
-        Raises ValueError or TypeError for a wrong value; nothing has changed then.
+        Raises ValueError or TypeError for a wrong seed; nothing has changed then.
         """
         each = self.checked_seeds(seed)
-        rows = self._rows if reset_mask is None else self._checked_mask(reset_mask, seed if each is None else None)
-        usual, former = self._fixed, None
-        try:
-            if player is not None:
-                self._fixed = fixed_player(self.game, player)
-            if opponent is None:
-                self.agents.check_player(self._fixed)
-            else:
-                former = self.agents.replace(opponent, self._fixed)
-            self._tell_of_those_left(rows)
-            if each is not None:
-                self._reset_each(rows, each)
-            elif seed is not None:
-                self._started[:] = 0
-                self.batch.reset(seed)
-                self._first = self._rows + self._drawn(0)
-            elif reset_mask is not None:
-                self.batch.reset_rows(rows)
-            elif not self._fresh:
-                self.batch.reset()
-            self._fresh, self._masks, self._seen = False, None, None
-            self._clear(slice(None) if reset_mask is None else rows)
-            self._begin_episodes(rows)
-        finally:
-            self._fixed = usual
-            if former is not None:
-                self.agents.restore(former)
-                self.agents.forget(self._others)
+        self._tell_of_those_left()
+        if each is not None:
+            self.batch.reset_each(each)
+            for row, own in enumerate(each):
+                if own is not None:
+                    self._started[row], self._first[row] = 0, self._drawn(row)
+        elif seed is not None:
+            self._started[:] = 0
+            self.batch.reset(seed)
+            self._first = self._rows + self._drawn(0)
+        elif not self._fresh:
+            self.batch.reset()
+        self._fresh, self._masks, self._seen = False, None, None
+        self._clear()
+        self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
         """A list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for neither."""
@@ -181,23 +150,7 @@ class PlayerGames:
                 new_key(each)
         return seeds
 
-    def _checked_mask(self, mask: Any, seed: Any) -> np.ndarray:
-        """The games that a mask means, int64 (k,)."""
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"reset_mask must be an array of truth values, not {mask!r}")
-        if mask.shape != (self.n,) or not mask.any():
-            raise ValueError(f"reset_mask must have shape {(self.n,)} and be true somewhere, not {mask!r}")
-        if seed is not None:
-            raise ValueError("a seed starts all games: leave seed or reset_mask out")
-        if self._fresh or not self._started.any():
-            raise RuntimeError("call reset() before reset_mask chooses some of the games")
-        return np.flatnonzero(mask)
-
     # --- positions, to be looked at and kept ---
-
-    def text(self, i: int) -> str:
-        """Position i as text, as its learner may see it. Raises IndexError without one."""
-        return self.game.format_state(self.batch.position(i).state, int(self.players[i]))
 
     def get_state(self, i: int) -> bytes:
         """Position i as bytes, hidden things, the learner's number and the seed of its episode included."""
@@ -218,7 +171,7 @@ class PlayerGames:
         found = [unpack_state(self.game, data, self.history) for data in saved]
         for each in found:
             each.check_learner(self._fixed)
-        self._tell_of_those_left(self._rows)
+        self._tell_of_those_left()
         self.batch.set_states(
             np.concatenate([each.states for each in found]),
             episode_seeds=np.array([each.seed for each in found], np.uint64),
@@ -238,19 +191,11 @@ class PlayerGames:
         self.done = self._over()
         self.truncated = self.done & ~self.batch.states["done"]
 
-    def _clear(self, rows: Any = slice(None)) -> None:
-        """No step has been played in these games. New arrays: the old ones may be in a caller's hands."""
-        self.rewards, self.done, self.truncated = self.rewards.copy(), self.done.copy(), self.truncated.copy()
-        self.rewards[rows], self.done[rows], self.truncated[rows] = 0, False, False
-        if self.round_rewards is not None:
-            self.round_rewards = self.round_rewards.copy()
-            self.round_rewards[rows] = 0
-
-    def _reset_each(self, rows: np.ndarray, seeds: list[int | None]) -> None:
-        self.batch.reset_each(rows, seeds)
-        for row in rows.tolist():
-            if seeds[row] is not None:
-                self._started[row], self._first[row] = 0, self._drawn(row)
+    def _clear(self) -> None:
+        """No step has been played. New arrays: the old ones may be in a caller's hands."""
+        self.rewards = np.zeros(self.n, np.float32)
+        self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
+        self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
 
     def _start(self, rows: np.ndarray) -> None:
         self.batch.reset_rows(rows)
@@ -269,9 +214,9 @@ class PlayerGames:
     def _tell(self, rows: np.ndarray) -> None:
         self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self.agents.by_key)
 
-    def _tell_of_those_left(self, rows: np.ndarray) -> None:
-        """Tell the opponents which of these games are abandoned before their end."""
-        left = rows[(self._started[rows] > 0) & ~self._over(rows)]
+    def _tell_of_those_left(self) -> None:
+        """Tell the opponents which games are abandoned before their end."""
+        left = np.flatnonzero((self._started > 0) & ~self._over())
         if len(left):
             self._tell(left)
 
@@ -342,7 +287,7 @@ class PlayerGames:
         Returns (game, action) for each illegal action that has just lost.
 
         Raises:
-            RuntimeError: a finished game, if autoreset is "disabled".
+            RuntimeError: a finished game, without autoreset.
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
@@ -352,7 +297,7 @@ class PlayerGames:
         over = self._over()
         some_over = bool(over.any())
         if some_over and self.autoreset != "next_step":
-            raise RuntimeError(self._over_words(over))
+            raise RuntimeError("the game is over: call reset() before step()")
         masks, before = self.masks(), self._pay.before(self.batch.states)
         wrong = np.flatnonzero(~masks[self._rows, checked] & ~over)
         offences = []
@@ -414,15 +359,6 @@ class PlayerGames:
         states = self.batch.states
         done = states["done"][rows]  # not of states[rows], which would copy the records
         return done if self.max_plies is None else np.asarray(done | (states["ply"][rows] >= self.max_plies))
-
-    def _over_words(self, over: np.ndarray) -> str:
-        if self.n == 1:
-            return "the game is over: call reset() before step()"
-        some = ", ".join(map(str, np.flatnonzero(over)[:5]))
-        return (
-            f"{over.sum()} of {self.n} games are over (such as {some}): call reset(), or for these alone "
-            "reset(options={'reset_mask': terminated | truncated}), before step()"
-        )
 
     def _looks(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Room for the masks and observations of n games."""
@@ -516,25 +452,10 @@ class LooksAtMany(LooksAtGames):
         self._check_live("action_masks")
         return self._games.masks().copy()
 
-    def text(self, i: int) -> str:
-        """Position i as text, as its learner may see it, in any render mode."""
-        self._check_live("text")
-        return self._games.text(i)
-
     def get_state(self) -> list[bytes]:
         """All positions as bytes, as `get_state` of a single environment gives them."""
         self._check_live("get_state")
         return [self._games.get_state(i) for i in range(self._games.n)]
-
-
-def reset_options(options: dict[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> dict[str, Any]:
-    """The options of a Gymnasium `reset` as arguments of `PlayerGames.reset`; ValueError for an unknown one."""
-    if not isinstance(options, dict | None):
-        raise TypeError(f"reset(): options must be a dict, not {options!r}")
-    for name in options or {}:
-        if name not in known:
-            raise ValueError(f"reset(): {unknown('option', name, list(known))}")
-    return dict(options or {})
 
 
 def fixed_player(game: Game, player: Any) -> int | None:

@@ -8,9 +8,18 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import new_key
-from ttt_envs.wrappers.common import RENDER_FPS, RENDER_MODES, Encoder, EnvSettings, Renderer, as_action, manual
+from ttt_envs.wrappers.common import (
+    RENDER_FPS,
+    RENDER_MODES,
+    Encoder,
+    EnvSettings,
+    Renderer,
+    as_action,
+    manual,
+    warn_of_options,
+)
 from ttt_envs.wrappers.one_game import OneGame
-from ttt_envs.wrappers.self_play import LooksAtGames, reset_options
+from ttt_envs.wrappers.self_play import LooksAtGames
 
 
 class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
@@ -47,18 +56,12 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     __str__ = __repr__
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start a game.
-
-        Args:
-            seed: fixes it and all that follow, up to 128 bits; None goes on with the next.
-            options: "player" and "opponent" of this game, instead of the usual ones.
-
-        Raises ValueError or TypeError for an unknown option or a wrong value.
-        """
-        given = reset_options(options)
+        """Start a game. `seed`, up to 128 bits, fixes it and all that follow; None goes on with the next. There are no
+        `options`. Raises ValueError or TypeError for a wrong seed."""
+        warn_of_options(options)
         if seed is not None:
             new_key(seed)  # games of a learner would take a list, too
-        self._games.reset(seed, **given)
+        self._games.reset(seed)
         super().reset(seed=None if seed is None else int(seed))
         return self._started()
 
@@ -120,11 +123,6 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
         self._check_live("action_masks")
         return self._legal.copy()
-
-    def text(self) -> str:
-        """The position as text, as the learner may see it, in any render mode."""
-        self._check_live("text")
-        return self._games.text(0)
 
     def get_state(self) -> bytes:
         """The whole position, hidden things and the learner's number included, for `set_state` of any environment."""

@@ -225,11 +225,6 @@ class TextGame:
         return {} if self._opponents is None else self._opponents.names
 
     @property
-    def np_random_seed(self) -> int | None:
-        """The last seed that `reset` was given; None if it was given none."""
-        return self._env.np_random_seed
-
-    @property
     def states(self) -> NDArray[Any]:
         """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
         return self._env.states

@@ -1,7 +1,7 @@
 """Gymnasium VectorEnv: many games, one player of each learns."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import choice
-from ttt_envs.wrappers.common import RENDER_FPS, Encoder, EnvSettings, Renderer
-from ttt_envs.wrappers.self_play import RESET_OPTIONS, LooksAtMany, PlayerGames, Seed, reset_options
+from ttt_envs.wrappers.common import RENDER_FPS, Encoder, EnvSettings, Renderer, warn_of_options
+from ttt_envs.wrappers.self_play import Autoreset, LooksAtMany, PlayerGames, Seed
 
 _RENDER_MODES = ("rgb_array", "ansi")
 
@@ -23,7 +23,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
     Attributes:
         autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game gives the next one's first observation, and
             the last one in `infos["final_obs"]`. NEXT_STEP: it returns the last observation, and the next step starts
-            the next game, with any action and reward 0. DISABLED: `reset` alone starts games, all of them.
+            the next game, with any action and reward 0.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         self._renderer = Renderer(game, given.render_mode)
         self._encode = Encoder(game, given)
         mode = autoreset_mode.name.lower() if isinstance(autoreset_mode, AutoresetMode) else autoreset_mode
+        mode = choice("autoreset_mode", mode, get_args(Autoreset))
         self._games = PlayerGames(game, num_envs, opponent=opponent, player=player, autoreset=mode, settings=given)
         self.autoreset_mode = AutoresetMode[mode.upper()]
         self.metadata = {
@@ -59,7 +60,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         self.action_space = batch_space(self.single_action_space, num_envs)
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start all games, or some. `seed` fixes them and all that follow; None goes on.
+        """Start all games. `seed` fixes them and all that follow; None goes on. There are no `options`.
 
         Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`, or the
         first alone with mask="info".
@@ -68,13 +69,11 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
             seed: up to 128 bits, from which each game gets a seed of its own by its number, so that neighbouring seeds
                 share no game, as they do where game i gets seed + i. Or a list of `num_envs`, as Gymnasium's vectors
                 take it: game i is then the game of a single environment with that seed; with None it goes on.
-            options: "player" and "opponent" of the games that start now, instead of the usual ones; "reset_mask", bool
-                (num_envs,): the games that start now, while the others stay as they are, without a seed or with a list
-                of them.
 
-        Raises ValueError or TypeError for an unknown option or a wrong value.
+        Raises ValueError or TypeError for a wrong seed.
         """
-        self._games.reset(seed, **reset_options(options, (*RESET_OPTIONS, "reset_mask")))
+        warn_of_options(options)
+        self._games.reset(seed)
         # Gymnasium's own generator, which nothing here draws from, and which takes one number alone.
         super().reset(seed=int(seed) if isinstance(seed, (int, np.integer)) else None)
         self._live = True
@@ -89,7 +88,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         under "final_info", as Gymnasium's vectors do.
 
         Raises:
-            RuntimeError: before `reset`; or a game is over, with autoreset_mode DISABLED.
+            RuntimeError: before `reset`.
             TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
             IllegalAction: not legal now, with illegal="raise"; nothing is changed.
         """
