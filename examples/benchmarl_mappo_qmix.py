@@ -152,7 +152,6 @@ if __name__ == "__main__":
         run.run()
         trained.append(BenchMARL(run, name))
 
-    report = evaluation.tournament(GAME, [*trained, "random"], games=1000)
-    report.show()
+    report = evaluation.tournament(GAME, [*trained, "random"], games=1000, strict=True)
     for agent in trained:
         print(report.comparison(agent.name, "random"))

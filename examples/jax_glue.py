@@ -115,11 +115,7 @@ class CompiledAgent(Agent):
                 (size, bytes), in which all that the player cannot know is drawn anew; gives int (size,), legal actions.
             size: positions at once; where there are fewer, some come several times.
             name: for reports.
-
-        Raises ValueError for a size below 1.
         """
-        if size < 1:
-            raise ValueError(f"size must be at least 1, not {size}")
         self.choose, self.size, self.name = choose, size, name
 
     def act(self, view: View) -> np.ndarray:

@@ -102,7 +102,6 @@ def resample(state, player, seed):
         deal(state, 1 - player)
 
 
-#: The rules for a player.
 RULES = "\n\n".join(
     (
         "Each of two players pays 1 and is dealt one of three cards, jack, queen and king, which the other does not "
@@ -144,9 +143,8 @@ ACTION_NAMES = ("pass", "bet")
 
 def format_state(state: Any, viewer: int | None = None) -> str:
     """One fact a line; a card is a question mark for who does not see it."""
-    cards = [
-        CARDS[card] if viewer in (None, player) or shown(state) else "?" for player, card in enumerate(state["card"])
-    ]
+    seen = [viewer in (None, player) or shown(state) for player in (0, 1)]
+    cards = [CARDS[card] if here else "?" for card, here in zip(state["card"], seen, strict=True)]
     said = [ACTION_NAMES[each] for each in state["said"] if each != NONE]
     return f"cards: {' '.join(cards)}\nsaid: {' '.join(said)}"
 
@@ -171,17 +169,13 @@ def parse_state(text: str) -> np.ndarray:
 
 def draw(state: Any, viewer: int | None = None) -> str:
     """Two cards, face down if the viewer does not see them, and a mark for each action: full for a bet."""
-    hidden = [viewer not in (None, player) and not shown(state) for player in (0, 1)]
-    cards = "".join(
-        f'<text x="{12 + 32 * player}" y="28">{"?" if hidden[player] else "JQK"[card]}</text>'
-        for player, card in enumerate(state["card"])
-    )
+    cards, said = (line.split()[1:] for line in format_state(state, viewer).splitlines())
+    hands = "".join(f'<text x="{12 + 32 * k}" y="28">{card[0].upper()}</text>' for k, card in enumerate(cards))
     marks = "".join(
-        f'<circle cx="{16 + 16 * k}" cy="48" r="6" stroke="#333" fill="{("none", "#333")[said]}"/>'
-        for k, said in enumerate(state["said"])
-        if said != NONE
+        f'<circle cx="{16 + 16 * k}" cy="48" r="6" stroke="#333" fill="{"#333" if each == "bet" else "none"}"/>'
+        for k, each in enumerate(said)
     )
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64">{cards}{marks}</svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64">{hands}{marks}</svg>'
 
 
 # --- the game ---
@@ -205,10 +199,6 @@ def make() -> Game:
         players_differ="player 0 acts first",
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
-            format_state=format_state,
-            read_state=parse_state,
-            draw=draw,
-            action_format="a name",
-            rules_text=RULES,
+            format_state=format_state, read_state=parse_state, draw=draw, action_format="a name", rules_text=RULES
         ),
     )

@@ -134,7 +134,6 @@ def resample(state, player, seed):
         state["card"][1 - player] = draw_card(state)
 
 
-#: The rules for a player.
 RULES = "\n\n".join(
     (
         "There are six cards: jack, queen and king of spades and of hearts. Each of two players puts in 1 and is dealt "
@@ -249,10 +248,6 @@ def make() -> Game:
         players_differ="player 0 acts first",
         kernels=Kernels(reset, legal_mask, step, observe, resample),
         faces=Faces(
-            format_state=format_state,
-            read_state=parse_state,
-            draw=draw,
-            action_format="a name",
-            rules_text=RULES,
+            format_state=format_state, read_state=parse_state, draw=draw, action_format="a name", rules_text=RULES
         ),
     )

@@ -18,14 +18,14 @@ No position that can arise is without a move: a player without one has all their
 else has one there, and the player before them has just put one. Some other boards that are kept cannot arise either.
 """
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import tyro
 
+from ttt_envs.core.compile.bits import lowest_bit, set_size
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.symmetry import dihedral
@@ -39,8 +39,8 @@ DRAWN = 0
 #: that are not known to lead to what the mover shuns: it is drawn if it keeps some, and cannot arise if it has none.
 OPEN = 4096
 
-# Words of 64 boards in a block, and blocks that are gone through between two calls of `progress`.
-_BLOCK, _BLOCKS_AT_A_TIME = 64, 512
+# Words of 64 boards in a block.
+_BLOCK = 64
 
 
 class Setting(NamedTuple):
@@ -131,25 +131,16 @@ def images_of(digits, weights, images):
 
 
 @kernel
-def bits_of(word):
-    """The number of bits of a uint64 that are set."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@kernel
-def mark(first, last, setting, kept):
-    """Find the boards to keep in words first to last-1 of `kept`: bit b of kept[w, 0] is set if 64*w + b is one.
+def mark(setting, kept):
+    """Find the boards to keep: bit b of kept[w, 0] is set if 64*w + b is one.
 
     Those are the least of their images, without a line, and with no more pieces than there are.
     """
     cells, base = setting.weights.shape[1], SIZES * setting.players + 1
     digits, sets = np.empty(cells, np.int64), np.empty(base, np.int64)
     boards = base**cells
-    read_board(64 * first, digits, sets)
-    for word in range(first, last):
+    read_board(0, digits, sets)
+    for word in range(kept.shape[0]):
         bits = np.uint64(0)
         for bit in range(64):
             if 64 * word + bit >= boards:
@@ -188,7 +179,7 @@ def number(kept):
     total = np.int64(0)
     for word in range(kept.shape[0]):
         kept[word, 1] = total
-        total += bits_of(kept[word, 0])
+        total += np.int64(set_size(kept[word, 0]))
     return total
 
 
@@ -198,7 +189,7 @@ def place_of(board, kept):
     word, bit = kept[board // 64, 0], np.uint64(board % 64)
     if not (word >> bit) & np.uint64(1):
         return -1
-    return np.int64(kept[board // 64, 1]) + bits_of(word & ((np.uint64(1) << bit) - np.uint64(1)))
+    return np.int64(kept[board // 64, 1] + set_size(word & ((np.uint64(1) << bit) - np.uint64(1))))
 
 
 @kernel
@@ -228,16 +219,15 @@ def completes(sets, digit, cells, lines):
 
 
 @kernel
-def count_moves(first, last, setting, analysis):
-    """Fill `known` for the boards in words first to last-1: 2 where the mover can make a line, else the moves."""
+def count_moves(setting, analysis):
+    """Fill `known`: 2 where the mover can make a line, else the moves."""
     cells, base = setting.weights.shape[1], SIZES * setting.players + 1
     digits, sets, images = np.empty(cells, np.int64), np.empty(base, np.int64), np.empty(8, np.int64)
-    for word in range(first, last):
+    for word in range(analysis.kept.shape[0]):
         at, left = np.int64(analysis.kept[word, 1]), analysis.kept[word, 0]
-        for bit in range(64):
-            if not (left >> np.uint64(bit)) & np.uint64(1):
-                continue
-            read_board(64 * word + bit, digits, sets)
+        while left:
+            read_board(64 * word + np.int64(lowest_bit(left)), digits, sets)
+            left &= left - np.uint64(1)
             units = images_of(digits, setting.weights, images)
             for mover in range(setting.players):
                 moves, ends = 0, False
@@ -304,8 +294,8 @@ def take_back(value, phase, units, boards, places, analysis):
 
 
 @kernel
-def retract(first, last, value, setting, analysis):
-    """Take back the moves that led to the positions of this value in blocks first to last-1.
+def retract(value, setting, analysis):
+    """Take back the moves that led to the positions of this value.
 
     Gives how many positions are thereby found out; their value is one more.
     """
@@ -314,20 +304,20 @@ def retract(first, last, value, setting, analysis):
     images = np.empty(8, np.int64)
     boards = np.empty(digits.shape[0] * setting.replaced.shape[1], np.int64)
     places = np.empty(boards.shape[0], np.int64)
-    for block in range(first, last):
+    for block in range(analysis.found.shape[1]):
         if not analysis.found[value % 2, block]:
             continue
         analysis.found[value % 2, block] = False
         for word in range(block * _BLOCK, min((block + 1) * _BLOCK, kept.shape[0])):
             at, left = np.int64(kept[word, 1]), kept[word, 0]
             while left:
-                lowest = left & (~left + np.uint64(1))
-                left ^= lowest
+                board = 64 * word + np.int64(lowest_bit(left))
+                left &= left - np.uint64(1)
                 some = False
                 for phase in range(setting.players):
                     some = some or known[at, phase] == value
                 if some:
-                    read_board(64 * word + bits_of(lowest - np.uint64(1)), digits, sets)
+                    read_board(board, digits, sets)
                     units = images_of(digits, setting.weights, images)
                     for phase in range(setting.players):
                         if known[at, phase] == value:
@@ -342,19 +332,18 @@ def retract(first, last, value, setting, analysis):
 
 
 @kernel
-def tally(first, last, setting, analysis, counts):
+def tally(setting, analysis, counts):
     """Count the positions with moves of each value by phase, mirror images included; counts int64 (players, values).
 
-    Goes through words first to last-1. Drawn ones have the value DRAWN.
+    Drawn ones have the value DRAWN.
     """
     digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(setting.replaced.shape[0], np.int64)
     images = np.empty(8, np.int64)
-    for word in range(first, last):
+    for word in range(analysis.kept.shape[0]):
         at, left = np.int64(analysis.kept[word, 1]), analysis.kept[word, 0]
         while left:
-            lowest = left & (~left + np.uint64(1))
-            left ^= lowest
-            read_board(64 * word + bits_of(lowest - np.uint64(1)), digits, sets)
+            read_board(64 * word + np.int64(lowest_bit(left)), digits, sets)
+            left &= left - np.uint64(1)
             units = images_of(digits, setting.weights, images)
             for phase in range(setting.players):
                 value = np.int64(analysis.known[at, phase])
@@ -363,37 +352,20 @@ def tally(first, last, setting, analysis, counts):
             at += 1
 
 
-def analyse(setting: Setting, progress: Callable[[str, float], None]) -> Analysis:
-    """Work out all positions, calling `progress` often with what is being done and the share of it that is done.
-
-    Raises OverflowError if some are too far from the end for their numbers.
-    """
+def analyse(setting: Setting) -> Analysis:
+    """Work out all positions. Raises OverflowError if some are too far from the end for their numbers."""
     words = -(-(len(setting.replaced) ** setting.weights.shape[1]) // 64)
     blocks = -(-words // _BLOCK)
     kept = np.zeros((words, 2), np.uint64)
-    for first, last in _parts(words):
-        mark(first, last, setting, kept)
-        progress("finding boards", last / words)
+    mark(setting, kept)
     analysis = Analysis(kept, np.empty((number(kept), setting.players), np.uint16), np.ones((2, blocks), np.bool_))
-    for first, last in _parts(words):
-        count_moves(first, last, setting, analysis)
-        progress("counting moves", last / words)
-    value, found = 2, 1
-    while found:
+    count_moves(setting, analysis)
+    value = 2
+    while retract(value, setting, analysis):
+        value += 1
         if value == OPEN - 1:
             raise OverflowError(f"some positions are further from the end than {value - 1} plies")
-        found = 0
-        for first in range(0, blocks, _BLOCKS_AT_A_TIME):
-            last = min(first + _BLOCKS_AT_A_TIME, blocks)
-            found += retract(first, last, value, setting, analysis)
-            progress(f"going back from the end: {value - 1} plies", last / blocks)
-        value += 1
     return analysis
-
-
-def _parts(words: int) -> Iterator[tuple[int, int]]:
-    step = _BLOCK * _BLOCKS_AT_A_TIME
-    return ((first, min(first + step, words)) for first in range(0, words, step))
 
 
 def value_of(pieces: np.ndarray, phase: int, setting: Setting, analysis: Analysis) -> int:
@@ -427,7 +399,7 @@ def forced(setting: Setting, analysis: Analysis) -> Iterator[str]:
         if cell in (0, 1, 4):  # the others are mirror images
             yield f"after the opening on {name}: {', '.join(against(pieces, 1))}"
     counts = np.zeros((players, OPEN), np.int64)
-    tally(0, len(analysis.kept), setting, analysis, counts)
+    tally(setting, analysis, counts)
     for turn, when in enumerate(("on the move", "who moves next", "who moves after next")[:players]):
         phase = -turn % players
         values = np.flatnonzero(counts[phase])
@@ -447,19 +419,14 @@ class Coalition:
     same_size_swap: bool = False
     """Whether pieces of one size may be exchanged for each other, see the game's option of that name."""
 
-    def lines(self, progress: Callable[[str, float], None]) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Solve the game and describe the results, a line each; ValueError for a number of players it cannot do."""
         if self.players not in (2, 3):
             raise ValueError(f"players must be 2 or 3, not {self.players}: four have too many positions")
         facts = setting(self.players, self.same_size_swap)
-        yield from forced(facts, analyse(facts, progress))
-
-
-def show(what: str, share: float) -> None:
-    """Show what is being done on one line of the terminal, and the share of it that is done."""
-    print(f"\r{what}: {share:4.0%}  ", end="\n" if share == 1 else "", file=sys.stderr, flush=True)
+        yield from forced(facts, analyse(facts))
 
 
 if __name__ == "__main__":
-    for line in tyro.cli(Coalition).lines(show):
+    for line in tyro.cli(Coalition).lines():
         print(line, flush=True)

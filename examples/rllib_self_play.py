@@ -46,15 +46,8 @@ class RLlibGame(MultiAgentEnv):
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """`config`: the arguments of `ttt_envs.make_parallel` but `mask`, such as `game`, and the game's options.
-
-        Raises ValueError or TypeError as that does, and for a config without a game.
-        """
+        """`config`: the arguments of `ttt_envs.make_parallel` but `mask`, such as `game`, and the game's options."""
         super().__init__()
-        if "game" not in config:
-            raise ValueError(f"env_config needs a 'game', such as {next(iter(ttt_envs.GAMES))!r}, not only {config}")
-        if "mask" in config:
-            raise TypeError("RLlibGame() got an unexpected keyword argument 'mask': it stands in the observations")
         self.env = ttt_envs.make_parallel(**{"dtype": "float32", **config})
         actions = self.env.wait
         space = gymnasium.spaces.Dict(

@@ -39,10 +39,8 @@ def layers(outputs):
 
 
 class Policy(CategoricalMixin, Model):
-    def __init__(self, envs):
-        Model.__init__(
-            self, observation_space=envs.observation_space, action_space=envs.action_space, device=envs.device
-        )
+    def __init__(self):
+        Model.__init__(self, **spaces)
         CategoricalMixin.__init__(self)
         self.net = layers(ACTIONS)
 
@@ -52,10 +50,8 @@ class Policy(CategoricalMixin, Model):
 
 
 class Value(DeterministicMixin, Model):
-    def __init__(self, envs):
-        Model.__init__(
-            self, observation_space=envs.observation_space, action_space=envs.action_space, device=envs.device
-        )
+    def __init__(self):
+        Model.__init__(self, **spaces)
         DeterministicMixin.__init__(self)
         self.net = layers(1)
 
@@ -67,13 +63,12 @@ torch.set_num_threads(1)
 torch.manual_seed(0)
 games = ttt_envs.make_vec(GAME, GAMES, opponent="random", dtype="float32")
 envs = wrap_env(games, wrapper="gymnasium", verbose=False)
-models = {"policy": Policy(envs), "value": Value(envs)}
+spaces = {"observation_space": envs.observation_space, "action_space": envs.action_space, "device": envs.device}
+models = {"policy": Policy(), "value": Value()}
 learner = PPO(
     models=models,
     memory=RandomMemory(memory_size=ROLLOUT, num_envs=GAMES, device=envs.device),
-    observation_space=envs.observation_space,
-    action_space=envs.action_space,
-    device=envs.device,
+    **spaces,
     cfg={
         "rollouts": ROLLOUT,
         "learning_epochs": 4,

@@ -88,10 +88,9 @@ class TextArenaGame(ta.Env):
         judged = self.judged
         self.state.rewards, self.state.done = judged.env.rewards, True
         for player, facts in judged.env.facts.items():
-            told = {"regret": 0.0 - judged.reward(player), "judged_by": judged.judged_by(player)}
-            self.state.game_info[player] |= facts | (
-                told if told["judged_by"] != "result" else {**told, "regret": None}
-            )
+            by = judged.judged_by(player)
+            regret = None if by == "result" else 0.0 - judged.reward(player)
+            self.state.game_info[player] |= facts | {"regret": regret, "judged_by": by}
 
 
 def register() -> dict[str, str]:
@@ -149,8 +148,6 @@ if __name__ == "__main__":
         print(f"{model.__name__}: regret {lost[model] / number:.3f} and result {paid[model] / number:+.3f} a game")
 
     agent = agents.from_text(scripted, name="scripted")
-    report = evaluation.tournament(
-        ttt_envs.load("tic_tac_dice", **OPTIONS), [agent, "random"], games=1000 if number > 1 else 100
-    )
-    report.show()
+    dice, games = ttt_envs.load("tic_tac_dice", **OPTIONS), 1000 if number > 1 else 100
+    report = evaluation.tournament(dice, [agent, "random"], games=games, strict=True)
     print(report.comparison("scripted", "random"))

@@ -45,14 +45,7 @@ class TRLGame:
     """
 
     def __init__(self, env: Any, *, simulations: int = 400) -> None:
-        """Take a game from `ttt_envs.make_text`, with an opponent.
-
-        Args:
-            env: the game.
-            simulations: as of `JudgedGame`.
-
-        Raises TypeError or ValueError for a wrong value, and ValueError for a game without an opponent.
-        """
+        """Take a game from `ttt_envs.make_text`; ValueError for one without an opponent. See also `JudgedGame`."""
         self.judged = JudgedGame(env, simulations=simulations, answers="tool")
         if not env.opponent_names:
             raise ValueError("TRL asks one player: make the game with an opponent")
@@ -163,6 +156,5 @@ if __name__ == "__main__":
     print(f"reward a game: {sum(rewards[:part]) / part:.3f} at first, {sum(rewards[-part:]) / part:.3f} at the end")
 
     agent = agents.from_text(answer, rules=False, name="model")
-    report = evaluation.tournament(GAME, [agent, "random"], games=1000 if updates > 1 else 20)
-    report.show()
+    report = evaluation.tournament(GAME, [agent, "random"], games=1000 if updates > 1 else 20, strict=True)
     print(report.comparison("model", "random"))

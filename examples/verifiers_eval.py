@@ -51,7 +51,7 @@ class VerifiersGame(vf.MultiTurnEnv):
         if not asked.env.opponent_names:
             raise ValueError("verifiers asks one player: make the game with an opponent")
         rows = [{"question": asked.reset(seed + k), "info": {"seed": seed + k}} for k in range(games)]
-        rubric = vf.Rubric(funcs=[minus_regret, game_result, moves, exact_share], weights=[1.0, 0.0, 0.0, 0.0])
+        rubric = vf.Rubric(funcs=[minus_regret, game_result], weights=[1.0, 0.0])
         super().__init__(dataset=Dataset.from_list(rows), rubric=rubric, message_type="chat", **settings)
 
     def _judged(self) -> JudgedGame:
@@ -89,14 +89,7 @@ class VerifiersGame(vf.MultiTurnEnv):
         if state.get("error") is None:
             await asyncio.to_thread(game.give_up)
             pay_steps(state["trajectory"], game, state["moved_at"])
-        exact = [move.exact for move in game.moves]
-        state["judged"] = {
-            "reward": game.reward(),
-            "result": game.result(),
-            "judged_by": game.judged_by(),
-            "moves": len(exact),
-            "exact": sum(exact) / len(exact) if exact else 1.0,
-        }
+        state["judged"] = {"reward": game.reward(), "result": game.result(), "judged_by": game.judged_by()}
 
 
 def pay_steps(trajectory, game, moved_at):
@@ -124,16 +117,6 @@ def minus_regret(state: vf.State) -> float:
 def game_result(state: vf.State) -> float:
     """The sum of the game's rewards."""
     return _of(state, "result")
-
-
-def moves(state: vf.State) -> float:
-    """Decisions of the model."""
-    return _of(state, "moves")
-
-
-def exact_share(state: vf.State) -> float:
-    """The share of them that the oracle has judged."""
-    return _of(state, "exact")
 
 
 class Server(BaseHTTPRequestHandler):
@@ -179,6 +162,5 @@ if __name__ == "__main__":
         print(f"{name}: {value:.3f} a game")
 
     agent = agents.load(f"scripted=llm:model=scripted,url={url}")
-    report = evaluation.tournament(make().game, [agent, "random"], games=400 if games > 1 else 20)
-    report.show()
+    report = evaluation.tournament(make().game, [agent, "random"], games=400 if games > 1 else 20, strict=True)
     print(report.comparison("scripted", "random"))

@@ -35,15 +35,7 @@ from ttt_envs.agents.networks import NetworkInfo
 from ttt_envs.core.game import Game
 from ttt_envs.learning import policy_gradient
 from ttt_envs.learning.episodes import Act, Rollout, WholeGames
-from ttt_envs.learning.policy_gradient import (
-    PolicyGradient,
-    Sample,
-    clipped,
-    drawn,
-    entropy_of,
-    masked,
-    orthogonal,
-)
+from ttt_envs.learning.policy_gradient import PolicyGradient, Sample, clipped, drawn, entropy_of, masked, orthogonal
 from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.loop import train_self_play
 from ttt_envs.learning.runs.settings import Result, Steps, Within, command_line
@@ -145,12 +137,10 @@ class Population(torch.nn.Module):
             float32 (d, num_actions), and the weights float32 (d, members): the probability that a player who has done
             what they did has drawn each policy; zeros where that was none of those in their strategy.
         """
-        log_probs = self.log_probs(
-            torch.from_numpy(rollout.observations.astype(np.float32)), torch.from_numpy(rollout.masks)
-        )
-        chosen = (
-            log_probs[:, torch.arange(len(rollout)), torch.from_numpy(rollout.actions)].numpy().T.astype(np.float64)
-        )
+        seen, masks = torch.from_numpy(rollout.observations.astype(np.float32)), torch.from_numpy(rollout.masks)
+        log_probs = self.log_probs(seen, masks)
+        rows, actions = torch.arange(len(rollout)), torch.from_numpy(rollout.actions)
+        chosen = log_probs[:, rows, actions].numpy().T.astype(np.float64)
         with np.errstate(divide="ignore"):
             weights = np.log(strategies)[rollout.players]
         for ply in rollout.plies:
@@ -165,11 +155,8 @@ class Population(torch.nn.Module):
         def act(
             observations: np.ndarray, masks: np.ndarray, games: np.ndarray, players: np.ndarray
         ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            seen, legal, who = (
-                torch.from_numpy(observations.astype(np.float32)),
-                torch.from_numpy(masks),
-                assigned[games, players],
-            )
+            seen, legal = torch.from_numpy(observations.astype(np.float32)), torch.from_numpy(masks)
+            who = assigned[games, players]
             log_probs, values = torch.empty(masks.shape), torch.zeros(len(masks))
             with torch.inference_mode():
                 for number in np.unique(who):
@@ -268,9 +255,8 @@ class PSRO:
         for optimizer in (part for part in self.response.parts.values() if isinstance(part, torch.optim.Optimizer)):
             optimizer.state.clear()
         self._imitate(done)
-        self.numbers.update(
-            {"psro/policies": len(self.population), "psro/in_the_mixture": float((self.strategies > 0.01).sum() / 2)}
-        )
+        mixed = float((self.strategies > 0.01).sum() / 2)
+        self.numbers.update({"psro/policies": len(self.population), "psro/in_the_mixture": mixed})
 
     def _imitate(self, done: float) -> None:
         """Teach the network the mixture."""

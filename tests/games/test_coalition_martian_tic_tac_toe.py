@@ -29,10 +29,6 @@ def coalition():
     del sys.modules[spec.name]
 
 
-def quiet(what: str, share: float) -> None:
-    """No progress."""
-
-
 class Tiny(slow.SlowMartianTicTacToe):
     """The slow rules on 2x2, with two pieces of each size: any two equal ones are a row."""
 
@@ -97,7 +93,7 @@ def forced_slowly(after: dict[tuple, list], hero: int) -> dict[tuple, int]:
 @pytest.mark.parametrize(("players", "same_size_swap"), [(3, False), (2, True)])
 def test_every_position_of_the_2x2_game_has_the_value_of_the_slow_solver(coalition, players, same_size_swap):
     setting = coalition.setting(players, same_size_swap, size=2)
-    analysis = coalition.analyse(setting, quiet)
+    analysis = coalition.analyse(setting)
     after, seen = moves_slowly(players, same_size_swap), 0
     for hero in range(players):
         for (mover, board), expected in forced_slowly(after, hero).items():
@@ -118,7 +114,7 @@ def test_every_position_of_the_2x2_game_has_the_value_of_the_slow_solver(coaliti
 def test_with_two_players_it_is_the_table_of_best_play(coalition):
     """The hero on the move sees the board as the table does."""
     setting, table = coalition.setting(2), tables.load_table(False)
-    analysis = coalition.analyse(setting, quiet)
+    analysis = coalition.analyse(setting)
     bits = np.unpackbits(table.present.view(np.uint8), bitorder="little")
     places = np.array([coalition.place_of(board, analysis.kept) for board in np.flatnonzero(bits).tolist()])
     known = analysis.known[places, 0].astype(int)
@@ -131,7 +127,7 @@ def test_with_two_players_it_is_the_table_of_best_play(coalition):
 @pytest.mark.slow
 def test_the_page_has_what_the_example_prints_for_three_players(coalition):
     """In 3 minutes of processor time and 1.1 GB."""
-    lines = coalition.Coalition().lines(quiet)
+    lines = coalition.Coalition().lines()
     page = (ROOT / "docs" / "games" / "martian_tic_tac_toe.md").read_text()
     assert all(f"- {line}\n" in page for line in lines)
 

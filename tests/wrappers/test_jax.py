@@ -145,5 +145,3 @@ def test_a_compiled_function_plays_as_many_positions_as_there_are():
     assert np.array_equal(agent.act(batch.view()), batch.masks().argmax(axis=1))
     assert agent.act(batch.view().take(np.arange(3))).shape == (3,)
     assert sizes == [((5, 191), (5, 81), (5, GAME.state_dtype.itemsize))]
-    with pytest.raises(ValueError, match="size must be at least 1"):
-        CompiledAgent(choose, size=0)
