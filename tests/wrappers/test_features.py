@@ -268,7 +268,7 @@ def partner(maker: str) -> None:
         play.step()
     keys = np.atleast_2d(play.info["opponent"])[0].tolist()
     assert [play.env.opponent_names.get(key) for key in keys] == [None, "random", "other", "random"]
-    with pytest.raises(ValueError, match="partner"):
+    with pytest.raises(ValueError, match="no teams of several players: leave partner out"):
         Play(maker, partner="random")
 
 

@@ -76,19 +76,11 @@ def start(env: Any, seed: int = 0) -> None:
 
 
 @seats
-def test_an_opponent_as_text(make):
+def test_an_opponent_as_text_an_object_or_a_function(make):
+    assert opponent(make()).name == "random"
     found = opponent(make(opponent="greedy:samples=3"))
     assert isinstance(found, Greedy)
     assert (found.name, found.samples) == ("greedy:samples=3", 3)
-
-
-@seats
-def test_without_an_opponent_it_is_random(make):
-    assert opponent(make()).name == "random"
-
-
-@seats
-def test_an_opponent_as_an_object_or_a_function(make):
     mine = First()
     env = make(opponent=mine, player=1)
     assert opponent(env) is mine
@@ -125,27 +117,18 @@ def test_an_opponent_that_cannot_play_the_game_is_refused_at_once(make):
 
 
 @both
-def test_a_game_by_its_id_with_options(make):
+def test_a_game_by_its_id_with_options_or_as_an_object(make):
     env = make(won_boards="closed", random_opening_plies=2)
     assert (env.game.options["won_boards"], env.game.options["random_opening_plies"]) == ("closed", 2)
-
-
-@both
-def test_a_game_as_an_object(make):
     game = ttt_envs.load(GAME, won_boards="closed")
     assert make(game).game is game
+    with pytest.raises(TypeError, match=r"super_tic_tac_toe.*has its options already: won_boards cannot be set"):
+        make(game, won_boards="closed")
     # It need not be one of the library's.
     coin = make_coin()
     env = make(coin)
     assert env.game is coin
     env.reset()
-
-
-@both
-def test_options_together_with_a_game_are_refused(make):
-    game = ttt_envs.load(GAME)
-    with pytest.raises(TypeError, match=r"super_tic_tac_toe.*has its options already: won_boards cannot be set"):
-        make(game, won_boards="closed")
 
 
 @both

@@ -187,8 +187,9 @@ def test_a_forfeit_is_the_sides():
     wanted = [(game, [0], [-1, 0.5, 0.5]), (teams, [0], [-0.5, 1, -0.5]), (teams, [0, 1], [0, 0, 0])]
     for each, offenders, rewards in wanted:
         states = game.new_state(0)
+        states["rewards"] = 0.25
         forfeit(each, states, 0, offenders)
-        assert states["rewards"][0].tolist() == rewards
+        assert (states["rewards"][0] - 0.25).tolist() == rewards, "it comes on top of what was paid before"
 
 
 # --- what a player may see ---

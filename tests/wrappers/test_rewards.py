@@ -154,31 +154,6 @@ def test_text(game: Game) -> None:
                 told[player] = total[player]
                 assert list(env.rewards.values()) == total.tolist()
         assert over
-        with_opponent = ttt_envs.make_text(game, opponent=Planned(), player=1)
-        with_opponent.reset(seed=seed)
-        paid_out, over = [], with_opponent.done
-        while not over:
-            action = choice_of(with_opponent.action_masks(), int(with_opponent.states["ply"][0]), 1)
-            _, reward, over, *_ = with_opponent.step(game.action_names[action])
-            paid_out.append(reward)
-        assert paid_out == at_decisions(game, seed, 1)
-
-
-def test_a_forfeit_is_paid_on_top() -> None:
-    """An illegal action costs 1, whatever was paid before."""
-    game = GAMES["in turn"]
-    env = ttt_envs.make_parallel(game)
-    env.reset(seed=0)
-    (chosen, paid), (then, _), *_ = plain(game, 0)
-    env.step({name: chosen.get(p, -1) for p, name in enumerate(env.possible_agents)})
-    mover = next(iter(then))
-    wrong = int((~env.action_masks(f"player_{mover}")[:-1]).argmax())
-    actions = {name: wrong if p == mover else -1 for p, name in enumerate(env.possible_agents)}
-    _, rewards, terminations, _, infos = env.step(actions)
-    assert rewards == {f"player_{mover}": -1.0, f"player_{1 - mover}": 1.0}
-    assert all(terminations.values())
-    assert env.states["rewards"][0, mover] == paid[mover] - 1
-    assert infos[f"player_{mover}"]["illegal_action"] == wrong
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,6 @@ def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
     assert not any(truncations.values())
 
 
-def test_wrong_numbers_of_plies_are_refused():
-    with pytest.raises(ValueError, match="max_plies"):
-        ttt_envs.make_aec(SUPER, max_plies=0)
-
-
 def test_a_rule_of_the_same_name_is_asked_back_about():
     """It could be meant: a draw after so many plies is another thing than a game that is cut off."""
     name = "martian_tic_tac_toe"

@@ -109,11 +109,12 @@ def test_answers_that_cannot_be_used() -> None:
         env.step("[A]")
 
 
-def test_a_random_move_instead() -> None:
+def test_a_random_move_instead_and_prompts_without_rules() -> None:
     first = None
-    for _ in range(2):
-        env = ttt_envs.make_text(**DICE, retries=0, illegal="random")
+    for rules in (True, False):
+        env = ttt_envs.make_text(**DICE, retries=0, illegal="random", rules=rules)
         prompt, _ = env.reset(seed=1)
+        assert (env.game.rules_text in prompt) == rules
         moves = []
         while not env.done:
             legals = legal(prompt)
@@ -141,13 +142,6 @@ def test_an_opponent_plays_the_others() -> None:
     assert env.player == learners[0]
     env = ttt_envs.make_text(COIN, opponent="random", player=2)
     assert {player for seed in range(4) for player, _ in play(env, seed)} == {2}
-
-
-def test_rules_can_be_left_out() -> None:
-    env = ttt_envs.make_text(**DICE, rules=False)
-    prompt, _ = env.reset(seed=0)
-    assert "RULES" not in prompt
-    assert env.game.rules_text not in prompt
 
 
 def test_a_saved_end_has_been_paid() -> None:
