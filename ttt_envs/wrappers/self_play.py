@@ -244,8 +244,6 @@ class PlayerGames:
 
     def _cast(self, rows: np.ndarray) -> None:
         self._others[rows] = self.agents.draw(self.batch.episode_seeds[rows], self.players[rows])
-        if len(self.agents.by_key) > 2 * self._others.size:  # a function has drawn new agents all the time
-            self.agents.forget(self._others)
         self._memory.keep_for(self.agents.by_key.values())  # also those of games under way, who do not ask for it
         self._memory.begin(rows)
         self._watchers = observers(self.agents.by_key)
