@@ -122,7 +122,11 @@ def test_a_function_is_told_all_that_is_logged(tmp_path):
 def recipes() -> list[str]:
     """The recipes of the page, each as it stands there."""
     page = (Path(__file__).parents[2] / "docs/train_and_rate.md").read_text()
-    part = page.partition("## Other trackers")[2].partition("\n## ")[0].partition("in place of that function:")[2]
+    part = (
+        page.partition("## Other trackers")[2]
+        .partition("\n## ")[0]
+        .partition("pass one of these functions as `log`:")[2]
+    )
     return [textwrap.dedent(each) for each in part.split("<!-- -->")]
 
 

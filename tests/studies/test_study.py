@@ -85,7 +85,7 @@ def test_each_method_has_a_colour_of_its_own():
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pages without pictures, which take most of the time."""
-    monkeypatch.setattr(page, "picture", lambda *given: {})
+    monkeypatch.setattr(page, "picture", lambda *given: b"")
 
 
 def test_a_finished_study_trains_nothing_again(quick, monkeypatch, undrawn):

@@ -364,7 +364,11 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
     memory, by_number = Memory(game, n), dict(enumerate(agents))
     memory.keep_for(agents)
     watchers = observers(by_number)
-    told = {a: agent for a, agent in by_number.items() if type(agent).episodes_over is not Agent.episodes_over}
+    told = {
+        a: agent
+        for a, agent in by_number.items()
+        if getattr(agent.episodes_over, "__func__", None) is not Agent.episodes_over
+    }
     for _ in range(game.max_plies + 1):
         rows = (~states["done"]).nonzero()[0]
         progress(n - len(rows))
