@@ -250,12 +250,12 @@ class Game:
     def sides(self) -> np.ndarray:
         """int64 (players,), read-only: each player's number in `teams`."""
         found = np.array([next(k for k, team in enumerate(self.teams) if p in team) for p in range(self.num_players)])
-        return np.frombuffer(found.tobytes(), found.dtype)
+        return read_only(found)
 
     @cached_property
     def sharers(self) -> np.ndarray:
         """float64 (players,), read-only: how many players share each player's reward."""
-        return np.frombuffer(np.bincount(self.sides)[self.sides].astype(np.float64).tobytes())
+        return read_only(np.bincount(self.sides)[self.sides].astype(np.float64))
 
     @property
     def num_actions(self) -> int:
