@@ -53,6 +53,7 @@ def test_arena_plays_as_a_slow_loop_does(which):
         seed=5,
         chunk=7,
         record=[3, 29],
+        keep=[4],
         progress=lambda k, n: seen.append((k, n)),
     )
     np.testing.assert_array_equal(games.rewards, states["rewards"])
@@ -69,6 +70,7 @@ def test_arena_plays_as_a_slow_loop_does(which):
             game.loops.step_one(replay, 0, actions)
             assert replay[0].tobytes() == record.states[t + 1].tobytes()
     assert set(games.records) == {3, 29}
+    assert set(games.actions) == {3, 4, 29}
 
 
 @pytest.mark.parametrize("which", [SUPER, "toy 3"])

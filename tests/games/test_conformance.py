@@ -119,6 +119,28 @@ def test_parts_that_are_not_alike_are_noticed(wrong, words):
         CHECKS["observations"](changed(SOUND, parts=(first, wrong(second))))
 
 
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("Columns are a to c. A board of 4x4 cells.", ""),
+        ("Columns are a to g.", "no action has 'g'"),
+        ("Columns of six cells.", "speak of six rows, columns or cells"),
+    ],
+)
+def test_a_manual_of_another_game_is_noticed(rules, said):
+    game = changed(ttt_envs.load("martian_tic_tac_toe", size=4), rules_text=rules)
+    if said:
+        with pytest.raises(AssertionError, match=said):
+            CHECKS["manual"](game)
+    else:
+        CHECKS["manual"](game)
+
+
+def test_a_manual_with_another_title_is_noticed():
+    with pytest.raises(AssertionError, match="the rules of Martian Tic-Tac-Toe, not of Venusian"):
+        CHECKS["manual"](replace(ttt_envs.load("martian_tic_tac_toe"), title="Venusian"))
+
+
 def test_a_past_that_matters_is_noticed():
     """In Martian, other moves are legal at the first turns, and a position that occurs once more may be a draw."""
 

@@ -26,6 +26,7 @@ from ttt_envs.learning.runs.measurements import (
     Score,
     draw_line,
     read_rows,
+    text_of,
     write_picture,
     write_rows,
 )
@@ -247,6 +248,11 @@ def test_points_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, v
     write_picture(tmp_path / "x.png", "title", "steps", "unit", draw)
     assert Image.open(tmp_path / "x.png").size[0] > 300
     assert scales == ["log" if values == (1.0, 0.05) else "linear"]
+
+
+def test_an_interval_is_said_if_it_is_known() -> None:
+    points = [Point(1, "eval/regret", 0.5, width) for width in (0.25, 0.0, np.nan)]
+    assert text_of(points) == "regret a game: 0.500 ± 0.250   regret a game: 0.500   regret a game: 0.500"
 
 
 #: Curves with other columns, or cells that nobody wrote.

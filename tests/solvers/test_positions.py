@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from ttt_envs.core.positions import (
     read_positions,
     write_positions,
 )
+from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.questions import draw_endings
 from ttt_envs.games.tic_tac_dice import rules as dice
@@ -206,6 +208,16 @@ def test_keys_of_the_shipped_games(game_id):
         packed = keys.pack(states)
         assert keys.pack(keys.states(packed)).tobytes() == packed.tobytes()
         assert (keys.of(states) == keys.of(game.symmetries[ply % len(game.symmetries)].states(states))).all()
+
+
+def test_fields_without_a_range_keep_all_their_bits():
+    dtype = state_dtype(players=2, fields=[("heat", np.float32), ("number", np.int16)])
+    facts = {"state_dtype": dtype, "ranges": {}, "max_plies": 9, "num_players": 2, "prototype": np.zeros(1, dtype)}
+    keys = Keys(SimpleNamespace(**facts, proper_symmetries=(), extras=SimpleNamespace(without_past=None)))
+    states = np.zeros(4, dtype)
+    states["heat"], states["number"] = [0.25, 0.5, -0.5, -0.5], [-(2**15), 2**15 - 1, -1, 0]
+    assert len(np.unique(keys.of(states), axis=0)) == 4
+    assert keys.states(keys.of(states)).tobytes() == states.tobytes()
 
 
 def test_missing_symmetries_are_noticed():

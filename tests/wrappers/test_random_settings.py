@@ -138,3 +138,17 @@ def test_single_and_vector_agree(draw: int) -> None:
 def at(observations: Any, i: int) -> Any:
     """The observation of game i."""
     return {name: each[i] for name, each in observations.items()} if isinstance(observations, dict) else observations[i]
+
+
+def test_an_opponent_in_a_game_of_text_knows_its_past():
+    """Also where several choose at once, which a game of text asks for one after the other."""
+    game = coin(players=3, tosses=2)
+    text, single = (make(game, opponent=ByThePast(), player=0) for make in (ttt_envs.make_text, ttt_envs.make_single))
+    for seed in range(20):
+        text.reset(seed=seed)
+        single.reset(seed=seed)
+        while not text.done:
+            action = int(single.action_masks().argmax())
+            single.step(action)
+            text.step(f"[{game.action_names[action]}]")
+            assert text.states.tobytes() == single.states.tobytes()

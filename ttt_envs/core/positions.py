@@ -17,7 +17,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.state import States, position_start
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
-FORMAT = "ttt-envs positions 1"
+FORMAT = "ttt-envs positions 2"
 
 #: Name of the file in the folder that `ttt solve` writes.
 FILE = "positions.safetensors"

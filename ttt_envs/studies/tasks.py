@@ -18,7 +18,7 @@ from ttt_envs.learning.runs.measurements import LEAST, MEASURES, Measurement
 from ttt_envs.registry import declared, load
 
 #: A task of hidden hands or simultaneous choices tests mixing if pure policies lose more than this share of what random
-#: play loses: twice the widest 95 % interval of a method on match-medium, see docs/study.md.
+#: play loses: about twice the widest 95 % interval of a method after a minute of match-medium, see docs/study.md.
 MIXING = 0.05
 
 

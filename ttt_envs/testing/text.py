@@ -1,5 +1,7 @@
 """Checks of a game's text and drawing."""
 
+import re
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -52,3 +54,23 @@ def check_pictures(game: Game) -> None:
                 inside &= top <= box.y < box.y + box.height <= top + height
                 assert inside, f"{said!r} is said of a place outside the picture: {box}"
                 assert said.endswith("."), f"{said!r} is no sentence"
+
+
+_NUMBERS = "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"
+
+
+def check_manual(game: Game) -> None:
+    """The rules for a player are those of this game: its name, the size of its board, the letters of its actions."""
+    module, text = sys.modules.get(f"{game.factory.__module__}.manual"), game.rules_text
+    said = re.search(r"^The rules of (?!the )(.*?) for a player\.", (module and module.__doc__) or "")
+    assert said is None or said[1] == game.title, f"manual.py has the rules of {said and said[1]}, not of {game.title}"
+    grids = [block.grid.shape[1:] for block in game.observation_layout if block.grid is not None]
+    sizes = {size for rows, columns in grids for size in (rows, columns, rows * columns)}
+    for one in re.findall(rf"\b(\d+|{'|'.join(_NUMBERS)}) (?:rows|columns|cells)\b", text) if sizes else ():
+        size = int(one) if one.isdigit() else _NUMBERS.index(one)
+        assert size in sizes, f"the rules for a player speak of {one} rows, columns or cells; the board has {sizes}"
+    words = {word for name in game.action_names for word in re.findall(r"[^\W\d_]+", name)}
+    for pair in re.findall(r"\b([A-Za-z]) to ([A-Za-z])\b", text):
+        for letter in pair:
+            told = f"the rules for a player speak of {' to '.join(pair)}"
+            assert letter in words, f"{told}; no action has {letter!r} in its name"
