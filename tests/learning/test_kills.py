@@ -64,18 +64,7 @@ def killed(words: list[str], seconds: float, folder: Path, until: Path | None = 
 
 def test_training(tmp_path: Path) -> None:
     out, draw, steps = tmp_path / "x", random.Random(SEED), -1
-    words = [
-        *TRAIN,
-        GAME,
-        "--out",
-        str(out),
-        "--steps",
-        "100000000",
-        "--num-envs",
-        "64",
-        "--rollout",
-        "4",
-    ]
+    words = [*TRAIN, GAME, "--out", str(out), "--steps", "100000000", "--num-envs", "64", "--rollout", "4"]
     words += ["--hidden", "16", "--eval-games", "2", "--eval-every", "256", "--snapshot-every", "256"]
     for kill in range(KILLS):
         resumes = (out / RESUME).exists()

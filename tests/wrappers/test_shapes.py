@@ -99,12 +99,8 @@ def test_a_rule_of_the_same_name_is_asked_back_about():
 
 
 def test_environments_say_that_they_have_no_options():
-    for make in (
-        ttt_envs.make_aec,
-        ttt_envs.make_parallel,
-        ttt_envs.make_single,
-        partial(ttt_envs.make_vec, num_envs=2),
-    ):
+    vector = partial(ttt_envs.make_vec, num_envs=2)
+    for make in (ttt_envs.make_aec, ttt_envs.make_parallel, ttt_envs.make_single, vector):
         with pytest.warns(UserWarning, match="reset\\(\\) has no options here: colour changes nothing"):
             make(SUPER).reset(options={"colour": 1})
 
