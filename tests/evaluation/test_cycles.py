@@ -1,6 +1,4 @@
-"""Cycles, Nash averaging and alpha-rank: against games whose solution is known, brute force, and OpenSpiel."""
-
-import importlib.util
+"""Cycles and Nash averaging: against games whose solution is known, and brute force."""
 
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from crosstables import rate, round_robin
 from scipy.optimize import minimize
 
 from ttt_envs import evaluation
-from ttt_envs.evaluation.reports.intransitivity import alpha_rank, circles, cycles, log_odds, nash_average
+from ttt_envs.evaluation.reports.intransitivity import circles, cycles, log_odds, nash_average
 from ttt_envs.evaluation.reports.ratings import ELO
 from ttt_envs.evaluation.reports.seat_advantage import seats
 
@@ -84,37 +82,6 @@ def test_log_odds_are_elo():
     wins = np.array([[0, 99.5], [9.5, 0]])
     np.testing.assert_allclose(log_odds(wins)[0, 1], 400)
     assert log_odds(wins)[0, 0] == 0
-
-
-# --- alpha-rank ---
-
-
-def test_alpha_rank_of_known_fields():
-    np.testing.assert_allclose(alpha_rank(0.5 + 0.3 * ROCK), 1 / 3)
-    best = alpha_rank(chances(np.array([0.0, 100, 300])))
-    assert best.argmax() == 2
-    assert best[2] > 0.999
-    even = alpha_rank(np.full((4, 4), 0.5))
-    np.testing.assert_allclose(even, 0.25)
-
-
-def test_alpha_rank_refuses_what_is_no_crosstable():
-    with pytest.raises(ValueError, match="scores must be"):
-        alpha_rank(np.array([[0.5, np.nan], [0.5, 0.5]]))
-    with pytest.raises(ValueError, match="population at least 2"):
-        alpha_rank(np.full((2, 2), 0.5), population=1)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("pyspiel") is None, reason="open_spiel is not installed")
-def test_open_spiel_finds_the_same():
-    from open_spiel.python.egt import alpharank
-
-    rng = np.random.default_rng(1)
-    for scale in (0.05, 0.4):
-        scores = 0.5 + antisymmetric(rng.uniform(-scale, scale, (6, 6)))
-        for alpha in (0.3, 10.0):
-            theirs = alpharank.compute([scores], m=50, alpha=alpha)[2]
-            np.testing.assert_allclose(alpha_rank(scores, alpha, 50), theirs, atol=1e-6)
 
 
 # --- cycles ---

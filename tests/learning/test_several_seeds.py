@@ -11,7 +11,7 @@ from scipy import stats
 from small_training import tiny
 
 from ttt_envs.cli import main
-from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, student, t_interval
+from ttt_envs.evaluation.reports.intervals import of_seeds, t_interval
 from ttt_envs.learning import ppo
 from ttt_envs.learning.runs.loop import SUMMARY, folders_of, train_seeds
 from ttt_envs.learning.runs.measurements import Point, read_metrics, write_rows
@@ -148,30 +148,3 @@ def test_where_all_seeds_agree_there_is_no_interval():
     assert of_seeds(t_interval([0.7, 0.70001]), 2) == "all 2 seeds: 0.700"
     assert of_seeds(t_interval([0.1, 0.2, 0.4]), 3, 2) == "0.23 ± 0.38"
     assert of_seeds(t_interval([0.3]), 1) == "0.300"
-
-
-def test_the_interquartile_mean_is_scipy_s_trimmed_mean():
-    for n in range(1, 14):
-        values = np.random.default_rng(n).normal(size=n)
-        mean, half_width = interquartile_interval([values])
-        assert mean == pytest.approx(stats.trim_mean(values, 0.25))
-        assert np.isnan(half_width) == (n == 1)
-
-
-@pytest.mark.parametrize(("n", "m"), [(2, 3), (5, 5), (4, 9), (40, 12)])
-def test_differences_have_the_interval_of_yuen_s_test(n, m):
-    rng = np.random.default_rng(n)
-    first, second = rng.normal(0.5, 0.1, n), rng.normal(0.4, 0.3, m)
-    difference, half_width = interquartile_interval([first], [second])
-    low, high = stats.ttest_ind(first, second, equal_var=False, trim=0.25).confidence_interval()
-    assert (difference - half_width, difference + half_width) == pytest.approx((low, high), rel=0.02)
-
-
-def test_tasks_are_put_together():
-    """Twice the same task: twice the degrees of freedom, 2 for five seeds, and half the variance."""
-    scores = np.array([0.1, 0.5, 0.6, 0.8, 0.9])
-    (mean, half_width), (both, narrower) = interquartile_interval([scores]), interquartile_interval([scores] * 2)
-    assert mean == both == pytest.approx((0.5 + 0.6 + 0.8) / 3)
-    assert narrower / half_width == pytest.approx(student(4) / student(2) / np.sqrt(2))
-    agreeing = [np.full(5, 0.1), np.full(3, 0.9)]
-    assert interquartile_interval(agreeing) == (0.5, 0), "tasks are not drawn"

@@ -14,14 +14,13 @@ from ttt_envs.storage.extras import require
 class Study:
     """Compare learning methods: train by a plan, and write the page; or measure agents on a task of studies.
 
-    FILE.toml is the plan. If it is interrupted (Ctrl-C) or killed, the same command goes on. In its place may be the
-    tables (table.csv) of several studies, which are put on one page. It needs the extra `train`.
+    If it is interrupted (Ctrl-C) or killed, the same command goes on. It needs the extra `train`.
     """
 
-    given: Annotated[
-        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="FILE.toml | TABLE.csv ...", help_behavior_hint="")
-    ] = ()
-    """The plan, or tables of studies."""
+    plan: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[FILE.toml]", help_behavior_hint="")] = (
+        None
+    )
+    """The plan."""
     quick: bool = False
     """Train by a built-in plan that takes half a minute."""
     task: str | None = None
@@ -33,7 +32,7 @@ class Study:
     trust: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[FILE.py:NAME ...]")] = ()
     """Functions and agents of your own that the plan may run."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
-    """Folder for runs and page; by default runs/ and the name of the plan, runs/quick, or runs/compare."""
+    """Folder for runs and page; by default runs/ and the name of the plan, or runs/quick."""
     workers: Annotated[int | str, tyro.conf.arg(metavar="N|ray[:ADDRESS]")] = 0
     """Processes that train runs, 0 for one a processor; or a Ray cluster whose nodes share --out: ray starts one
     on this machine, ray:127.0.0.1:6379 joins one."""
@@ -44,16 +43,14 @@ class Study:
         from ttt_envs.studies import grid, page
         from ttt_envs.studies.plan import QUICK, read_plan
 
-        if self.task is not None and self.agents and not self.given:
+        given = (self.plan is not None, self.quick, self.task is not None and bool(self.agents))
+        if sum(given) != 1:
+            raise ValueError("give one of a plan, --quick, or --task with --agents")
+        if self.task is not None:
             rows = page.baselines({self.task: self.agents}, range(self.seeds), self.workers)
             print(page.page(rows).replace(page.PICTURE, ""))
             return DONE
-        if self.given and all(each.endswith(".csv") for each in self.given):
-            print(page.write_page_of_tables(self.given, self.out or Path("runs/compare")))
-            return DONE
-        if len(self.given) != (0 if self.quick else 1) or self.task is not None or self.agents:
-            raise ValueError("give one plan, --quick, tables of studies, or --task with --agents")
-        path = QUICK if self.quick else Path(self.given[0])
+        path = self.plan or QUICK
         plan, out = read_plan(path, self.trust), self.out or Path("runs") / path.stem
         complete = grid.carry_out(plan, out, self.workers, print)
         try:

@@ -1,7 +1,7 @@
 """Measures of how good agents are: a tournament, the place on a ladder, regret to optimal play, mistakes in solved
 positions, exploitability; and equilibria.
 
-All of them return reports. `alpha_rank` and `nash_average` rate agents by a crosstable with circles in it.
+All of them return reports. `nash_average` rates agents by a crosstable with circles in it.
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -10,12 +10,11 @@ from ttt_envs.evaluation.exploitability import exploitability
 from ttt_envs.evaluation.ladder import ladder, make_ladder
 from ttt_envs.evaluation.mistakes import mistakes
 from ttt_envs.evaluation.regret import regret
-from ttt_envs.evaluation.reports.intransitivity import alpha_rank, nash_average
+from ttt_envs.evaluation.reports.intransitivity import nash_average
 from ttt_envs.evaluation.solve import solve
 from ttt_envs.evaluation.tournament import tournament
 
 __all__ = [
-    "alpha_rank",
     "exam",
     "exploitability",
     "game_seeds",

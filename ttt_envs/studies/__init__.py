@@ -4,11 +4,11 @@
 `statistics` compares methods over few seeds, and `page` writes the page.
 """
 
-from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, t_interval
+from ttt_envs.evaluation.reports.intervals import of_seeds, t_interval
 from ttt_envs.studies.statistics import improvement
 from ttt_envs.studies.tasks import measure, task_of
 
-__all__ = ["improvement", "interquartile_interval", "measure", "of_seeds", "t_interval", "task_of"]
+__all__ = ["improvement", "measure", "of_seeds", "t_interval", "task_of"]
 
 
 def __dir__() -> list[str]:

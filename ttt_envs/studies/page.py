@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import pool
-from ttt_envs.evaluation.reports.intervals import interquartile_interval, of_seeds, shown, t_interval
+from ttt_envs.evaluation.reports.intervals import of_seeds, shown, t_interval
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.learning.runs import measurements as files
-from ttt_envs.storage.files import existing, write_whole
+from ttt_envs.storage.files import write_whole
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.plan import Plan, Run
 from ttt_envs.studies.tasks import Task, measure, task_of
@@ -95,26 +94,6 @@ def write_page(plan: Plan, out: Path, workers: int | str = 0) -> str:
     return _write(rows + baselines(plan.agents, seeds, workers), out, partial, runs)
 
 
-def write_page_of_tables(paths: Sequence[str | Path], out: Path) -> str:
-    """Write one page of several studies, from the table.csv of each; returns its text.
-
-    Raises FileNotFoundError, or ValueError naming the file that is damaged, has another version of a task, or has the
-    same runs as an earlier one.
-    """
-    found: dict[tuple[Any, ...], Row] = {}
-    for path in (existing(each, "table of a study") for each in paths):
-        for row in files.read_rows(path, Row):
-            if row.version != (version := task_of(row.task).version):
-                raise ValueError(f"{path} has version {row.version} of the task {row.task}, which is {version} now")
-            key = row.task, row.method, row.played, row.budget, row.seed
-            if key in found:
-                raise ValueError(f"{path}: there are runs of {row.method} in {row.task} already")
-            found[key] = row
-    if not found:
-        raise ValueError("the tables have no measurements")
-    return _write(list(found.values()), out)
-
-
 def _write(rows: Sequence[Row], out: Path, partial: str = "", runs: Sequence[Run] = ()) -> str:
     text = page(rows, partial, runs)
     files.write_rows(out / "table.csv", Row, rows)
@@ -180,7 +159,7 @@ def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> st
     tables = [_of_tasks([each.task for each in found])]
     for each in found:
         tables += [_of_methods(each), _of_agents(each)]
-    tables += [_over_all(found), _compared(found)]
+    tables.append(_compared(found))
     settings = {(run.task.name, run.label): run.settings for run in runs}
     tables.append(
         Table(
@@ -239,18 +218,6 @@ def _of_agents(found: Found) -> Table:
     return Table(f"{found.task.name}: baselines", ["agent", found.task.measure, "score"], rows, note)
 
 
-def _over_all(found: Sequence[Found]) -> Table:
-    """Interquartile means of the methods that have all tasks."""
-    rows = []
-    for name in dict.fromkeys(name for each in found for name in each.methods):
-        scores = [each.scores(name) for each in found if name in each.methods]
-        if len(scores) == len(found) > 1 and all(map(len, scores)):
-            seeds = min(map(len, scores))
-            rows.append([name, str(seeds), of_seeds(interquartile_interval(scores), seeds)])
-    note = "Interquartile mean of the scores at the largest budget of each task, for the methods that have all tasks."
-    return Table("Over all tasks", ["method", "seeds", "interquartile mean"], rows, note)
-
-
 def _compared(found: Sequence[Found]) -> Table:
     """All pairs of methods of each task at its largest budget, the one with the better mean first."""
     pairs = [(each, one, other) for each in found for one, other in combinations(each.methods, 2)]
@@ -258,16 +225,14 @@ def _compared(found: Sequence[Found]) -> Table:
     exact = [statistics.exact_p(each.scores(one), each.scores(other)) for each, one, other in pairs]
     rows = []
     for (each, one, other), p, of_all in zip(pairs, exact, statistics.holm(exact), strict=True):
-        first, second = [each.scores(one)], [each.scores(other)]
-        difference = of_seeds(interquartile_interval(first, second), min(len(first[0]), len(second[0])))
-        probability = shown(*statistics.improvement(first, second), 2)
-        rows.append([each.task.name, f"{one} over {other}", probability, difference, f"{p:.2g}", f"{of_all:.2g}"])
+        probability = shown(*statistics.improvement(each.scores(one), each.scores(other)), 2)
+        rows.append([each.task.name, f"{one} over {other}", probability, f"{p:.2g}", f"{of_all:.2g}"])
     note = (
-        "At the largest budget: the probability that a run of the first method scores more than one of the second, the "
-        "difference of the interquartile means of their scores, both with 95 % intervals, and the exact p-value of the "
-        "rank-sum test (Mann and Whitney), alone and by Holm's correction for all lines of this table."
+        "At the largest budget: the probability that a run of the first method scores more than one of the second, "
+        "with its 95 % interval, and the exact p-value of the rank-sum test (Mann and Whitney), alone and by Holm's "
+        "correction for all lines of this table."
     )
-    return Table("One method over another", ["task", "methods", "probability", "difference", "p", "Holm"], rows, note)
+    return Table("One method over another", ["task", "methods", "probability", "p", "Holm"], rows, note)
 
 
 def picture(rows: Sequence[Row]) -> bytes:

@@ -1,7 +1,5 @@
 """Statistics of comparisons over few seeds: the probability of improvement, exact tests and their correction.
 
-Interquartile means and their differences are in `ttt_envs.evaluation.reports.intervals`.
-
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
 """
 
@@ -9,34 +7,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ttt_envs.evaluation.reports.intervals import Tasks, student
+from ttt_envs.evaluation.reports.intervals import student
 
 # The probabilities that are tried as ends of an interval.
 _GRID = np.linspace(0, 1, 1001)
 
 
-def improvement(first: Tasks, second: Tasks) -> tuple[float, tuple[float, float]]:
-    """The probability that a run of the first method scores more than one of the second, in the mean over tasks.
+def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float]]:
+    """The probability that a run of the first method scores more than one of the second; equal scores count half.
 
-    Equal scores count half. The interval holds the probabilities that differ from the figure by no more than Student's
-    t times the standard error that they would have: also where every run of the one is ahead, it says what so few
-    seeds leave open (R. G. Newcombe, Statistics in Medicine 25, 2006, method 5).
+    The interval holds the probabilities that differ from the figure by no more than Student's t times the standard
+    error that they would have: also where every run of the one is ahead, it says what so few seeds leave open (R. G.
+    Newcombe, Statistics in Medicine 25, 2006, method 5).
 
     Args:
-        first, second: float (seeds,) for each task.
+        first, second: float (seeds,), the scores.
 
     Returns:
-        The figure and both ends of its 95 % interval; nan where both methods have one seed of a task.
+        The figure and both ends of its 95 % interval; nan where both methods have one seed.
     """
-    wins = [np.mean(np.sign(a[:, None] - b) / 2 + 0.5) for a, b in zip(first, second, strict=True)]
-    found = float(np.mean(wins))
-    sizes = [(len(a), len(b)) for a, b in zip(first, second, strict=True)]
-    if (free := min(sum(each) for each in sizes) - 2) < 1:
+    found, m, n = float(np.mean(np.sign(first[:, None] - second) / 2 + 0.5)), len(first), len(second)
+    if m + n < 3:
         return found, (np.nan, np.nan)
     p = _GRID
     spread = (1 - p) / (2 - p) + p / (1 + p)
-    variance = sum(p * (1 - p) * (1 + ((m + n) / 2 - 1) * spread) / (m * n) for m, n in sizes) / len(sizes) ** 2
-    held = p[np.abs(p - found) <= student(free) * np.sqrt(variance) + 1e-9]
+    variance = p * (1 - p) * (1 + ((m + n) / 2 - 1) * spread) / (m * n)
+    held = p[np.abs(p - found) <= student(m + n - 2) * np.sqrt(variance) + 1e-9]
     return found, (min(found, float(held.min(initial=1))), max(found, float(held.max(initial=0))))
 
 

@@ -15,9 +15,6 @@ _T = (
     *(2.131, 2.145, 2.160, 2.179, 2.201, 2.228, 2.262, 2.306, 2.365, 2.447, 2.571, 2.776, 3.182, 4.303, 12.706),
 )
 
-#: The scores of a method: one per seed, for each task.
-Tasks = Sequence[np.ndarray]
-
 # Resamples, and how many of their weights are held at once; a loss below this is none.
 _RESAMPLES, _BLOCK, _ROUNDING = 1000, 4_000_000, 1e-9
 
@@ -37,33 +34,6 @@ def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
     if len(numbers) < 2:
         return float(numbers.mean()) if len(numbers) else np.nan, np.nan
     return float(numbers.mean()), float(student(len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
-
-
-def interquartile_interval(first: Tasks, second: Tasks = ()) -> tuple[float, float]:
-    """The interquartile mean of a method's scores, averaged over its tasks, or that of one method less another's.
-
-    The mean of the middle half of a task's seeds, whose lowest and highest quarter (rounded down) are left out, bears a
-    few failed runs; of fewer than four seeds it is their mean. The interval is that of Student's t with Winsorised
-    variances (K. K. Yuen, Biometrika 61, 1974), and Satterthwaite's degrees of freedom where tasks are put together.
-
-    Args:
-        first, second: float (seeds,) for each task.
-
-    Returns:
-        The figure and the half width of its 95 % interval; nan with one seed of a task, and 0 where all seeds
-        of each task agree.
-    """
-    mean = total = squares = np.float64(0)
-    for sign, tasks in ((1, first), (-1, second)):
-        for scores in tasks:
-            ordered, n = np.sort(scores), len(scores)
-            cut, kept = n // 4, n - 2 * (n // 4)
-            mean = mean + sign * ordered[cut : n - cut].mean() / len(tasks)
-            spread = ordered.clip(ordered[cut], ordered[n - cut - 1]).var() * n / kept / len(tasks) ** 2
-            with np.errstate(invalid="ignore", divide="ignore"):
-                total, squares = total + spread / (kept - 1), squares + (spread / (kept - 1)) ** 2 / (kept - 1)
-    free = total**2 / squares if squares > 0 else 1.0
-    return float(mean), float(student(free) * np.sqrt(total))
 
 
 def mean_interval(

@@ -1,13 +1,11 @@
-"""Ratings where agents beat each other in circles: cycles, Nash averaging and alpha-rank.
+"""Ratings where agents beat each other in circles: cycles and Nash averaging.
 
-One number an agent says who beats whom only if the crosstable is transitive. Three answers where it may not be:
+One number an agent says who beats whom only if the crosstable is transitive. Two answers where it may not be:
 
 - `cycles`: agents that each score more than one half against the next, beyond chance.
 - `nash_average`: the agents' shares in the maximum entropy Nash equilibrium of the game of choosing an agent, played
   for log-odds of winning, and what each agent gets against it (D. Balduzzi, K. Tuyls, J. Perolat and T. Graepel,
   "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent divide its share, and change no other agent's value.
-- `alpha_rank`: the shares of time that a population spends on each agent when better ones take over from worse ones
-  (S. Omidshafiei et al., "alpha-Rank: multi-agent evaluation by evolution", Scientific Reports 9, 2019).
 """
 
 from collections import deque
@@ -19,9 +17,6 @@ import numpy as np
 
 from ttt_envs.evaluation.reports.ratings import ELO, Ratings
 from ttt_envs.evaluation.reports.report import Table
-
-#: Selection strength and size of the population of `alpha_rank`, as usual.
-ALPHA, POPULATION = 100.0, 50
 
 # The temperatures of the logit equilibria that lead to the Nash equilibrium: from the size of the entries down to this
 # share of it, by this factor.
@@ -38,33 +33,25 @@ class Circles:
         cycles: numbers of agents that each beat the next, beyond chance; see `cycles`.
         nash_share, nash_average: float64 (k,), see the function `nash_average`; averages in Elo. nan unless all played
             each other.
-        alpha_rank: float64 (k,), see the function `alpha_rank`; or nan.
     """
 
     cycles: list[tuple[int, ...]]
     nash_share: np.ndarray
     nash_average: np.ndarray
-    alpha_rank: np.ndarray
 
     def tables(self, names: Sequence[str], order: Sequence[int]) -> list[Table]:
         """One row an agent, in that order; no table unless all agents played each other."""
         if np.isnan(self.nash_share).any():
             return []
         rows = [
-            [
-                f"{place}  {names[i]}",
-                f"{self.nash_average[i] + 0.0:.0f}",
-                f"{self.nash_share[i]:.3f}",
-                f"{self.alpha_rank[i]:.3f}",
-            ]
+            [f"{place}  {names[i]}", f"{self.nash_average[i] + 0.0:.0f}", f"{self.nash_share[i]:.3f}"]
             for place, i in enumerate(order, 1)
         ]
         note = (
             "Nash average: Elo against the best mixture of agents, the maximum entropy Nash equilibrium of the "
-            "crosstable's log-odds; share: in that mixture. alpha-rank: share of a population that evolves "
-            f"(alpha {ALPHA:g}, {POPULATION} copies). Both take the measured scores for exact."
+            "crosstable's log-odds; share: in that mixture. It takes the measured scores for exact."
         )
-        return [Table("Circles", ["agent", "Nash average", "share", "alpha-rank"], rows, note)]
+        return [Table("Circles", ["agent", "Nash average", "share"], rows, note)]
 
     def remarks(self, names: Sequence[str], ratings: Ratings) -> list[str]:
         """A warning for each cycle."""
@@ -83,18 +70,16 @@ class Circles:
             "cycles": [[names[i] for i in way] for way in self.cycles],
             "nash_share": self.nash_share,
             "nash_average": self.nash_average,
-            "alpha_rank": self.alpha_rank,
         }
 
 
 def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
-    """Cycles, Nash averaging and alpha-rank from wins float64 (k, k), draws as half wins, and the games' ratings."""
+    """Cycles and Nash averaging from wins float64 (k, k), draws as half wins, and the games' ratings."""
     k = len(wins)
     nothing = np.full(k, np.nan)
     if (wins + wins.T + np.eye(k) <= 0).any():
-        return Circles(cycles(ratings.score_low), nothing, nothing, nothing)
-    share, average = nash_average(log_odds(wins))
-    return Circles(cycles(ratings.score_low), share, average, alpha_rank(np.where(np.eye(k), 0.5, ratings.score)))
+        return Circles(cycles(ratings.score_low), nothing, nothing)
+    return Circles(cycles(ratings.score_low), *nash_average(log_odds(wins)))
 
 
 def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
@@ -205,38 +190,3 @@ def _logit_equilibrium(payoffs: np.ndarray, logits: np.ndarray) -> np.ndarray:
 def _softmax(logits: np.ndarray) -> np.ndarray:
     weights = np.exp(logits - logits.max())
     return np.asarray(weights / weights.sum())
-
-
-def alpha_rank(scores: np.ndarray, alpha: float = ALPHA, population: int = POPULATION) -> np.ndarray:
-    """Alpha-rank of one population: the stationary distribution over agents, float64 (k,), of sum 1.
-
-    A single copy of another agent, each equally likely, appears in a population of one agent, and takes it over with
-    the probability of fixation under selection of strength `alpha`, which compares what the two score against each
-    other (the local selection model, OpenSpiel's default); between equal agents that is 1 / population.
-    Probabilities are logarithms throughout, and the distribution is computed by elimination without subtractions (W. K.
-    Grassmann, M. I. Taksar and D. P. Heyman, Operations Research 33, 1985), so that no transition is too rare.
-
-    Args:
-        scores: float64 (k, k), the row agent's score against the column agent; the two scores of a pair add up to 1.
-        alpha: selection strength, more than 0.
-        population: number of copies, at least 2.
-
-    Raises:
-        ValueError: no square matrix of finite numbers, or an argument out of range.
-    """
-    scores = _square("scores", scores)
-    k = len(scores)
-    if not (0 < alpha < np.inf and population >= 2):
-        raise ValueError(f"alpha must be more than 0 and population at least 2, not {alpha} and {population}")
-    # rates[i, j]: logarithm of the probability that agent j takes over a population of agent i.
-    gain = alpha * (scores.T - scores)
-    size = np.maximum(np.abs(gain), 1e-12)
-    rates = np.log(-np.expm1(-size)) - np.log(-np.expm1(-population * size)) + np.minimum(gain, 0) * (population - 1)
-    np.fill_diagonal(rates, -np.inf)
-    for n in range(k - 1, 0, -1):
-        rates[:n, n] -= np.logaddexp.reduce(rates[n, :n])
-        rates[:n, :n] = np.logaddexp(rates[:n, :n], rates[:n, n : n + 1] + rates[n : n + 1, :n])
-    shares = np.zeros(k)
-    for n in range(1, k):
-        shares[n] = np.logaddexp.reduce(shares[:n] + rates[:n, n])
-    return _softmax(shares)

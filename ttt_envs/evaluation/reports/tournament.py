@@ -99,7 +99,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def circles(self) -> Circles:
-        """A summary of how transitive the crosstable is: cycles, Nash averaging, alpha-rank."""
+        """A summary of how transitive the crosstable is: cycles and Nash averaging."""
         wins = np.zeros((len(self.agents), len(self.agents)))
         for p in self.results:
             wins[p.first, p.second], wins[p.second, p.first] = (each.sum() for each in p.compared)
