@@ -47,7 +47,7 @@ TRAININGS: dict[str, list[tuple[str, ...]]] = {
         (
             "ttt_envs train mmd GAME --option mode=round max_idle_turns=3 specialists=none,none --out RUN --device cuda"
             f" {_MEASURED_AT_THE_END} --exploitability-every 1000000000 --save-every 10000000 --num-envs 4096"
-            " --hidden 256 256 --magnet 0.5 --magnet-final 0.05 --learning-rate 1e-3 --steps 150000000",
+            " --hidden 256 256 --magnet 0.5 --magnet-final 0.05 --learning-rate 1e-3 --steps 70000000",
         )
     ],
     "super_tic_tac_toe": [
@@ -58,7 +58,7 @@ TRAININGS: dict[str, list[tuple[str, ...]]] = {
         (
             f"ttt_envs train value_learning GAME --out RUN --device cuda {_MEASURED_AT_THE_END} --save-every 5000000"
             " --num-envs 4096 --batch 8192 --buffer 1000000 --average 0.02 --hidden 1024 1024 1024 --residual"
-            " --optimizer muon --precision medium --steps 150000000",
+            " --optimizer muon --precision medium --steps 45000000",
             "ttt_envs tournament GAME --agents lookahead:RUN mcts:simulations=1000 --games 200",
         ),
     ],
