@@ -11,8 +11,8 @@ from ttt_envs.core.presentation import Box
 from ttt_envs.drawing.frame import MARK_COLOURS
 from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS
-from ttt_envs.testing.clicks import check_clicks
 from ttt_envs.testing.positions import positions, random_play
+from ttt_envs.testing.text import check_clicks
 
 #: The fills of what can be chosen now.
 LIT = {COLOURS["open"][0], COLOURS["card_open"][0]}

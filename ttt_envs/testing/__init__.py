@@ -8,7 +8,7 @@ facts and symmetries, and against what environments and agents rely on.
 from collections.abc import Callable
 
 from ttt_envs.core.game import Game
-from ttt_envs.testing import clicks, environments, rules, symmetry, text, views
+from ttt_envs.testing import environments, rules, symmetry, text, views
 
 __all__ = ["CHECKS", "check_game"]
 
@@ -20,7 +20,7 @@ def __dir__() -> list[str]:
 #: Every check, by name. A check takes a Game, and raises AssertionError if the game fails it.
 CHECKS: dict[str, Callable[[Game], None]] = {
     name.removeprefix("check_"): check
-    for module in (rules, symmetry, views, text, clicks, environments)
+    for module in (rules, symmetry, views, text, environments)
     for name, check in vars(module).items()
     if name.startswith("check_")
 }

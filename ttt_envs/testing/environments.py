@@ -51,9 +51,9 @@ def check_batch_is_single(game: Game) -> None:
                 name = f"player_{player}"
                 seen, legal = aec.observe(name), batch.masks(player)[0]
                 assert aec.agent_selection == name, f"AEC asks {aec.agent_selection}, not {name}"
-                _assert_equal(seen["observation"], batch.observations(player)[0], "AEC: observation")
-                _assert_equal(seen["action_mask"], legal, "AEC: mask")
-                _assert_equal(observations[name]["action_mask"][:-1], legal, "Parallel: mask")
+                np.testing.assert_array_equal(seen["observation"], batch.observations(player)[0], "AEC: observation")
+                np.testing.assert_array_equal(seen["action_mask"], legal, "AEC: mask")
+                np.testing.assert_array_equal(observations[name]["action_mask"][:-1], legal, "Parallel: mask")
                 assert RandomAgent().act(aec.view(name))[0] == joint[0, player], "AEC's view leads to another choice"
                 aec.step(int(joint[0, player]))
             batch.step(joint)
@@ -65,19 +65,15 @@ def check_batch_is_single(game: Game) -> None:
                 name = f"player_{player}"
                 assert rewards[name] == aec.rewards[name] == batch.rewards[0, player], f"rewards of {name}"
                 assert ends[name] == aec.terminations[name] == batch.done[0], f"terminations of {name}"
-                _assert_equal(observations[name]["observation"], batch.observations(player)[0], "Parallel: observation")
-
-
-def _assert_equal(one: np.ndarray, two: np.ndarray, what: str) -> None:
-    assert np.array_equal(one, two), f"{what} differs from the batch's"
+                np.testing.assert_array_equal(
+                    observations[name]["observation"], batch.observations(player)[0], "Parallel: observation"
+                )
 
 
 def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[bytes]:
     """Up to `steps` random choices; the positions after each."""
-    trace = []
-    for _ in range(steps):
-        if any(env.terminations.values()):
-            break
+    trace = list[bytes]()
+    while len(trace) < steps and not any(env.terminations.values()):
         mask = env.observe(env.agent_selection)["action_mask"]
         env.step(int(generator.choice(np.flatnonzero(mask))))
         trace.append(env.get_state())
@@ -86,10 +82,8 @@ def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[b
 
 def play_parallel(env: ParallelGame, generator: np.random.Generator, steps: int) -> list[bytes]:
     """Up to `steps` random steps; the positions after each."""
-    trace = []
-    for _ in range(steps):
-        if not env.agents:
-            break
+    trace = list[bytes]()
+    while len(trace) < steps and env.agents:
         masks = {name: env.action_masks(name) for name in env.agents}
         env.step({name: int(generator.choice(np.flatnonzero(mask))) for name, mask in masks.items()})
         trace.append(env.get_state())

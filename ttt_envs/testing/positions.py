@@ -36,10 +36,8 @@ def random_joint(batch: Batch) -> np.ndarray:
 
 def play_batch(batch: Batch, steps: int) -> Play:
     """`steps` random steps of all games, or fewer if all games are over."""
-    states, actions = [batch.states.copy()], []
-    for _ in range(steps):
-        if batch.states["done"].all():
-            break
+    states, actions = [batch.states.copy()], list[np.ndarray]()
+    while len(actions) < steps and not batch.states["done"].all():
         actions.append(random_joint(batch))
         batch.step(actions[-1])
         states.append(batch.states.copy())

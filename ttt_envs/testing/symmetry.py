@@ -79,9 +79,8 @@ def check_without_past(game: Game) -> None:
         wrong = difference(bare(symmetry.states(states)), symmetry.states(left))
         assert not wrong, f"without_past and {symmetry.name} do not commute: {wrong}"
     for player in players_of(game):
-        assert np.array_equal(masks_of(game, left, player), masks_of(game, states, player)), (
-            "without_past changes a mask"
-        )
+        same = np.array_equal(masks_of(game, left, player), masks_of(game, states, player))
+        assert same, "without_past changes a mask"
     one, two = after(game, states, joint), after(game, left, joint)
     same = (one["done"] == two["done"]) & (one["rewards"] == two["rewards"]).all(axis=1)
     drawn = one["done"] & (one["rewards"] == 0).all(axis=1)

@@ -1,5 +1,6 @@
-"""Checks of a game's text and drawing."""
+"""Checks of a game's text, its drawing, and the places on it that can be clicked."""
 
+import contextlib
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -7,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from ttt_envs.core.game import Game
-from ttt_envs.testing.positions import FEW, difference, players_of, positions
+from ttt_envs.testing.positions import FEW, difference, masks_of, players_of, positions
 
 
 def check_actions_as_text(game: Game) -> None:
@@ -18,11 +19,9 @@ def check_actions_as_text(game: Game) -> None:
         for text in (name, f" {name.upper()} "):
             assert game.parse_action(text) == action, f"{text!r} is read as {game.parse_action(text)}, not {action}"
         if str(action) not in names:
-            try:
+            with contextlib.suppress(ValueError):
                 read = game.parse_action(str(action))
-            except ValueError:
-                continue
-            raise AssertionError(f"the number {action} is read as the name of action {read}")
+                raise AssertionError(f"the number {action} is read as the name of action {read}")
     for names in (game.faces.short_action_names, game.faces.spoken_action_names):
         for action, name in enumerate(names):
             assert game.parse_action(name) == action, f"{name!r} is read as {game.parse_action(name)}, not {action}"
@@ -74,3 +73,52 @@ def check_manual(game: Game) -> None:
         for letter in pair:
             told = f"the rules for a player speak of {' to '.join(pair)}"
             assert letter in words, f"{told}; no action has {letter!r} in its name"
+
+
+def check_clicks(game: Game) -> None:
+    """Each legal action has clicks of its own, on separate spots of the picture."""
+    assert (game.spots is None) == (game.clicks is None), "spots and clicks are given together, or neither"
+    if game.spots is None or game.clicks is None:
+        return
+    states = positions(game, 5 * FEW)
+    for player in players_of(game):
+        masks = masks_of(game, states, player)
+        for state, mask in zip(states, masks, strict=True):
+            spots = game.spots(state, player)
+            _check_places(game, state, player)
+            paths = {int(action): game.clicks(state, int(action)) for action in np.flatnonzero(mask)}
+            for action, path in paths.items():
+                name = game.action_names[action]
+                assert path, f"{name!r} has no clicks"
+                missing = [spot for spot in path if spot not in spots]
+                assert not missing, f"{name!r} takes a click on {missing[0]!r}, which is no spot: {', '.join(spots)}"
+            _check_apart(game, paths)
+
+
+def _check_places(game: Game, state: np.void, viewer: int) -> None:
+    """Check that the spots lie within the picture, and do not overlap."""
+    assert game.spots is not None
+    root = ElementTree.fromstring(game.draw(state, viewer))
+    left, top, width, height = map(float, root.attrib["viewBox"].split())
+    boxes = list(game.spots(state, viewer).items())
+    for k, (name, box) in enumerate(boxes):
+        inside = left <= box.x <= left + width - box.width and top <= box.y <= top + height - box.height
+        assert inside, f"{name!r} lies outside the picture: {box}"
+        assert min(box.width, box.height) > 0, f"{name!r} has no size: {box}"
+        for other, second in boxes[:k]:
+            apart = (
+                box.x + box.width <= second.x + 1e-6
+                or second.x + second.width <= box.x + 1e-6
+                or box.y + box.height <= second.y + 1e-6
+                or second.y + second.height <= box.y + 1e-6
+            )
+            assert apart, f"{name!r} and {other!r} overlap"
+
+
+def _check_apart(game: Game, paths: dict[int, tuple[str, ...]]) -> None:
+    """Check that after clicks in any order it is clear whether an action is chosen, and which."""
+    whole = {frozenset(path): action for action, path in paths.items()}
+    for action, path in paths.items():
+        assert whole[frozenset(path)] == action, f"{game.action_names[action]!r} has another action's clicks: {path}"
+        for length in range(1, len(path)):
+            assert frozenset(path[:length]) not in whole, f"{path[:length]} chooses an action, and begins {path}"
