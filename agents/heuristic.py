@@ -2,7 +2,7 @@
 
 For Super Tic-Tac-Toe. There is nothing to train. Rate it, or play against it:
 
-    ttt tournament super_tic_tac_toe --agents random greedy agents/heuristic.py:heuristic --games 100
+    ttt tournament super_tic_tac_toe --agents random greedy agents/heuristic.py:heuristic --games 20
     ttt play super_tic_tac_toe --agents human agents/heuristic.py:heuristic
 """
 

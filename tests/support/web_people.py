@@ -32,7 +32,7 @@ KINDS = {
     "tic_tac_dice": {"rounds": "single"},
     "big_tic_tac_dice": {"rounds": "single"},
     "tic_tac_super_dice": {"rounds": "single"},
-    "tic_tac_match": {"max_turns": "12"},
+    "tic_tac_match": {"max_turns": "6"},
     "operation_tic_tac_toe": {"mode": "round"},
 }
 

@@ -71,6 +71,7 @@ def test_the_graph_joins_no_proved_values_with_estimates(people):
 
     me.page.route("**/review", answered)
     me.begin("tic_tac_dice", "random", "random", rounds="single")
+    me.page.get_by_label("pace").select_option("at once")
     me.page.get_by_role("button", name="Play").click()
     me.page.locator(".chart").wait_for()
     assert set(sources) == {"oracle", "mcts"}
