@@ -5,13 +5,10 @@ position is nothing but its list of moves; all else is found again from that lis
 scanning whole boards.
 
 The second part is X's proved winning strategy and an exhaustive walk over everything O can do against it.
-Run this file to see the walk's numbers and the perft counts.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -107,13 +104,6 @@ class SlowSuperTicTacToe:
         return SlowSuperTicTacToe(self.first_move, self.won_boards, (*self.moves, int(action)))
 
 
-def perft(position: SlowSuperTicTacToe, depth: int) -> int:
-    """The number of different move sequences of `depth` plies from here."""
-    if depth == 0:
-        return 1
-    return sum(perft(position.play(action), depth - 1) for action in position.legal_actions())
-
-
 # --- X's proved strategy, for first_move="center_board" and won_boards="open" ---
 
 
@@ -166,15 +156,6 @@ class Layer(NamedTuple):
     moves: list[bytes]
 
 
-class StrategyReport(NamedTuple):
-    x_to_move: int  # different positions with X to move
-    o_to_move: int  # ... with O to move
-    terminal: int  # ... at the end of the game
-    shortest: int  # plies of the shortest and the longest game
-    longest: int
-    x_always_wins: bool
-
-
 def position_key(position: SlowSuperTicTacToe) -> bytes:
     """Marks, owners and the cell of the last move: what the rest of the game depends on.
 
@@ -214,32 +195,3 @@ def strategy_layers() -> Iterator[Layer]:
                 following[position_key(after)] = bytes(after.moves)
         layer = following
         ply += 1
-
-
-def strategy_games() -> StrategyReport:
-    """Every game against the strategy, each different position looked at once."""
-    to_move = [0, 0]
-    terminal = 0
-    lengths = set()
-    x_always_wins = True
-    for layer in strategy_layers():
-        for moves in layer.moves:
-            position = SlowSuperTicTacToe(moves=tuple(moves))
-            if position.done:
-                terminal += 1
-                lengths.add(position.ply)
-                x_always_wins = x_always_wins and position.rewards == (1.0, -1.0)
-            else:
-                to_move[position.to_move] += 1
-    return StrategyReport(to_move[0], to_move[1], terminal, min(lengths), max(lengths), x_always_wins)
-
-
-if __name__ == "__main__":
-    for depth in range(1, 5):
-        print("perft", depth, perft(SlowSuperTicTacToe("anywhere", "closed"), depth))
-    start = time.perf_counter()
-    if "--layers" in sys.argv:
-        for found in strategy_layers():
-            print(found.ply, len(found.moves), f"{time.perf_counter() - start:.1f} s", flush=True)
-    else:
-        print(strategy_games(), f"{time.perf_counter() - start:.1f} s")
