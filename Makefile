@@ -16,7 +16,7 @@ WORKERS = -n 2 --dist worksteal
 # Plain Python finds what compiled code hides: an index out of bounds, an overflow.
 RULES_WITHOUT_JIT = NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) -m "not slow" \
 	tests/games/test_rules_*.py tests/games/test_conformance.py tests/games/test_observation_layout.py tests/core/test_cursor.py \
-	tests/agents/test_paranoid.py tests/learning/test_ntuple_sides.py
+	tests/core/test_chance.py tests/agents/test_paranoid.py tests/learning/test_ntuple_sides.py
 
 # Games and learners on a GPU, in Numba's simulator of one.
 ON_A_SIMULATED_GPU = NUMBA_ENABLE_CUDASIM=1 NUMBA_DISABLE_JIT=1 $(VPYTHON) -m pytest $(WORKERS) tests/cuda

@@ -30,7 +30,7 @@ def masks_of(size: int, generator: np.random.Generator) -> np.ndarray:
     return np.concatenate([np.zeros((1, size), np.bool_), np.ones((1, size), np.bool_), alone, *drawn])
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 27, 31, 32, 33, 63, 64, 65, 81, 96, 127, 300])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 31, 32, 33, 64, 65, 127])
 def test_the_same_draws_as_one_entry_after_the_other(size: int) -> None:
     generator = np.random.default_rng(size)
     masks = masks_of(size, generator)
@@ -90,7 +90,7 @@ def compare(numbers, value, out):  # type: ignore[no-untyped-def]
     return where_equal(numbers, value), where_above(numbers, value)
 
 
-@pytest.mark.parametrize("size", [1, 7, 8, 9, 11, 16, 25, 36, 64])
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 16, 25, 64])
 def test_many_numbers_are_compared_as_one_after_the_other(size: int) -> None:
     generator = np.random.default_rng(size)
     for step in (1, 2):  # with step 2, the arrays have gaps
@@ -112,7 +112,7 @@ def tell(counts, most, row, out):  # type: ignore[no-untyped-def]
     return total(counts)
 
 
-@pytest.mark.parametrize("size", [1, 5, 8, 9, 11, 15, 16, 17])
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17])
 def test_counts_tell_how_many_things_there_are_and_of_which_kinds(size: int) -> None:
     generator = np.random.default_rng(size)
     for step in (1, 2):  # with step 2, the arrays have gaps
@@ -134,7 +134,7 @@ def compare_field(state, value, out):  # type: ignore[no-untyped-def]
     return where_equal(state["numbers"], value), where_above(state["numbers"], value)
 
 
-@pytest.mark.parametrize("size", [7, 8, 9, 11, 15, 16, 25])
+@pytest.mark.parametrize("size", [7, 8, 9, 25])
 def test_numbers_in_a_record_are_compared_likewise(size: int) -> None:
     generator = np.random.default_rng(size)
     states = np.zeros(20, [("before", np.int8), ("numbers", np.int8, (size,)), ("after", np.int8)])
@@ -149,7 +149,7 @@ def test_numbers_in_a_record_are_compared_likewise(size: int) -> None:
             assert out.tolist() == [7, 7, *(state["numbers"] == value).astype(int).tolist(), 7, 7]
 
 
-@pytest.mark.parametrize("most", [1, 7, 8, 62, 63, 99])
+@pytest.mark.parametrize("most", [1, 8, 62, 63, 99])
 def test_a_count_is_written_as_so_many_entries(most: int) -> None:
     for number in {0, 1, most // 2, most - 1, most, most + 5}:
         out = np.full(most + 4, 7, np.int8)

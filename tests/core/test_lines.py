@@ -6,7 +6,7 @@ import pytest
 from ttt_envs.core.lines import has_row, lines
 
 
-@pytest.mark.parametrize("size", range(2, 9))
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
 def test_rows_are_found_where_a_line_is_full(size):
     generator = np.random.default_rng(size)
     for length in range(2, size + 1):

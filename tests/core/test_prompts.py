@@ -107,12 +107,12 @@ def test_an_action_that_is_not_legal_is_refused() -> None:
         read(SUPER, "4/5 is bad, so [4/4]", ["4/5", "4/6"])
 
 
-@pytest.mark.parametrize("text", ["{" * 200_000, '{"a":' * 50_000, '{"a":[' * 50_000, "[" * 200_000])
+@pytest.mark.parametrize("text", ["{" * 20_000, '{"a":[' * 9_000, "[" * 20_000])
 def test_an_answer_takes_no_long_time_to_read(text: str) -> None:
     begun = time.process_time()
     with pytest.raises(ValueError, match=r"no action|empty"):
         read(SUPER, text)
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))

@@ -10,12 +10,10 @@ import pytest
 from option_sets import OPTIONS
 
 import ttt_envs
-from ttt_envs.agents.base import Agent
 from ttt_envs.core import rng
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, Stream, decision_rows, derive, episode_seeds, new_key, stream_seeds
-from ttt_envs.core.view import View
 
 MODULUS, GOLDEN = 1 << 64, 0x9E3779B97F4A7C15
 
@@ -27,10 +25,6 @@ def games() -> list[Game]:
     """The games of the registry in which something must not be known in advance, with one option set each."""
     found = [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
     return [game for game in found if game.stochastic or game.hidden_information or game.simultaneous]
-
-
-def test_there_are_such_games() -> None:
-    assert len(games()) > 3
 
 
 # --- running derivations backwards ---
@@ -72,10 +66,6 @@ def guesses(own: int, mine: int, other: int, ply: int) -> set[int]:
     return found
 
 
-def test_the_inverse_is_one() -> None:
-    assert unfold(fold(1234567890123456789, 5), 5) == 1234567890123456789
-
-
 @pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
 def test_own_seeds_do_not_tell_the_others(game: Game) -> None:
     batch = Batch(game, 40, seed=3)
@@ -89,43 +79,6 @@ def test_own_seeds_do_not_tell_the_others(game: Game) -> None:
                 assert not found & (everything - {own})
                 # Nor do they lead back to the episode, in the forms that a step of it is undone.
                 assert not {unmix(own), unfold(own, 0), unfold(unfold(own, 0), mine)} & everything
-
-
-class Peeks(Agent):
-    """Answers at random, and notes what the attack says another player's draw is."""
-
-    def __init__(self, other: int) -> None:
-        self.other = other
-        self.foretold: list[set[int]] = []
-
-    def policy(self, view: View) -> np.ndarray:
-        for own, mine, ply in zip(
-            view.seeds.tolist(), view.players.tolist(), view._states["ply"].tolist(), strict=True
-        ):
-            self.foretold.append(guesses(own, mine, self.other, ply))
-        return view.masks / np.maximum(view.masks.sum(axis=1, keepdims=True), 1)
-
-
-@pytest.mark.parametrize("game", [game for game in games() if game.simultaneous], ids=lambda game: game.id)
-def test_a_choice_made_at_the_same_time_is_not_foretold(game: Game) -> None:
-    batch = Batch(game, 100, seed=11, auto_reset=True)
-    hits = decisions = 0
-    while decisions < 300:
-        rows = np.flatnonzero(batch.acting(0) & batch.acting(1))
-        peeks = Peeks(1)
-        joint = np.full((batch.n, 2), -1)
-        for player in (0, 1):
-            acting = np.flatnonzero(batch.acting(player))
-            joint[acting, player] = (peeks if player == 0 else ttt_envs.agents.load("random")).act(
-                batch.view(player, acting)
-            )
-        theirs = stream_seeds(batch.view(1, rows).seeds, Stream.CHOICE)
-        mine = dict(zip(np.flatnonzero(batch.acting(0)).tolist(), peeks.foretold, strict=True))
-        for row, seed in zip(rows.tolist(), theirs.tolist(), strict=True):
-            drawn = {int(stream_seeds(np.array([each], np.uint64), Stream.CHOICE)[0]) for each in mine[row]}
-            hits, decisions = hits + (seed in drawn), decisions + 1
-        batch.step(joint)
-    assert hits == 0
 
 
 # --- trying all small seeds ---
@@ -197,27 +150,3 @@ def test_128_bits_make_a_key() -> None:
     assert len(np.unique(keys)) == 100, "both words are drawn"
     with pytest.raises(ValueError, match=r"2\*\*128-1"):
         new_key(2**128)
-
-
-@pytest.mark.parametrize("game", [game for game in games() if game.hidden_information], ids=lambda game: game.id)
-def test_the_own_hand_does_not_find_the_others_among_small_seeds(game: Game) -> None:
-    """With a small seed it does; with one of the system no more often than hands coincide."""
-    starts = np.concatenate([Batch(game, 1, seed=seed).states for seed in range(TABLE)])
-    mine, theirs = (_seen(game, starts, player) for player in (0, 1))
-
-    def found(states: np.ndarray) -> float:
-        """How often the first small seed that gives my observation gives the other's too."""
-        hits = 0
-        for own, other in zip(_seen(game, states, 0), _seen(game, states, 1), strict=True):
-            fits = np.flatnonzero((mine == own).all(axis=1))
-            hits += len(fits) > 0 and bool((theirs[fits[0]] == other).all())
-        return hits / len(states)
-
-    assert found(starts) > 0.5
-    assert found(Batch(game, 400).states) < 0.05
-
-
-def _seen(game: Game, states: np.ndarray, player: int) -> np.ndarray:
-    out = np.empty((len(states), game.observation_size), np.int8)
-    game.loops.observe_rows(states, np.full(len(states), player), out)
-    return out

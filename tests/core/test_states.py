@@ -21,8 +21,7 @@ from ttt_envs.core.state import between, option, state_dtype
 from ttt_envs.core.view import View
 from ttt_envs.wrappers.common import pack_state
 
-SUPER, MARTIAN, DICE = "super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"
-MATCH, OPERATION = "tic_tac_match", "operation_tic_tac_toe"
+SUPER, DICE, OPERATION = "super_tic_tac_toe", "tic_tac_dice", "operation_tic_tac_toe"
 
 
 def load(game_id: str) -> Game:
@@ -45,9 +44,8 @@ def refused(kind: type[Exception], call: Callable[[], object], *words: str) -> N
     assert not missing, f"{missing} not in: {error.value}"
 
 
-@pytest.mark.parametrize("game_id", [SUPER, OPERATION])
-def test_bytes_that_are_no_bool_and_padding(game_id: str) -> None:
-    game = load(game_id)
+def test_bytes_that_are_no_bool_and_padding() -> None:
+    game = load(OPERATION)
     for name in ("done", *(name for name in game.state_dtype.names or () if name.startswith("padding_"))):
         state = game.new_state(5)
         state.view(np.uint8)[game.state_dtype.fields[name][1]] = 7  # type: ignore[index]
@@ -192,9 +190,8 @@ def test_a_record_is_an_array_of_one() -> None:
 WRONG_PLAYERS: list[tuple[Any, type[Exception]]] = [([2], ValueError), ([0.5], TypeError), ([0, 1], ValueError)]
 
 
-@pytest.mark.parametrize("game_id", [OPERATION])
-def test_a_view_of_foreign_states_or_wrong_players(game_id: str) -> None:
-    game = load(game_id)
+def test_a_view_of_foreign_states_or_wrong_players() -> None:
+    game = load(OPERATION)
     states = game.new_state(0)
     for wrong, message in foreign(game).values():
         refused((TypeError, ValueError), lambda wrong=wrong: View(game, wrong, 0, one_world(1)), message)  # type: ignore[arg-type]
@@ -202,7 +199,7 @@ def test_a_view_of_foreign_states_or_wrong_players(game_id: str) -> None:
         refused(kind, lambda players=players: View(game, states, players, one_world(1)), "player")
     refused(ValueError, lambda: View(game, states, 0, one_world(2)), "seeds")
     refused(TypeError, lambda: View(game, states, 0, np.zeros(1)), "seeds")
-    refused(TypeError, lambda: View(game_id, states, 0, one_world(1)), "game must be a Game")  # type: ignore[arg-type]
+    refused(TypeError, lambda: View(OPERATION, states, 0, one_world(1)), "game must be a Game")  # type: ignore[arg-type]
     refused(ValueError, lambda: View(game, states, 0, one_world(1)).sample_worlds(-1), "seed must be from 0")
 
 
@@ -222,23 +219,13 @@ def test_a_view_copies_states_of_any_layout_in_memory() -> None:
 # --- oracles ---
 
 
-with_the_jit = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
-
-ORACLES = {
-    SUPER: {},
-    DICE: {"rounds": "single"},
-    OPERATION: {"mode": "round", "specialists": (None, None), "max_idle_turns": 3},
-}
-
-
-@with_the_jit
-@pytest.mark.parametrize("game_id", ORACLES)
-def test_an_oracle_is_asked_about_foreign_states_or_wrong_players(game_id: str) -> None:
-    game = ttt_envs.load(game_id, **ORACLES[game_id])
+@pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
+def test_an_oracle_is_asked_about_foreign_states_or_wrong_players() -> None:
+    game = ttt_envs.load(DICE, rounds="single")
     oracle, states = game.oracle(), game.new_state(0)
     asked = [oracle.value, oracle.action_values, oracle.policy]
     crafted = states.copy()
-    crafted[{SUPER: "target", DICE: "rank", OPERATION: "board"}[game_id]] = 100
+    crafted["rank"] = 100
     cases = [*foreign(game).values(), (crafted, "is 100, and must be from")]
     for wrong, message in cases:
         refused((TypeError, ValueError), lambda wrong=wrong: oracle.covers(wrong), message)  # type: ignore[arg-type]

@@ -23,17 +23,17 @@ SOLVED = [
 @pytest.mark.parametrize(("game_id", "options"), SOLVED)
 def test_what_is_said_of_a_position_fits_together(game_id, options):
     game = ttt_envs.load(game_id, **options)
-    states = play(game, 200, seed=1)
+    states = play(game, 60, seed=1)
     if game_id == MARTIAN:  # a longer past could spoil a win: such positions are not covered
         states = states[states["ply"] < 8]
-    assert len(states) > 1000
+    assert len(states) > 300
     check_answers(game, states)
 
 
 @pytest.mark.parametrize(("game_id", "options"), [*SOLVED, ("tic_tac_dice", {})])
 def test_values_do_not_change_with_the_board_turned(game_id, options):
     game = ttt_envs.load(game_id, **options)
-    oracle, states = game.oracle(), play(game, 10, seed=3)[::3]
+    oracle, states = game.oracle(), play(game, 5, seed=3)[::3]
     assert len(game.symmetries) == 8
     for symmetry in game.symmetries:
         turned = symmetry.states(states)

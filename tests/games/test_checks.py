@@ -144,9 +144,9 @@ def attack(game: Game, times: int, steps: int, seed: int) -> int:
     return accepted
 
 
-def options_of(most: int | None) -> list[Game]:
-    """The registry's games with so many of their option sets."""
-    return [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() for options in sets[:most]]
+EVERY = [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() for options in sets]
+#: One of each game, of whose presets one is enough.
+FIRST = list({game.kernels: game for game in reversed(EVERY)}.values())
 
 
 @pytest.fixture(autouse=True)
@@ -156,13 +156,13 @@ def few_deals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(match_rules, "MOST_EXCHANGES", 20)
 
 
-@pytest.mark.parametrize("game", options_of(1), ids=repr)
+@pytest.mark.parametrize("game", FIRST, ids=repr)
 def test_a_state_within_its_ranges_does_no_harm(game: Game) -> None:
-    assert attack(game, times=30, steps=3, seed=1) > 5
+    assert attack(game, times=20, steps=3, seed=1) > 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", options_of(None), ids=repr)
+@pytest.mark.parametrize("game", EVERY, ids=repr)
 def test_many_states_within_their_ranges_do_no_harm(game: Game) -> None:
     assert attack(game, times=60, steps=20, seed=2) > 10
 
@@ -180,15 +180,15 @@ ORACLES = [
 @pytest.mark.parametrize("game", ORACLES, ids=repr)
 def test_an_oracle_answers_or_refuses_any_state(game: Game) -> None:
     generator, oracle, answered = np.random.default_rng(0), game.oracle(), 0
-    for _ in range(400):
+    for _ in range(150):
         state = random_state(game, generator)
         for ask in (oracle.value, oracle.action_values, oracle.policy):
             _, reason = refused(partial(ask, state, 0), ValueError)
             answered += not reason
-    assert answered > 20
+    assert answered > 8
 
 
-@pytest.mark.parametrize("game", options_of(1), ids=repr)
+@pytest.mark.parametrize("game", FIRST, ids=repr)
 def test_no_field_may_have_any_value(game: Game) -> None:
     """Each entry of each field is refused with its greatest or its least value, but the generator's."""
     state = game.new_state(3)

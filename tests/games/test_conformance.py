@@ -9,6 +9,7 @@ import kuhn_poker
 import numpy as np
 import pytest
 import toy_coin
+import toy_walk
 from changed import changed
 from option_sets import OPTIONS, marked_games
 
@@ -18,7 +19,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.super_tic_tac_toe import encoding, rules
 from ttt_envs.testing import CHECKS, check_game
-from ttt_envs.testing.positions import assert_same_distribution, masks_of, positions, worlds_of
+from ttt_envs.testing.positions import assert_same_distribution, masks_of, positions
 
 
 # All checks of one game in a row: they share its random games and its compiled kernels.
@@ -142,21 +143,20 @@ def test_a_manual_with_another_title_is_noticed():
 
 
 def test_a_past_that_matters_is_noticed():
-    """In Martian, other moves are legal at the first turns, and a position that occurs once more may be a draw."""
+    def check(**less):
+        def bare(states):
+            new = states.copy()
+            for name, amount in less.items():
+                new[name] = np.maximum(states[name] - amount, 0)
+            return new
 
-    def game(bare, **options):
-        return changed(ttt_envs.load("martian_tic_tac_toe", **options), without_past=bare)
+        CHECKS["without_past"](changed(toy_walk.make(), without_past=bare))
 
-    def without(states, least):
-        new = states.copy()
-        new["ply"] = np.minimum(states["ply"], least)
-        return new
-
-    CHECKS["without_past"](game(lambda states: without(states, 2), repetition_limit=None))
+    check(ply=99)
     with pytest.raises(AssertionError, match="changes a mask"):
-        CHECKS["without_past"](game(lambda states: without(states, 0), repetition_limit=None))
+        check(ply=99, to_move=1)
     with pytest.raises(AssertionError, match="without_past changes what it gave"):
-        CHECKS["without_past"](game(lambda states: without(states, states["ply"] - 1), repetition_limit=None))
+        check(ply=1)
 
 
 def test_check_game_refuses_to_run_without_assertions():
@@ -180,14 +180,6 @@ def test_hidden_information_that_is_not_there_is_noticed():
 
 
 # --- the toy ---
-
-
-def test_a_guesser_s_worlds_show_either_coin_and_the_teller_s_only_his_own():
-    game = toy_coin.make()
-    states = np.repeat(game.new_state(seed=0), 400)
-    guesser, teller = worlds_of(game, states, 1, 1), worlds_of(game, states, 0, 1)
-    assert 160 < guesser["coin"].sum() < 240
-    assert (teller["coin"] == states["coin"]).all()
 
 
 def test_the_distributions_of_two_samples_are_told_apart():

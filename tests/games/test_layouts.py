@@ -1,4 +1,4 @@
-"""Options and machine code: it is compiled for a form of record, and few options may make another form."""
+"""Options, machine code and rules: code is compiled for a form of record, and few options may make another form."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -60,6 +60,14 @@ def values_of(game_id: str, option: str) -> list[Any]:
         except ValueError:  # with the other options as they are
             pass
     return found
+
+
+@pytest.mark.parametrize("game_id", ttt_envs.GAMES)
+def test_rules_depend_on_every_option(game_id: str) -> None:
+    for option in ttt_envs.load(game_id).options:
+        values = values_of(game_id, option)
+        games = [ttt_envs.load(game_id, **NEEDS.get(option, {}), **{option: value}) for value in values]
+        assert 1 < len({game.rules_text for game in games}) == len(games), option
 
 
 def one_form(game_id: str) -> Iterator[tuple[str, list[Game]]]:

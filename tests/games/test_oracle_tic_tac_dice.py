@@ -35,7 +35,7 @@ LAYOUTS = deal_layouts(20, 9, seed=123)
 @pytest.mark.parametrize(
     "ranks",
     [
-        pytest.param(ranks, id="".join(map(str, ranks)), marks=[pytest.mark.slow] if k >= 4 else [])
+        pytest.param(ranks, id="".join(map(str, ranks)), marks=[pytest.mark.slow] if k >= 2 else [])
         for k, ranks in enumerate(LAYOUTS)
     ],
 )
@@ -90,35 +90,6 @@ def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length,
         expected = slow.value(mine, others) / 2, -slow.value(others, mine) / 2
         assert np.abs(values[:, board] - expected).max() < 1e-9
         compared += 1
-
-
-@jit.kernel
-def about_to_roll(states, player):
-    """The player rolls in each state, on an empty layout."""
-    for i in range(states.shape[0]):
-        states[i]["to_move"] = player
-        rules.roll(states[i])
-
-
-ROUNDS = 60_000
-
-
-def test_played_against_itself_it_gets_its_own_value():
-    """Within 3 standard errors: a false alarm once in 370, were the seeds not fixed."""
-    oracle = SINGLE.oracle()
-    batch = Batch(SINGLE, ROUNDS, seed=6)
-    batch.states["rank"] = LAYOUTS[np.arange(ROUNDS) % len(LAYOUTS)]
-    about_to_roll(batch.states, 0)
-    expected = np.mean([oracle.layout_value(ranks) for ranks in LAYOUTS])
-    while not batch.states["done"].all():
-        going = ~batch.states["done"]
-        actions = np.where(going, oracle.policy(batch.states, batch.to_move).argmax(axis=1), -1)
-        batch.step(actions)
-    paid = batch.states["rewards"][:, 0].astype(float)
-    # The layouts are the same in both, so that only the dice make a difference.
-    groups = paid.reshape(-1, len(LAYOUTS))
-    error = np.sqrt(groups.var(axis=0, ddof=1).mean() / ROUNDS)
-    assert abs(paid.mean() - expected) < 3 * error, (paid.mean(), expected, error)
 
 
 def test_a_step_keeps_the_value_on_average():
@@ -238,7 +209,7 @@ def next_round(states, first, second):
 
 @pytest.mark.parametrize(
     ("points", "games"),
-    [((4, 0), 400)]
+    [((4, 0), 200)]
     + [pytest.param(*case, marks=pytest.mark.slow) for case in (((0, 0), 200), ((2, 3), 400), ((1, 3), 5000))],
 )
 def test_matches_end_as_the_table_says(points, games):
@@ -271,25 +242,12 @@ def test_who_is_behind_plays_for_the_row():
 # --- everybody else ---
 
 
-def opponents() -> list[str]:
-    """One of each agent of the collection that needs no file and nobody at the keyboard."""
-    fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
-    return [
-        fewer.get(name, name)
-        for name in agents.AGENTS
-        if name not in ("network", "lookahead", "tabular", "solved", "program", "human", "oracle")
-    ]
-
-
 @pytest.mark.parametrize(
     ("game", "spec"),
     [
-        # Searches take long against so many decisions.
-        pytest.param(
-            game, spec, id=f"{name}-{spec}", marks=[pytest.mark.slow] if spec not in ("random", "greedy") else []
-        )
-        for name, game in (("single", SINGLE), ("match", MATCH))
-        for spec in opponents()
+        (SINGLE, "random"),
+        (MATCH, "greedy"),
+        *(pytest.param(game, "mcts:simulations=300", marks=pytest.mark.slow) for game in (SINGLE, MATCH)),
     ],
 )
 def test_no_agent_beats_it(game, spec):
@@ -302,7 +260,7 @@ def test_no_agent_beats_it(game, spec):
     paired = (rewards[:pairs, 0] + rewards[pairs:, 1]) / 2
     error = paired.std() / np.sqrt(pairs)
     assert paired.mean() > -3 * error
-    if spec in ("random", "greedy"):
+    if "mcts" not in spec:
         assert paired.mean() > 3 * error
 
 

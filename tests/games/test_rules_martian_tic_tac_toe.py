@@ -150,7 +150,7 @@ RANDOM_GAMES = [
     (50, 1, CHESSBOARD),
 ]
 #: What the default run compares of an option set.
-FEW = 80
+FEW = 40
 #: The option sets that the default run compiles: of two forms of record.
 USUAL: list[dict] = [{}, {"same_size_swap": True}, THREE]
 PARTS = [
@@ -184,7 +184,7 @@ def test_fast_and_slow_agree_where_positions_are_repeated(load, options):
     """Many games end by the last occurrence that is allowed, some boards recur with another player to move."""
     game = load(**options)
     limit = game.options["repetition_limit"]
-    games = compare_with_slow(game, share(400), seed=1, choose=shuffling)
+    games = compare_with_slow(game, share(160), seed=1, choose=shuffling)
     drawn = [slow for slow in games if slow.winner is None and slow.ply < slow.max_plies]
     if limit is None:
         assert not drawn
@@ -455,15 +455,6 @@ def test_a_position_of_long_ago_is_forgotten(load):
     assert (begun + 432, 1) in first
 
 
-def test_positions_come_back_by_way_of_captures(load):
-    """Red captures, blue captures back and swaps down again; then both go on until it is red's turn as at first."""
-    board = "R1 . . / . B1 . / . . ."
-    found = position(load(repetition_limit=2), "R to move", board).play("b2=2", "b2=3", "a1=2", "b2=1", "a1=1")
-    assert (found.says, found.board, found.occurred) == ("B to move", board, 1)
-    found = found.play("b2=2", "a1=2", "b2=3", "a1=1", "b2=1")
-    assert (found.says, found.board, found.occurred) == ("over: draw by repetition, R to move", board, 2)
-
-
 # --- passes ---
 
 
@@ -524,7 +515,7 @@ def crowded(game: Game, missing: tuple[int, ...], generator: random.Random) -> s
 )
 def test_fast_and_slow_agree_where_players_pass(load, options, missing, choose):
     game, generator = load(**options), random.Random(5)
-    starts = np.concatenate([game.parse_state(crowded(game, missing, generator)) for _ in range(share(200))])
+    starts = np.concatenate([game.parse_state(crowded(game, missing, generator)) for _ in range(share(80))])
     passes: Counter = Counter()
 
     def watch(game: Game, states: np.ndarray, slows: list[SlowMartianTicTacToe]) -> None:
@@ -532,5 +523,5 @@ def test_fast_and_slow_agree_where_players_pass(load, options, missing, choose):
 
     compare_with_slow(game, len(starts), seed=0, choose=choose, starts=starts, watch=watch)
     if not jit.DISABLED:
-        assert passes[1] > 50
+        assert passes[1] > 20
         assert passes[2] > 5 or missing != (1, 0)

@@ -229,14 +229,14 @@ def in_parts(number_of_parts: int) -> pytest.MarkDecorator:
 @pytest.mark.parametrize(("matches", "options", "choose"), MATCHES)
 @in_parts(100)
 def test_fast_and_slow_agree_on_matches(load, matches, options, choose, part):
-    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // 100, part, choose)
+    compare_with_slow(load(**options), 10 if jit.DISABLED else matches // (100 if part else 300), part, choose)
 
 
 @pytest.mark.parametrize(("often", "starts", "options", "choose"), ROUNDS)
 @in_parts(50)
 def test_fast_and_slow_agree_on_rounds(load, often, starts, options, choose, part):
     starts = random.Random(0).sample(starts * often, len(starts) * often)[part::50]
-    starts = starts[:60] if jit.DISABLED else starts
+    starts = starts[:60] if jit.DISABLED else starts if part else starts[:150]
     compare_with_slow(load(mode="round", **options), len(starts), part, choose, starts)
 
 
@@ -292,7 +292,7 @@ def close(counts: np.ndarray, chance: float) -> None:
     assert np.abs(off).max() < 5
 
 
-@pytest.mark.parametrize("left", [1, *(pytest.param(left, marks=pytest.mark.slow) for left in range(2, 8)), 8])
+@pytest.mark.parametrize("left", [2, 8])
 def test_every_offer_is_as_likely(load, left):
     """All triples of what is left, for each player, and independently of the other one's."""
     batch = Batch(load(), MANY, seed=left)

@@ -59,19 +59,17 @@ def compare_with_slow(game: Game, games: int, seed: int) -> int:
 @pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
 def test_fast_and_slow_agree(first_move, won_boards, part):
     game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards)
-    games = min(GAMES, CHUNK)
+    games = min(GAMES, CHUNK if part else 80)
     assert compare_with_slow(game, games, seed=part) > 17 * games
 
 
 # --- random openings ---
 
-OPENINGS = 300 if jit.DISABLED else 40_000
 
-
-@pytest.mark.parametrize("plies", [1, 6, 16])
+@pytest.mark.parametrize("plies", [1, 16])
 @pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
 def test_random_openings_are_games_so_far(first_move, won_boards, plies):
-    """n marks, in some order a game that the slow version takes, and the slow version's position."""
+    """The position to which the same draws lead a game without an opening."""
     game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards, random_opening_plies=plies)
     states = Batch(game, 100, seed=1).states
     cells = cells_of(states)
@@ -82,7 +80,6 @@ def test_random_openings_are_games_so_far(first_move, won_boards, plies):
     assert not states["done"].any()
     if first_move == "center_board":
         assert (cells[:, 4] == 1).any(axis=1).all()
-    # The opening is what the same draws make of the steps of a game without one.
     plain = ttt_envs.load("super_tic_tac_toe", first_move=first_move, won_boards=won_boards)
     same = Batch(plain, 100, seed=1)
     for _ in range(plies):
@@ -98,33 +95,3 @@ def own_draws(states, masks, out):
     """The action that each state's own generator chooses, as a random opening does."""
     for i in range(states.shape[0]):
         out[i] = rng.pick(states[i], masks[i])
-
-
-@pytest.mark.parametrize("first_move", ["center_board", "anywhere"])
-def test_random_first_moves_are_uniform(first_move):
-    """Each cell within 5 standard deviations: a false alarm once in 20,000 runs, were the seeds not fixed."""
-    game = ttt_envs.load("super_tic_tac_toe", first_move=first_move, random_opening_plies=1)
-    counts = cells_of(Batch(game, OPENINGS, seed=2).states).sum(axis=0).ravel().astype(float)
-    legal = 9 if first_move == "center_board" else 81
-    if legal == 9:
-        assert not np.delete(counts.reshape(9, 9), 4, axis=0).any()
-        counts = counts[36:45]
-    expected = OPENINGS / legal
-    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
-
-
-def test_random_second_moves_are_uniform():
-    """After the first move to cell c of the centre board the reply is uniform over board c."""
-    game = ttt_envs.load("super_tic_tac_toe", random_opening_plies=2)
-    cells = cells_of(Batch(game, OPENINGS, seed=3).states)
-    second = np.argmax(cells.reshape(OPENINGS, 81) == 2, axis=1)
-    first = np.argmax(cells[:, 4] == 1, axis=1)
-    assert (second // 9 == first).all()
-    counts = np.bincount(second, minlength=81).reshape(9, 9)
-    sent = counts.sum(axis=1)
-    for board in range(9):
-        free = 8 if board == 4 else 9
-        likely = counts[board][np.arange(9) != 4] if board == 4 else counts[board]
-        expected = sent[board] / free
-        assert np.abs(likely - expected).max() < 5 * np.sqrt(expected), f"board {board}"
-    assert counts[4, 4] == 0  # sent there by the mark that stands in it

@@ -4,7 +4,7 @@ options.
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -36,7 +36,8 @@ COMPARED = [
     ("tic_tac_dice", {"size": 5, "win_length": 5, "target_points": 2}, 500),
     ("tic_tac_dice", {"size": 5, "win_length": 5, "rounds": "single"}, 1000),
 ]
-CHUNK = 500
+#: Games in a part, and in the default run.
+CHUNK, FEW = 500, 100
 
 
 class Chance(Replay):
@@ -130,7 +131,7 @@ def parts() -> list:
                 pytest.param(
                     game_id,
                     options,
-                    min(games, CHUNK),
+                    min(games, CHUNK if part else FEW),
                     part,
                     id=f"{game_id}-{words or 'default'}-{part}",
                     marks=[pytest.mark.slow] if part or (options.get("size") == 5 and not jit.DISABLED) else [],
@@ -168,7 +169,7 @@ def play_against_rows(batch: Batch, steps: int) -> Play:
 def test_matches_of_drawn_rounds_end():
     """In a match to 99 points 32 drawn rounds come first, if all spoil rows."""
     game = ttt_envs.load("tic_tac_super_dice", target_points=99)
-    games = 1 if jit.DISABLED else 10
+    games = 1 if jit.DISABLED else 2
     assert compare_with_slow(game, games, seed=0, player=play_against_rows)["matches of 32 draws"] == games
 
 
@@ -181,12 +182,6 @@ def test_walked_lines_are_the_listed_ones(size, win_length):
     assert len(set(listed)) == len(listed) == {(3, 3): 8, (4, 3): 24, (4, 4): 10}[size, win_length]
     walked = {frozenset(line) for line in walked_lines(size, win_length)}
     assert {frozenset(line) for line in listed} == walked
-
-
-def test_a_full_3x3_board_without_a_row_is_split_5_to_4():
-    for owners in product((0, 1), repeat=9):
-        if not any(owners[a] == owners[b] == owners[c] for a, b, c in lines(3, 3)):
-            assert sum(owners) in (4, 5)
 
 
 @pytest.mark.parametrize(("size", "win_length"), [(3, 3), (4, 3), (4, 4), *(compiled_late(5, k) for k in (3, 4, 5))])
@@ -229,19 +224,17 @@ def test_rows(size, win_length):
 # --- options ---
 
 
-@pytest.mark.parametrize("game_id", IDS)
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "message"),
     [
-        ({"size": 2}, ValueError, "size=2 must be from 3 to 5"),
-        ({"win_length": 2}, ValueError, "win_length=2 must be (from )?3"),
-        ({"rounds": "best"}, ValueError, "rounds='best' must be one of 'match', 'single'"),
-        ({"sise": 3}, TypeError, "did you mean 'size'"),
+        ({"size": 2}, "size=2 must be from 3 to 5"),
+        ({"win_length": 2}, "win_length=2 must be (from )?3"),
+        ({"rounds": "best"}, "rounds='best' must be one of 'match', 'single'"),
     ],
 )
-def test_wrong_options_are_refused_in_words(game_id, options, error, message):
-    with pytest.raises(error, match=message):
-        ttt_envs.load(game_id, **options)
+def test_wrong_options_are_refused_in_words(options, message):
+    with pytest.raises(ValueError, match=message):
+        ttt_envs.load("tic_tac_dice", **options)
 
 
 def test_presets_are_one_game():

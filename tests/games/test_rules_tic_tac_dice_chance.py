@@ -20,7 +20,6 @@ from slow_tic_tac_dice import ROLLS, claiming_rolls
 import ttt_envs
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.compile import jit
-from ttt_envs.games.tic_tac_dice import rules
 from ttt_envs.testing.positions import difference, masks_of, observations_of, positions
 
 #: Positions, rolls or deals in one statistic.
@@ -55,21 +54,6 @@ def test_claims(game_id):
         by = [roll for roll, legal in zip(ROLLS, masks[:, cell], strict=True) if legal]
         assert by == claiming_rolls({rank}), f"rank {rank}"
     assert not masks_of(game, states, 1).any()
-
-
-def test_rolled_claims():
-    """With every rank unclaimed no roll is passed over: the rolls are 36 equally likely ones, and so are claims.
-
-    Such a position is left of the 3x3 board when the second of two aces is claimed.
-    """
-    after = claimed(MATCH, reseeded(MATCH, blank(MATCH, MANY)), 8)
-    masks = masks_of(MATCH, after, 1)
-    close(masks[:, :8].sum(axis=0), MANY, np.array(CLAIMS) / 36, "claims of ranks 1 to 8")
-    assert not masks[:, 8].any()
-    rolled = decisions(after)[1]
-    expected = np.triu(np.full((7, 7), 2 / 36)) - np.eye(7) / 36
-    expected[0] = 0
-    close(rolled, MANY, expected, "rolls")
 
 
 def test_next_decisions():
@@ -135,36 +119,6 @@ def test_starts(size):
     at_once = np.array([len(claiming_rolls(set(ranks_in(bits)))) == 36 for bits in layouts])[of]
     assert at_once.sum() > MANY / 50
     close((states["to_move"][at_once] == 0).sum(), int(at_once.sum()), 0.5, "X starts")
-
-
-def test_next_round():
-    """In a match the round after a row starts afresh: a new layout and each player first half of the time."""
-    states = blank(MATCH, MANY // 4)
-    states["owner"][:, :2] = 1
-    after = claimed(MATCH, reseeded(MATCH, states), 2)
-    n = len(after)
-    assert not after["done"].any()
-    assert not after["owner"].any()
-    close((after["to_move"] == 0).sum(), n, 0.5, "X claims first")
-    close(np.stack([(after["rank"] == rank).sum(axis=0) for rank in range(1, 9)]), n, 1 / 8, "a rank in a cell")
-    close((after["rank"][:, 0] == after["rank"][:, 8]).sum(), n, 3 / 31, "two cells alike")
-
-
-@jit.kernel
-def roll_dice(state, out):
-    """Single dice, as the rules draw them."""
-    for i in range(out.shape[0]):
-        out[i] = rules.die(state)
-
-
-def test_dice_are_fair_and_independent():
-    dice = np.empty(4 * MANY, np.int64)
-    roll_dice(SINGLE.new_state(7)[0], dice)
-    assert set(dice.tolist()) == {1, 2, 3, 4, 5, 6}
-    close(np.bincount(dice)[1:], len(dice), 1 / 6, "a die")
-    for apart in (1, 2, 3):
-        pairs = 6 * (dice[:-apart] - 1) + dice[apart:] - 1
-        close(np.bincount(pairs), len(pairs), 1 / 36, f"dice {apart} draws apart")
 
 
 # --- what a player cannot know: only the future ---

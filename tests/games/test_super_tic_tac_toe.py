@@ -49,14 +49,10 @@ def perft(game: Game, depth: int) -> int:
     return int(count(states, np.zeros((depth, game.num_actions), np.bool_), np.zeros(depth, np.int64), depth))
 
 
-#: Published counts of Ultimate Tic-Tac-Toe.
-PERFT = [81, 720, 6336, 55080, 473256, 4020960]
-
-
-@pytest.mark.parametrize(("depth", "count"), list(enumerate(PERFT[: 3 if jit.DISABLED else 6], start=1)))
-def test_perft_of_ultimate(depth, count):
+def test_the_published_counts_of_ultimate():
     game = ttt_envs.load("super_tic_tac_toe", first_move="anywhere", won_boards="closed")
-    assert perft(game, depth) == count
+    assert perft(game, 3) == 6336
+    assert jit.DISABLED or perft(game, 6) == 4020960
 
 
 def test_perft_of_the_start_in_the_centre():
@@ -96,15 +92,6 @@ OPEN = {"won_boards": "open"}
 CLOSED = {"won_boards": "closed"}
 
 
-def test_the_start():
-    game = ttt_envs.load("super_tic_tac_toe")
-    state = game.new_state(seed=0)[0]
-    assert legal(game, state) == {f"4/{cell}" for cell in range(9)}
-    free = ttt_envs.load("super_tic_tac_toe", first_move="anywhere")
-    assert legal(free, free.new_state(seed=0)[0]) == set(free.action_names)
-    assert game.format_state(state) == board("X to move in board 4", "......... " * 9, "... ... ...")
-
-
 # X owns board 0; O is about to make a line in it too.
 TWO_LINES = board(
     "O to move in board 0",
@@ -137,23 +124,6 @@ FULL_CENTRE = board(
     .........
     """,
     "... ... ...",
-)
-
-
-OWNED = board(
-    "X to move in board 4",
-    """
-    XXX......
-    .O.......
-    .........
-    .........
-    .........
-    .........
-    .........
-    .O.......
-    O........
-    """,
-    "X.. ... ...",
 )
 
 
@@ -246,7 +216,7 @@ def test_closed_is_over_when_every_board_is_owned_or_full():
 # --- text ---
 
 
-@pytest.mark.parametrize("text", [TWO_LINES, FULL_CENTRE, OWNED, NEARLY_WON, LAST_CELL])
+@pytest.mark.parametrize("text", [TWO_LINES, FULL_CENTRE, NEARLY_WON, LAST_CELL])
 def test_text_is_read_and_written_alike(text):
     game = ttt_envs.load("super_tic_tac_toe")
     assert game.format_state(game.parse_state(text)[0]) == text
@@ -255,7 +225,7 @@ def test_text_is_read_and_written_alike(text):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("O O . | . . .", "O O . | . .", "nine rows of nine marks"),
+        (TWO_LINES, "", "a position needs nine rows of nine marks"),
         ("O O . | . . .", "O Q . | . . .", "each one of '.', 'X', 'O'"),
         ("boards: ", "owners: ", "the last line must be like 'boards: "),
         ("boards: X..", "boards: ...", "board 0 cannot belong to '.'.*lines in it"),
@@ -270,12 +240,6 @@ def test_a_wrong_position_is_refused_in_words(old, new, words):
     game.parse_state(TWO_LINES)
     with pytest.raises(ValueError, match=words):
         game.parse_state(TWO_LINES.replace(old, new, 1))
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "X", "boards: ... ... ..."])
-def test_what_is_no_position_is_refused_in_words(text):
-    with pytest.raises(ValueError, match="a position needs nine rows of nine marks"):
-        ttt_envs.load("super_tic_tac_toe").parse_state(text)
 
 
 def test_nobody_is_sent_to_a_board_that_cannot_be_played_in():

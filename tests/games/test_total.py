@@ -3,10 +3,8 @@
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,28 +23,6 @@ FIRST = [
     for game_id, options in OPTIONS.items()
 ]
 ALL = [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() for options in sets]
-
-SECONDS = 600.0  # far more than any of this takes, compiling included
-
-
-def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """The result of `work`; a failure if it takes longer, also in a kernel, which runs without the GIL."""
-    found: list[Any] = []
-
-    def run() -> None:
-        try:
-            found.append((work(), None))
-        except BaseException as error:
-            found.append((None, error))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    assert found, f"still at work after {seconds} seconds"
-    result, error = found[0]
-    if error is not None:
-        raise error
-    return result
 
 
 def strange_players(game: Game) -> tuple[int, ...]:
@@ -129,14 +105,14 @@ needs_jit = pytest.mark.skipif(jit.DISABLED, reason="of compiled code")
 @needs_jit
 @pytest.mark.parametrize("game", FIRST, ids=lambda game: game.id)
 def test_compiled_kernels(game: Game) -> None:
-    within(SECONDS, lambda: check_compiled(game, positions(game, 40)))
+    check_compiled(game, positions(game, 40))
 
 
 @needs_jit
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ALL, ids=repr)
 def test_compiled_kernels_in_many_positions(game: Game) -> None:
-    within(6 * SECONDS, lambda: check_compiled(game, positions(game, 2000)))
+    check_compiled(game, positions(game, 2000))
 
 
 @needs_jit

@@ -70,13 +70,13 @@ def late(test: Callable[..., None]) -> Callable[..., None]:
 def marked_games() -> list[Any]:
     """The games with each of their option sets, and the toys, as parameters of a test.
 
-    By default the first set of a game is compiled, and the second one is run without the JIT, once for presets of one
-    game: each form of record takes many seconds to compile. The others, and these the other way round, are slow.
+    By default the first set of a game is compiled, and the second one is run without the JIT; presets of a game are
+    skipped, as each form of record takes many seconds to compile. The others, and these the other way round, are slow.
     """
     found, seen = [], set()
     for game_id, option_sets in OPTIONS.items():
         folder = ttt_envs.GAMES[game_id].partition(":")[0]
-        default = (1 if folder not in seen else None) if jit.DISABLED else 0
+        default = None if folder in seen else int(jit.DISABLED)
         seen.add(folder)
         for k, options in enumerate(option_sets):
             marks = [] if k == default else [pytest.mark.slow]
