@@ -32,7 +32,7 @@ class Cards(NamedTuple):
 
 
 def cards(view: View) -> list[Cards]:
-    """The cards that the players of n positions see, read from the blocks of their observations."""
+    """Return the cards that the players of n positions see, read from the blocks of their observations."""
     blocks, start = {}, 0
     for block in view.game.observation_layout:
         part = view.observations[:, start : start + block.size]
@@ -76,7 +76,8 @@ class CardCounter(ISMCTS):
             self._games[episode] = now, hands
 
     def _later(self, before: Cards, hands: np.ndarray, now: Cards, generator: np.random.Generator) -> np.ndarray | None:
-        """The hands one ply later, int64 (hands, kinds); None if a hand was exchanged, or if none of them fits."""
+        """Return the hands one ply later, int64 (hands, kinds); None if a hand was exchanged, or if none of them
+        fits."""
         pile = before.unseen - hands
         (cell,) = np.flatnonzero(now.tops != before.tops)
         card = now.tops[cell]
@@ -101,7 +102,7 @@ class CardCounter(ISMCTS):
         return hands[generator.choice(len(hands), len(hands), p=chances / chances.sum())]
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
-        """The positions with each of the sampled hands: structured (n, hands)."""
+        """Return the positions with each of the sampled hands: structured (n, hands)."""
         if view.episodes is None:
             return None
         worlds = np.repeat(view.sample_worlds()[:, None], self.hands, axis=1)

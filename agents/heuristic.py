@@ -12,13 +12,13 @@ LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 
 
 def completes(marks: np.ndarray, others: np.ndarray, cell: int) -> bool:
-    """Whether a mark in the free `cell` of a small board makes a row; `marks` and `others` are int8 (9,)."""
+    """Return whether a mark in the free `cell` of a small board makes a row; `marks` and `others` are int8 (9,)."""
     free = not marks[cell] and not others[cell]
     return bool(free and any(cell in line and sum(marks[k] for k in line) == 2 for line in LINES))
 
 
 def heuristic(observation: np.ndarray, mask: np.ndarray) -> int:
-    """The legal action of highest score; `observation` int8 (191,), `mask` int8 (81,)."""
+    """Return the legal action of highest score; `observation` int8 (191,), `mask` int8 (81,)."""
     # The blocks of an observation: `ttt_envs.load("super_tic_tac_toe").observation_layout`.
     own, other = observation[:162].reshape(2, 9, 9)
     own_boards, other_boards = observation[162:180].reshape(2, 9)

@@ -25,12 +25,13 @@ ROLLS = np.array([11, 12, 13, 14, 15, 16, 6, 5])
 
 
 def place(observations: np.ndarray) -> np.ndarray:
-    """The rows through each cell, int64 (n, 9), for observations int8 (n, ...)."""
+    """Return the rows through each cell, int64 (n, 9), for observations int8 (n, ...)."""
     return np.tile(np.bincount(LINES.ravel()), (len(observations), 1))
 
 
 def chances(observations: np.ndarray) -> np.ndarray:
-    """The worth of each cell, int64 (n, 9): over its open rows, how likely rolls allow the rest, in millionths."""
+    """Return the worth of each cell, int64 (n, 9): over its open rows, how likely rolls allow the rest, in
+    millionths."""
     ranks = observations[:, :72].reshape(-1, 8, 9)  # see `observation_layout`: a card of rank k + 1 lies in [k, cell]
     own, other = observations[:, 72:81], observations[:, 81:90]
     likely = np.einsum("nkc,k->nc", ranks, ROLLS) / 36
@@ -45,12 +46,12 @@ def chances(observations: np.ndarray) -> np.ndarray:
 
 
 def by_place(observation: np.ndarray, mask: np.ndarray) -> int:
-    """The legal action that most rows go through."""
+    """Return the legal action that most rows go through."""
     return int(np.where(mask, place(observation[None])[0], -1).argmax())
 
 
 def by_chances(observation: np.ndarray, mask: np.ndarray) -> int:
-    """The legal action whose open rows are likeliest to be completed, by either player."""
+    """Return the legal action whose open rows are likeliest to be completed, by either player."""
     return int(np.where(mask, chances(observation[None])[0], -1).argmax())
 
 
@@ -67,5 +68,5 @@ class TieBreak(Agent):
         self.greedy, self.rule = agents.load("greedy"), RULES[rule]
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, 9)."""
+        """Return float64 (n, 9)."""
         return uniform(best_of(self.rule(view.observations), self.greedy.policy(view) > 0))

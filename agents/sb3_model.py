@@ -31,7 +31,7 @@ class Model(Agent):
         self.model = from_sb3(MaskablePPO.load(path, device="cpu"))
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions)."""
+        """Return float64 (n, num_actions)."""
         return self.model.policy(view)
 
     def check(self, game: Game) -> None:

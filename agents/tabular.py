@@ -26,13 +26,13 @@ Table = dict[bytes, float]
 
 
 def features() -> np.ndarray:
-    """bool (observation size,): the features that the table knows."""
+    """Return bool (observation size,): the features that the table knows."""
     blocks = ttt_envs.load(GAME, **OPTIONS).observation_layout
     return np.concatenate([np.full(block.size, block.name in BLOCKS) for block in blocks])
 
 
 def left_behind(state: np.ndarray, action: int) -> bytes:
-    """The table's entry for claiming cell `action`; `state` int8 (19,) begins with the own markers."""
+    """Return the table's entry for claiming cell `action`; `state` int8 (19,) begins with the own markers."""
     after = state.copy()
     after[action] = 1
     return after.tobytes()
@@ -74,7 +74,7 @@ class Tabular(Agent):
         self.shown = features()
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, 9): the same probability for all of the best actions."""
+        """Return float64 (n, 9): the same probability for all of the best actions."""
         values = np.zeros((len(view), 9))
         for i, action in np.argwhere(view.masks):
             values[i, action] = self.table.get(left_behind(view.observations[i, self.shown], action), 0.0)

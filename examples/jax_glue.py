@@ -42,7 +42,7 @@ class Positions(NamedTuple):
 
 
 def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
-    """The rules as a pure function for compiled code: states uint8 (n, bytes), actions int (n,) -> Positions.
+    """Return the rules as a pure function for compiled code: states uint8 (n, bytes), actions int (n,) -> Positions.
 
     A finished game stays as it is. A state carries its random generator: a search foresees the dice of the states that
     it is given, and those of a View's `sample_worlds` are not the game's own.
@@ -77,7 +77,7 @@ def rules_of(game: Game) -> Callable[[Any, Any], Positions]:
 
 
 def step_of(envs: Any) -> Callable[[Any], tuple[Any, Any, Any, Any]]:
-    """The step of environments from `make_vec` for compiled code.
+    """Return the step of environments from `make_vec` for compiled code.
 
     The function takes actions int (n,) and gives observations (n, ...) of the environments' dtype, masks int8
     (n, num_actions), rewards float32 (n,) and ends bool (n,), of games that are over or cut off.
@@ -119,7 +119,7 @@ class CompiledAgent(Agent):
         self.choose, self.size, self.name = choose, size, name
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action."""
+        """Return int64 (n,); -1 where the player has no legal action."""
         out = np.full(len(view), -1)
         rows = np.flatnonzero(view.masks.any(axis=1))
         for start in range(0, len(rows), self.size):

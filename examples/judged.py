@@ -122,11 +122,12 @@ class JudgedGame:
         return 0.0 - sum(move.regret or 0.0 for move in self._of(player))
 
     def result(self, player: int | None = None) -> float:
-        """The sum of the player's rewards so far."""
+        """Return the sum of the player's rewards so far."""
         return self.env.rewards[self.env.player if player is None else player]
 
     def judged_by(self, player: int | None = None) -> str:
-        """The source of the player's reward: "oracle": exact regrets; "estimate": some are a search's; "result"."""
+        """Return the source of the player's reward: "oracle": exact regrets; "estimate": some are a search's;
+        "result"."""
         moves = self._of(self.env.player if player is None else player)
         return JUDGES[max((2 if move.regret is None else int(not move.exact) for move in moves), default=0)]
 

@@ -54,7 +54,7 @@ def legal_mask(state, player, out):
 
 @kernel
 def count(state):
-    """How many actions there were."""
+    """Return how many actions there were."""
     said = 0
     while said < 3 and state["said"][said] != NONE:
         said += 1
@@ -89,7 +89,7 @@ def settle(state):
 
 @kernel
 def shown(state):
-    """Whether there was a showdown."""
+    """Return whether there was a showdown."""
     said = count(state)
     return said > 1 and state["said"][said - 1] == state["said"][said - 2]
 
@@ -142,7 +142,7 @@ ACTION_NAMES = ("pass", "bet")
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """One fact a line; a card is a question mark for who does not see it."""
+    """Return one fact a line; a card is a question mark for who does not see it."""
     seen = [viewer in (None, player) or shown(state) for player in (0, 1)]
     cards = [CARDS[card] if here else "?" for card, here in zip(state["card"], seen, strict=True)]
     said = [ACTION_NAMES[each] for each in state["said"] if each != NONE]
@@ -150,7 +150,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def parse_state(text: str) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,)."""
+    """Return the position of a text made by `format_state`: structured (1,)."""
     facts = dict(line.split(":", 1) for line in text.strip().splitlines() if ":" in line)
     if list(facts) != ["cards", "said"]:
         raise ValueError("a position needs the lines cards, said")
@@ -168,7 +168,7 @@ def parse_state(text: str) -> np.ndarray:
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """Two cards, face down if the viewer does not see them, and a mark for each action: full for a bet."""
+    """Return two cards, face down if the viewer does not see them, and a mark for each action: full for a bet."""
     cards, said = (line.split()[1:] for line in format_state(state, viewer).splitlines())
     hands = "".join(f'<text x="{12 + 32 * k}" y="28">{card[0].upper()}</text>' for k, card in enumerate(cards))
     marks = "".join(
@@ -182,7 +182,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def make() -> Game:
-    """The game; it has no options."""
+    """Return the game; it has no options."""
     return Game(
         id="kuhn_poker",
         title="Kuhn Poker",

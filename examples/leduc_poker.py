@@ -48,7 +48,7 @@ def reset(state, seed):
 
 @kernel
 def draw_card(state):
-    """One of the cards that lie nowhere."""
+    """Return one of the cards that lie nowhere."""
     left = np.ones(CARDS, np.bool_)
     for card in (state["card"][0], state["card"][1], state["board"]):
         if card != NONE:
@@ -58,13 +58,13 @@ def draw_card(state):
 
 @kernel
 def round_of(state):
-    """The row of `said` that is being filled."""
+    """Return the row of `said` that is being filled."""
     return np.int64(state["board"] != NONE)
 
 
 @kernel
 def count(state, row, action):
-    """How many actions of this kind a round had; of any kind for NONE."""
+    """Return how many actions of this kind a round had; of any kind for NONE."""
     found = 0
     for said in state["said"][row]:
         found += said != NONE and (action == NONE or said == action)
@@ -106,7 +106,7 @@ def step(state, actions):
 
 @kernel
 def strength(state, player):
-    """The rank of a player's card, above all others if the open card has the same."""
+    """Return the rank of a player's card, above all others if the open card has the same."""
     rank = state["card"][player] // 2
     return rank + 3 * (rank == state["board"] // 2)
 
@@ -121,7 +121,7 @@ def pay(state, winner, chips):
 
 @kernel
 def shown(state):
-    """Whether there was a showdown."""
+    """Return whether there was a showdown."""
     return state["done"] and count(state, 0, FOLD) + count(state, 1, FOLD) == 0
 
 
@@ -181,7 +181,7 @@ ACTION_NAMES = ("fold", "call", "raise")
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """One fact a line; a card is a question mark for who does not see it, a dash before it is dealt."""
+    """Return one fact a line; a card is a question mark for who does not see it, a dash before it is dealt."""
     seen = [viewer in (None, player) or shown(state) for player in (0, 1)]
     cards = [NAMES[card] if here else "?" for card, here in zip(state["card"], seen, strict=True)]
     said = [" ".join(ACTION_NAMES[each] for each in row if each != NONE) for row in state["said"]]
@@ -190,7 +190,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def parse_state(text: str) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,)."""
+    """Return the position of a text made by `format_state`: structured (1,)."""
     facts = {name: words.split() for name, _, words in (line.partition(":") for line in text.strip().splitlines())}
     if list(facts) != ["cards", "open", "first", "second"] or [len(facts["cards"]), len(facts["open"])] != [2, 1]:
         raise ValueError("a position needs the lines cards, open, first, second, with two cards and one")
@@ -218,7 +218,7 @@ def parse_state(text: str) -> np.ndarray:
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """The two hands and the open card between them, as text."""
+    """Return the two hands and the open card between them, as text."""
     words = format_state(state, viewer).replace("\n", " ").split()
     cards = "".join(f'<text x="{12 + 40 * k}" y="28">{words[at]}</text>' for k, at in enumerate((1, 4, 2)))
     paid = "".join(f'<text x="{12 + 80 * k}" y="54">{chips}</text>' for k, chips in enumerate(state["paid"]))
@@ -229,7 +229,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def make() -> Game:
-    """The game; it has no options."""
+    """Return the game; it has no options."""
     prototype = np.zeros(1, STATE)
     prototype["paid"] = 1
     return Game(

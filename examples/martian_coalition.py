@@ -80,7 +80,8 @@ class Analysis(NamedTuple):
 
 
 def setting(players: int, same_size_swap: bool = False, size: int = 3) -> Setting:
-    """The setting of the game with so many players on a board of `size` rows, with as many pieces and in a line."""
+    """Return the setting of the game with so many players on a board of `size` rows, with as many pieces and in a
+    line."""
     cells, digits = size * size, SIZES * players + 1
     powers = digits ** np.arange(cells, dtype=np.int64)
     turns = np.array(list(dihedral(size).values()))
@@ -119,7 +120,7 @@ def read_board(board, digits, sets):
 
 @kernel
 def images_of(digits, weights, images):
-    """The numbers of the eight mirror images, int64 (8,); gives how many of them differ."""
+    """Return the numbers of the eight mirror images, int64 (8,); gives how many of them differ."""
     same = 0
     for turn in range(8):
         number = np.int64(0)
@@ -163,7 +164,7 @@ def mark(setting, kept):
 
 @kernel
 def is_least(digits, board, weights):
-    """Whether no mirror image has a smaller number."""
+    """Return whether no mirror image has a smaller number."""
     for turn in range(8):
         number = np.int64(0)
         for cell in range(digits.shape[0]):
@@ -185,7 +186,7 @@ def number(kept):
 
 @kernel
 def place_of(board, kept):
-    """Where a board stands among those that are kept; -1 if it is not."""
+    """Return where a board stands among those that are kept; -1 if it is not."""
     word, bit = kept[board // 64, 0], np.uint64(board % 64)
     if not (word >> bit) & np.uint64(1):
         return -1
@@ -194,7 +195,7 @@ def place_of(board, kept):
 
 @kernel
 def cells_for(sets, digit, setting):
-    """The set of cells into which the owner of this digit may put a piece of its size."""
+    """Return the set of cells into which the owner of this digit may put a piece of its size."""
     if setting.sizes[sets[digit]] == setting.pieces:
         return 0
     # With fewer pieces than players it is somebody's first turn, which places.
@@ -209,7 +210,7 @@ def cells_for(sets, digit, setting):
 
 @kernel
 def completes(sets, digit, cells, lines):
-    """Whether a piece of this digit in one of these cells, a set, makes a line."""
+    """Return whether a piece of this digit in one of these cells, a set, makes a line."""
     while cells:
         cell = cells & -cells
         if lines[sets[digit] | cell]:
@@ -241,7 +242,7 @@ def count_moves(setting, analysis):
 
 @kernel
 def hero_wins(value, phase, players):
-    """Whether the hero makes the last move, after value-1 plies of which the first one is of this phase."""
+    """Return whether the hero makes the last move, after value-1 plies of which the first one is of this phase."""
     return (phase + value - 2) % players == 0
 
 
@@ -369,7 +370,8 @@ def analyse(setting: Setting) -> Analysis:
 
 
 def value_of(pieces: np.ndarray, phase: int, setting: Setting, analysis: Analysis) -> int:
-    """The value of a board without a line, int (cells,) as the hero sees it: DRAWN, or 1 + the plies to the end."""
+    """Return the value of a board without a line, int (cells,) as the hero sees it: DRAWN, or 1 + the plies to the
+    end."""
     least = (setting.weights @ pieces).min()
     value = int(analysis.known[place_of(least, analysis.kept), phase])
     return value if value < OPEN else DRAWN

@@ -84,7 +84,7 @@ class RLlibGame(MultiAgentEnv):
         return shown, paid, terminated, truncated, {}
 
     def _shown(self, observations: dict[str, Any]) -> dict[str, Any]:
-        """The observations of those who act; after the end of all."""
+        """Return the observations of those who act; after the end of all."""
         shown = {}
         for name, each in observations.items():
             mask = each["action_mask"][:-1].astype(np.float32)

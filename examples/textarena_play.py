@@ -113,17 +113,17 @@ def register() -> dict[str, str]:
 
 
 def legal(prompt):
-    """The legal actions that the last question in a prompt lists."""
+    """Return the legal actions that the last question in a prompt lists."""
     return re.findall(r"YOUR LEGAL ACTIONS.*?\n\n(.*?)\n\n", prompt, re.DOTALL)[-1].split("\n")
 
 
 def scripted(prompt):
-    """The centre, then corners, then edges."""
+    """Return the centre, then corners, then edges."""
     return f"I play [{min(legal(prompt), key='EACGIBDFH'.index)}]"
 
 
 def any_of_them(prompt):
-    """A random answer."""
+    """Return a random answer."""
     return f"I play [{random.choice(legal(prompt))}]"
 
 

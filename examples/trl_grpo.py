@@ -69,13 +69,13 @@ class TRLGame:
         return asked or f"The game is over. It has paid you {self.judged.result():g}."
 
     def get_reward(self) -> float:
-        """The reward of the game; one that the model has left loses as by answers that cannot be used."""
+        """Return the reward of the game; one that the model has left loses as by answers that cannot be used."""
         self.judged.give_up()
         return self.judged.reward()
 
 
 def game_results(environments: list[TRLGame], **_: Any) -> list[float]:
-    """The results of the games, as a reward function of TRL; one that the model has left is lost."""
+    """Return the results of the games, as a reward function of TRL; one that the model has left is lost."""
     for each in environments:
         each.judged.give_up()
     return [each.judged.result() for each in environments]
@@ -104,7 +104,7 @@ class Model(LlamaForCausalLM):
 
 
 def answer(prompt):
-    """The likeliest legal call of the tool, as an answer in text."""
+    """Return the likeliest legal call of the tool, as an answer in text."""
     asked = tokenizer.apply_chat_template([user(prompt)], add_generation_prompt=True, return_tensors="pt")["input_ids"]
     with torch.no_grad():
         logits = model(asked).logits[0, -1]

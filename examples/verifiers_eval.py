@@ -115,7 +115,7 @@ def minus_regret(state: vf.State) -> float:
 
 
 def game_result(state: vf.State) -> float:
-    """The sum of the game's rewards."""
+    """Return the sum of the game's rewards."""
     return _of(state, "result")
 
 

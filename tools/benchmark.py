@@ -183,7 +183,7 @@ LEARNERS = (
 
 
 def bench_training(game_id: str, config: Config) -> Iterator[Timing]:
-    """The learners that can learn the game."""
+    """Yield the learners that can learn the game."""
     for learner in LEARNERS:
         goal = GOALS["games"].get(game_id, {}).get("training") if learner.what == PPO else None
         unit = f"{learner.module.Config.UNIT}/s"
@@ -249,7 +249,8 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
 
 
 def measure(config: Config, progress: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:
-    """All measurements of `config`, as they are made; `progress` is called with the next one's name and the share done.
+    """Yield all measurements of `config`, as they are made; `progress` is called with the next one's name and the share
+    done.
 
     Raises ValueError for unknown games or parts and for times and repeats that make no sense.
     """
@@ -306,7 +307,7 @@ def _number(value: float, unit: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status, which goals that are not met leave at 0."""
+    """Return the command line; returns the exit status, which goals that are not met leave at 0."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.benchmark", description=Config.__doc__)
     console, errors = Console(), Console(stderr=True)
     timings: list[Timing] = []

@@ -44,14 +44,14 @@ class Row:
     width: float
 
     def text(self) -> str:
-        """The row of the table."""
+        """Return the row of the table."""
         width = f"{self.width:.0f} Elo" if self.measure in ("Elo", "ladder", "rungs") else f"{self.width:.4f}"
         mark = "*" if self.covered < 0.9 else ""
         return f"| {self.measure} | {self.setting} | {100 * self.covered:.1f} %{mark} | {width} |"
 
 
 def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
-    """A mean of losses; `draw` gives float (n,), of which the mean of a million is taken for the truth."""
+    """Return a mean of losses; `draw` gives float (n,), of which the mean of a million is taken for the truth."""
     true = draw(np.random.default_rng(10**6), 10**6).mean()
     most = 1.0 if measure == "exploitability" else 2.0
     ends = []
@@ -63,7 +63,8 @@ def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed
 
 
 def bounds(setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
-    """The one-sided interval of what an exploiter wins, from 0 to 2; its width is from the lower end to the truth."""
+    """Return the one-sided interval of what an exploiter wins, from 0 to 2; its width is from the lower end to the
+    truth."""
     true, ones = draw(np.random.default_rng(10**6), 10**6).mean(), np.ones(seeds, np.int64)
     drawn = (draw(np.random.default_rng([seed, trial]), seeds) for trial in range(trials))
     low = np.array([mean_interval(each, ones, 2.0, tail=5.0)[1][0] for each in drawn])
@@ -71,12 +72,12 @@ def bounds(setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> 
 
 
 def rare(share: float, mean: float) -> Draw:
-    """A share of the seeds loses something, by an exponential distribution."""
+    """Return a share of the seeds loses something, by an exponential distribution."""
     return lambda rng, n: (rng.random(n) < share) * np.minimum(rng.exponential(mean, n), 2.0)
 
 
 def whole(share: float, loss: float = 1.0) -> Draw:
-    """A share of the seeds loses that much."""
+    """Return a share of the seeds loses that much."""
     return lambda rng, n: (rng.random(n) < share) * loss
 
 
@@ -96,7 +97,7 @@ def normal(mean: float, spread: float = 0.05) -> Draw:
 
 
 def failing(share: float, mean: float = 0.9) -> Draw:
-    """A share of the runs hardly learns anything; the others end alike."""
+    """Return a share of the runs hardly learns anything; the others end alike."""
     return lambda rng, n: np.where(rng.random(n) < share, rng.normal(0.1, 0.05, n), rng.normal(mean, 0.02, n))
 
 
@@ -108,8 +109,8 @@ def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
 def studies(
     measure: str, setting: str, first: Draw, second: Draw | None, seeds: int, trials: int, seed: int = 0
 ) -> Row:
-    """The mean of runs with these scores, or the probability that one beats a run of a second method; where seeds
-    agree, there is no interval."""
+    """Return the mean of runs with these scores, or the probability that one beats a run of a second method; where
+    seeds agree, there is no interval."""
 
     def drawn(number: int, *stream: int) -> list[np.ndarray]:
         rng = np.random.default_rng(stream)
@@ -132,7 +133,7 @@ def studies(
 
 
 def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
-    """The probability of a win."""
+    """Return the probability of a win."""
     return 1 / (1 + np.exp(np.subtract(other, elo) / ELO))
 
 
@@ -195,7 +196,7 @@ def ladders(
 
 
 def rows(trials: int, seed: int = 0) -> Iterator[Row]:
-    """All rows of the table; of training seeds, layouts and rungs the weakest setting comes first."""
+    """Yield all rows of the table; of training seeds, layouts and rungs the weakest setting comes first."""
     yield from seed_rows(trials, seed)
     for n in (3, 10):
         yield losses("layouts", f"skewed regret, {n} layouts", skewed, n, trials, seed)
@@ -242,7 +243,7 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
 
 
 def seed_rows(trials: int, seed: int = 0) -> Iterator[Row]:
-    """The rows of figures over training seeds."""
+    """Yield the rows of figures over training seeds."""
     mostly_one: Draw = lambda rng, n: (rng.random(n) < 0.9) * 1.0  # noqa: E731
     settings: list[tuple[str, str, Draw, Draw | None, int]] = [
         ("seeds", "one run in ten fails, 5 seeds", failing(0.1), None, 5),

@@ -28,7 +28,7 @@ MANY = 64
 
 
 def choose(mask: np.ndarray, rng: np.random.Generator) -> int:
-    """A random legal action, quickly: `action_space.sample(mask)` would take longer than the game."""
+    """Return a random legal action, quickly: `action_space.sample(mask)` would take longer than the game."""
     legal = mask.nonzero()[0]
     return int(legal[int(rng.random() * len(legal))])
 
@@ -96,7 +96,7 @@ def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
 
 
 def playouts_by_open_spiel(root: Any, seconds: float, seed: int = 0) -> float:
-    """A random playout from a position of OpenSpiel."""
+    """Return a random playout from a position of OpenSpiel."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:
         state = root.clone()
@@ -141,7 +141,7 @@ def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iter
 
 
 def open_spiel(goals: Mapping[str, Any]) -> tuple[str, Any]:
-    """The game's name in OpenSpiel, "" if it has none there; and it, None where pyspiel is not installed."""
+    """Return the game's name in OpenSpiel, "" if it has none there; and it, None where pyspiel is not installed."""
     name = str(goals.get("open_spiel", ""))
     try:
         return name, import_module("pyspiel").load_game(name) if name else None
@@ -215,7 +215,7 @@ class Chooser:
         self.chosen = np.empty(n, np.int64)
 
     def __call__(self, masks: np.ndarray) -> np.ndarray:
-        """One action a row of masks bool (n, actions): int64 (n,), the same array each time."""
+        """Return one action a row of masks bool (n, actions): int64 (n,), the same array each time."""
         self.seeds += np.uint64(1)
         choose_rows(masks, self.seeds, self.chosen)
         return self.chosen
@@ -248,7 +248,7 @@ def play_sb3(env: Any, seconds: float) -> float:
 
 
 def bench_wrappers(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
-    """Each form of a game's environment, compared with PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
+    """Yield each form of a game's environment, compared with PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
     single, aec, many = (
         ttt_envs.make_single(game_id),
         ttt_envs.make_aec(game_id),

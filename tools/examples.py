@@ -56,12 +56,12 @@ class Config:
 
 
 def examples() -> dict[str, Path]:
-    """The examples that say what they need in inline metadata, by name."""
+    """Return the examples that say what they need in inline metadata, by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.py")) if BLOCK in path.read_text()}
 
 
 def packages() -> dict[str, Path]:
-    """The examples that are packages to install, by name: their pyproject.toml."""
+    """Return the examples that are packages to install, by name: their pyproject.toml."""
     return {path.parent.name: path for path in sorted(FOLDER.glob("*/pyproject.toml"))}
 
 
@@ -96,7 +96,7 @@ def satisfied(needed: Sequence[str]) -> bool:
 
 
 def python_for(needed: Sequence[str]) -> Path:
-    """An interpreter that has what is needed: this one, or that of an environment of its own.
+    """Return an interpreter that has what is needed: this one, or that of an environment of its own.
 
     Raises subprocess.CalledProcessError if that cannot be made.
     """
@@ -134,7 +134,7 @@ def run(*command: str | Path) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status, 1 if an example failed."""
+    """Return the command line; returns the exit status, 1 if an example failed."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.examples", description=Config.__doc__)
     known = examples() | (packages() if config.tests else {})
     console = Console(width=None if sys.stdout.isatty() else 120)  # a row of the last table on one line, in a log too

@@ -86,7 +86,7 @@ class Decisions(NamedTuple):
 
 
 def decisions_of(played: ReplayedGame) -> Decisions:
-    """The decisions of one game. Rewards before a player's first decision count for that one."""
+    """Return the decisions of one game. Rewards before a player's first decision count for that one."""
     game = played.game
     ply, player = np.nonzero(played.actions >= 0)
     states, action = played.states[ply], played.actions[ply, player]
@@ -104,7 +104,7 @@ def decisions_of(played: ReplayedGame) -> Decisions:
 
 
 def of_one_game(games: Iterable[ReplayedGame]) -> Iterator[ReplayedGame]:
-    """The games; ValueError, naming the line, where one is of another game or other options than the first."""
+    """Yield the games; ValueError, naming the line, where one is of another game or other options than the first."""
     first: Game | None = None
     for each in games:
         first = first or each.game
@@ -129,7 +129,7 @@ def table_of(game: Game, columns: Mapping[str, Any], meanings: Mapping[str, str]
 
 
 def named(game: Game) -> str:
-    """The game and its options, as on a command line."""
+    """Return the game and its options, as on a command line."""
     return " ".join([game.id, *(f"{name}={as_text(value)}" for name, value in game.options.items())])
 
 
@@ -260,7 +260,8 @@ def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
 
 
 def splits_of(game: Game, observations: np.ndarray) -> np.ndarray:
-    """The split of each observation int8 (n, size), as text (n,): by a digest that all symmetric images share."""
+    """Return the split of each observation int8 (n, size), as text (n,): by a digest that all symmetric images
+    share."""
     seen = observations[:, None].copy()
     turn_to_first(seen, feature_turns(game.symmetries, game.observation_size), np.empty(len(seen), np.int64))
     digests = (hashlib.blake2b(each.tobytes(), digest_size=8).digest() for each in seen)
@@ -306,7 +307,7 @@ def write_positions(folder: Path, game: Game, number: int, seed: int) -> dict[st
 
 
 def card(game: Game, contents: str, meanings: Mapping[str, str]) -> str:
-    """The page that describes a data set, as Markdown."""
+    """Return the page that describes a data set, as Markdown."""
     start, blocks = 0, []
     for block in game.observation_layout:
         blocks.append(f"| {start} to {start + block.size - 1} | {block.name} | {list(block.shape)} | {block.meaning} |")
@@ -359,7 +360,7 @@ class Positions(GameArguments):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+    """Return the command line; returns the exit status."""
     verbs = {"games": Games, "positions": Positions}
     words = list(sys.argv[1:] if arguments is None else arguments)
     given: Any = shell.parse(verbs, words, "python -m tools.export_dataset", __doc__ or "")

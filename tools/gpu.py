@@ -116,7 +116,7 @@ def digest(game_id: str, games: int, plies: int, device: str) -> tuple[str, int]
 
 
 def on_gpu(array: np.ndarray) -> Any:
-    """A copy on the GPU."""
+    """Return a copy on the GPU."""
     return import_module("ttt_envs.cuda.arrays").on_device(array)
 
 
@@ -171,7 +171,7 @@ def peer_speed(games: int, seconds: float) -> float:
 
 
 def one_game(game_id: str, config: Config, lock: Any) -> tuple[bool, str]:
-    """Whether the games are equal, and a row of the table. Kernels are compiled in parallel, and timed alone."""
+    """Return whether the games are equal, and a row of the table. Kernels are compiled in parallel, and timed alone."""
     began = time.perf_counter()
     here, there = (digest(game_id, config.compared, config.plies, device) for device in ("cpu", "cuda"))
     took = time.perf_counter() - began
@@ -201,7 +201,7 @@ def train(game_id: str, commands: Sequence[str]) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+    """Return the command line; returns the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.gpu", description=Config.__doc__)
     cuda: Any = import_module("numba.cuda")
     if not cuda.is_available():

@@ -14,7 +14,7 @@ BUDGET: dict[str, int] = json.loads(Path(__file__).with_suffix(".json").read_tex
 
 
 def room_of(name: str) -> str:
-    """The room of a file of Python, or of a script or style sheet of the page."""
+    """Return the room of a file of Python, or of a script or style sheet of the page."""
     if name.endswith((".js", ".css")):
         return "web static"
     parts = name.split("/")

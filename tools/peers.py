@@ -90,7 +90,8 @@ def play_batch(game_id: str) -> Work:
 
 
 def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
-    """The same with a game of Pgx, compiled by XLA; games restart as its `auto_reset` does it. Gives their plies."""
+    """Return the same with a game of Pgx, compiled by XLA; games restart as its `auto_reset` does it. Gives their
+    plies."""
     jax, pgx, wrapper = import_module("jax"), import_module("pgx"), import_module("pgx.experimental.wrappers")
     env = pgx.make(name)
     step = jax.vmap(wrapper.auto_reset(env.step, env.init))
@@ -117,7 +118,7 @@ def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
 
 
 def play_pgx() -> Work:
-    """The same on the processor."""
+    """Return the same on the processor."""
     return partial(clocked, plies_of_pgx("tic_tac_toe", GAMES_AT_ONCE))
 
 
@@ -142,7 +143,7 @@ class TurnByTurn(gymnasium.Env[Any, int]):
         return observation["observation"], float(reward), ended, cut, info
 
     def action_masks(self) -> np.ndarray:
-        """bool (num_actions,)."""
+        """Return bool (num_actions,)."""
         return np.asarray(self._env.observe(self._env.agent_selection)["action_mask"], np.bool_)
 
 
@@ -173,17 +174,17 @@ def search() -> Work:
 
 
 def looped(play: Callable[[Any, float], float], make: Callable[[], Any]) -> Work:
-    """A loop of `tools.environments` over what `make` makes once."""
+    """Return a loop of `tools.environments` over what `make` makes once."""
     return partial(play, make())
 
 
 def from_open_spiel(work: Callable[[Any, float], float]) -> Work:
-    """A work on OpenSpiel's Ultimate Tic-Tac-Toe."""
+    """Return a work on OpenSpiel's Ultimate Tic-Tac-Toe."""
     return partial(work, import_module("pyspiel").load_game(SPIEL))
 
 
 def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callable[[], Work]]]:
-    """A name of the work, the peer, and functions that make our work and the peer's ready."""
+    """Yield a name of the work, the peer, and functions that make our work and the peer's ready."""
     yield (
         "PettingZoo's loop, Super",
         f"PettingZoo, {TICTACTOE}",
@@ -214,7 +215,7 @@ def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callab
 
 
 def measure(config: Config) -> Iterator[Pair | str]:
-    """The pairs one after the other; a text for one whose peer is not installed."""
+    """Yield the pairs one after the other; a text for one whose peer is not installed."""
     for what, peer, ours, theirs in pairs(config):
         try:
             players = {"ours": ours(), "theirs": theirs()}
@@ -226,7 +227,7 @@ def measure(config: Config) -> Iterator[Pair | str]:
 
 
 def chart(found: Sequence[Pair]) -> str:
-    """The ratios as bars on a logarithmic scale, SVG; a line stands where both are equally fast."""
+    """Return the ratios as bars on a logarithmic scale, SVG; a line stands where both are equally fast."""
     height, left, width = 26, 330, 660
     low = min(-0.05, *(np.log10(pair.ratio) for pair in found))
     high = max(1.0, *(np.log10(pair.ratio) for pair in found))
@@ -263,7 +264,7 @@ def write_page(page: Path, table: Table) -> None:
 
 
 def machine() -> str:
-    """The processor, how busy it was, and the versions that were measured."""
+    """Return the processor, how busy it was, and the versions that were measured."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     versions = []
@@ -275,7 +276,7 @@ def machine() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+    """Return the command line; returns the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.peers", description=Config.__doc__)
     found, rows = list[Pair](), list[tuple[str, ...]]()
     console = Console(width=160)

@@ -79,17 +79,17 @@ def alternate(players: Mapping[Key, Callable[[float], float]], effort: Effort) -
 
 
 def rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Timing:
-    """The line of repeated runs: their median."""
+    """Return the line of repeated runs: their median."""
     return Timing(game, what, statistics.median(runs), unit, goal, tuple(runs))
 
 
 def skipped(game: str, what: str, unit: str, why: str) -> Timing:
-    """The line of what could not be measured."""
+    """Return the line of what could not be measured."""
     return Timing(game, what, float("nan"), unit, note=f"skipped: {why}")
 
 
 def clocked(once: Callable[[], int], seconds: float, clock: Callable[[], float] = time.process_time) -> float:
-    """The number of operations a second; `once` does some and returns how many."""
+    """Return the number of operations a second; `once` does some and returns how many."""
     done, start = 0, clock()
     while (spent := clock() - start) < seconds:
         done += once()

@@ -72,7 +72,7 @@ class Method:
 
 
 def method_for(game: Game) -> Method:
-    """The strongest method for such a game, as far as it was measured; docs/results.md has the figures."""
+    """Return the strongest method for such a game, as far as it was measured; docs/results.md has the figures."""
     if game.patterns is not None:
         return Method(ntuple.NAME, ntuple.Config, ntuple.train, 12_000_000, "alphabeta:{folder},depth=5")
     values = partial(Method, value_learning.NAME, value_learning.Config, value_learning.train)
@@ -120,7 +120,7 @@ def demo(config: Config) -> Path:
 
 
 def given_away(game: Game, seed: int) -> dict[str, float]:
-    """The regret a game of random and greedy; empty where the oracle does not know enough of their decisions."""
+    """Return the regret a game of random and greedy; empty where the oracle does not know enough of their decisions."""
     per_game = {}
     for name in ("random", "greedy"):
         try:
@@ -222,7 +222,7 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
 
 
 def place(game: Game, agent: str, seed: int) -> list[str]:
-    """The place of an agent on the game's ladder, as lines; none where the game has no ladder."""
+    """Return the place of an agent on the game's ladder, as lines; none where the game has no ladder."""
     try:
         rungs = find(game)
     except ValueError:
@@ -239,7 +239,7 @@ def place(game: Game, agent: str, seed: int) -> list[str]:
 
 
 def default_rivals(game: Game) -> list[str]:
-    """The usual opponents, without those that cannot play the game."""
+    """Return the usual opponents, without those that cannot play the game."""
     search = agents.search_for(game)
     rivals = []
     for name in ("random", "greedy", *([f"{search}:simulations=200"] if search else []), "oracle"):
@@ -254,7 +254,7 @@ def default_rivals(game: Game) -> list[str]:
 def training_config(
     config: Config, options: dict[str, object], known: Mapping[str, float], folder: Path, *, resume: bool
 ) -> Any:
-    """The settings of the training; its regret is measured where that of others is `known`."""
+    """Return the settings of the training; its regret is measured where that of others is `known`."""
     method = method_for(ttt_envs.load(config.game, **options))
     steps = method.steps if config.steps is None else config.steps
     measuring = {"eval_every": max(steps // POINTS, 1), "eval_games": 20, "regret_games": REGRET_GAMES}
@@ -270,7 +270,7 @@ def training_config(
 
 
 def folder_for(config: Config, options: dict[str, object], known: Mapping[str, float]) -> tuple[Path, bool]:
-    """The first of OUT, OUT-2, OUT-3, ... that is empty, or holds an interrupted demo with the same settings.
+    """Return the first of OUT, OUT-2, OUT-3, ... that is empty, or holds an interrupted demo with the same settings.
 
     A folder that another process is writing is left out. Returns also whether to resume. The film is made last: a demo
     without it was interrupted.
@@ -292,7 +292,7 @@ def folder_for(config: Config, options: dict[str, object], known: Mapping[str, f
 
 
 def play_command(config: Config, game: Game, ours: str) -> str:
-    """The command to play against the trained agent."""
+    """Return the command to play against the trained agent."""
     here, program = Path.cwd(), Path(sys.executable)
     python = str(program.relative_to(here)) if here in program.parents else "python"
     words = [python, "-m", "ttt_envs", "play", config.game]
@@ -301,7 +301,7 @@ def play_command(config: Config, game: Game, ours: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+    """Return the command line; returns the exit status."""
     config = tyro.cli(Config, prog="python -m training.demo", description=__doc__, args=arguments)
 
     def run() -> None:

@@ -60,7 +60,7 @@ class Args:
 
 
 def make_game(args: Args) -> ttt_envs.Game:
-    """The game with its options; ValueError if it does not fit."""
+    """Return the game with its options; ValueError if it does not fit."""
     options = dict(each.split("=", 1) for each in args.options.split())
     game = ttt_envs.load(args.game, **{name: int(text) if text.isdigit() else text for name, text in options.items()})
     if len(game.teams) != 2:
@@ -69,7 +69,7 @@ def make_game(args: Args) -> ttt_envs.Game:
 
 
 def layer(inputs: int, outputs: int, gain: float) -> nn.Linear:
-    """A linear layer with orthogonal weights."""
+    """Return a linear layer with orthogonal weights."""
     linear = nn.Linear(inputs, outputs)
     nn.init.orthogonal_(linear.weight, gain)
     nn.init.zeros_(linear.bias)
@@ -77,7 +77,7 @@ def layer(inputs: int, outputs: int, gain: float) -> nn.Linear:
 
 
 def mlp(inputs: int, hidden: int, outputs: int, gain: float) -> nn.Module:
-    """Two hidden layers; the last layer has weights of size `gain`."""
+    """Return two hidden layers; the last layer has weights of size `gain`."""
     root = 2**0.5
     return nn.Sequential(
         layer(inputs, hidden, root), nn.ReLU(), layer(hidden, hidden, root), nn.ReLU(), layer(hidden, outputs, gain)
@@ -125,7 +125,7 @@ def train(args: Args) -> nn.Module:
         return torch.zeros(shape, dtype=dtype, device=device)
 
     def of(array: Any) -> torch.Tensor:
-        """An array of the batch: the same memory, which the next step overwrites."""
+        """Return an array of the batch: the same memory, which the next step overwrites."""
         return torch.as_tensor(array, device=device)
 
     def of_seats(look: Callable[[int | None], Any]) -> torch.Tensor:

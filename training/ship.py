@@ -78,7 +78,7 @@ def recipes() -> dict[str, dict[str, Any]]:
 
 
 def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
-    """The finished runs of all seeds, trained if they are not there yet."""
+    """Return the finished runs of all seeds, trained if they are not there yet."""
     program, *words = shlex.split(recipe["train"])
     assert program == "ttt"
     resume = ["--resume"] if folder.exists() else []
@@ -136,7 +136,7 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
 
 
 def training_of(recipe: dict[str, Any]) -> str:
-    """The command of a recipe's training; "" for an agent without weights of its own."""
+    """Return the command of a recipe's training; "" for an agent without weights of its own."""
     return f"{recipe['train']} --seeds {recipe['seeds']}" if "train" in recipe else ""
 
 
@@ -177,7 +177,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 
 def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Sequence[Path], seed: int) -> Outcome:
-    """One figure of the weights in the first folder, and of the other seeds' weights if the recipe says so."""
+    """Return one figure of the weights in the first folder, and of the other seeds' weights if the recipe says so."""
     options, games = wanted.get("options", {}), wanted.get("games", 0)
     game, against = ttt_envs.load(name.split("/")[0], **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])
@@ -206,7 +206,8 @@ def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Se
 
 
 def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: int) -> float:
-    """The mean of a figure over several games, each of which is printed; a process for each core measures them."""
+    """Return the mean of a figure over several games, each of which is printed; a process for each core measures
+    them."""
     figures = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(_figure_of, game.id, dict(game.options), text, wanted, seed) for game in games]
@@ -217,12 +218,12 @@ def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: 
 
 
 def _figure_of(game_id: str, options: dict[str, Any], text: str, wanted: dict[str, Any], seed: int) -> float:
-    """The figure of a newly loaded game, in a process of its own."""
+    """Return the figure of a newly loaded game, in a process of its own."""
     return figure(ttt_envs.load(game_id, **options), text, wanted, seed, quiet=True)[0]
 
 
 def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool = False) -> tuple[float, float, float]:
-    """A figure and its interval; `quiet`: without a progress bar."""
+    """Return a figure and its interval; `quiet`: without a progress bar."""
     agent, measure, games = agents.load(text), wanted["measure"], wanted.get("games", 0)
     if measure == "score":
         rated = _whole(tournament(game, [agent, wanted["against"]], games=games, seed=seed, quiet=quiet)).ratings
@@ -247,7 +248,8 @@ def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool
 
 
 def _whole(report: Any) -> Any:
-    """The report; raises KeyboardInterrupt if the measurement was interrupted: part of it is no figure for a card."""
+    """Return the report; raises KeyboardInterrupt if the measurement was interrupted: part of it is no figure for a
+    card."""
     if not report.complete:
         raise KeyboardInterrupt
     return report
@@ -327,7 +329,7 @@ def _options(outcome: Outcome) -> str:
 
 
 def rows(card: Card) -> Iterator[str]:
-    """The rows of a card's table."""
+    """Yield the rows of a card's table."""
     yield "| measure | value | other training seeds | options |"
     yield "|:--|--:|:--|:--|"
     for each in card.outcomes:
@@ -336,7 +338,7 @@ def rows(card: Card) -> Iterator[str]:
 
 
 def page(card: Card) -> str:
-    """The page of a card."""
+    """Return the page of a card."""
     versions = ", ".join(f"{name} {version}" for name, version in card.versions.items())
     commands = "\n".join(f"    {each.command}" for each in card.outcomes if each.measure != "milliseconds")
     agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")
@@ -368,7 +370,7 @@ def page(card: Card) -> str:
 
 
 def results(shipped: list[Card]) -> str:
-    """The page of all results."""
+    """Return the page of all results."""
     lines = [
         "# Results",
         "",
@@ -391,7 +393,7 @@ def results(shipped: list[Card]) -> str:
 
 
 def table(shipped: list[Card]) -> str:
-    """One line per agent: how far it is from optimal play, and how it scores against others."""
+    """Return one line per agent: how far it is from optimal play, and how it scores against others."""
     lines = [
         "| game | agent | distance from optimal play | score against a search | against greedy | time per move |",
         "|:--|:--|:--|:--|:--|--:|",

@@ -53,7 +53,7 @@ class Args:
 
 
 def make_game(args: Args) -> ttt_envs.Game:
-    """The game with its options; ValueError if it does not fit."""
+    """Return the game with its options; ValueError if it does not fit."""
     options = dict(each.split("=", 1) for each in args.options.split())
     game = ttt_envs.load(args.game, **{name: int(text) if text.isdigit() else text for name, text in options.items()})
     if game.simultaneous or len(game.teams) != 2:
@@ -71,19 +71,19 @@ class Backup:
         self.gamma, self.device = args.gamma, torch.device(args.device)
 
     def of(self, array: Any) -> torch.Tensor:
-        """An array of a batch: the same memory, which the next step overwrites."""
+        """Return an array of a batch: the same memory, which the next step overwrites."""
         return torch.as_tensor(array, device=self.device)
 
     @torch.no_grad()
     def best(self, network: nn.Module, batch: ttt_envs.Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """The best Q of each player to move, float32 (n,), and its action, int64 (n,)."""
+        """Return the best Q of each player to move, float32 (n,), and its action, int64 (n,)."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             q = network(self.of(batch.observations()).float())
         found = q.float().masked_fill(~self.of(batch.masks()), -torch.inf).max(dim=1)
         return found.values, found.indices
 
     def values(self, network: nn.Module, batch: ttt_envs.Batch) -> torch.Tensor:
-        """float32 (n, actions), NaN for illegal actions of the players to move in `batch`."""
+        """Return float32 (n, actions), NaN for illegal actions of the players to move in `batch`."""
         masks, movers, n = self.of(batch.masks()), self.of(batch.to_move).long(), self.copies.n
         q = torch.full(masks.shape, torch.nan, device=self.device)
         for pairs in masks.nonzero().split(n):  # of positions and actions, as many as there are copies

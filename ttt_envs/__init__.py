@@ -86,7 +86,8 @@ def __dir__() -> list[str]:
 
 
 def _load_opponent(given: Any, game: "Game") -> "Actor":
-    """An opponent of whatever `agents.load` takes; ValueError or TypeError if there is none, or it cannot play."""
+    """Return an opponent of whatever `agents.load` takes; ValueError or TypeError if there is none, or it cannot
+    play."""
     from ttt_envs.agents import load as load_agent
 
     agent = load_agent(given)
@@ -114,7 +115,7 @@ def make_aec(
     dtype: "DType" = "int8",
     **options: Any,
 ) -> "AECGame":
-    """A PettingZoo AEC environment.
+    """Return a PettingZoo AEC environment.
 
     Args:
         game: an id of `GAMES`, or a Game from `load`.
@@ -164,7 +165,7 @@ def make_parallel(
     dtype: "DType" = "int8",
     **options: Any,
 ) -> "ParallelGame":
-    """A PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
+    """Return a PettingZoo Parallel environment; arguments and errors as for `make_aec`."""
     from ttt_envs.wrappers.parallel import ParallelGame
 
     return ParallelGame(
@@ -195,7 +196,7 @@ def make_single(
     dtype: "DType" = "int8",
     **options: Any,
 ) -> "PlayerEnv":
-    """A Gymnasium environment: one player learns, the others' moves happen inside `step`.
+    """Return a Gymnasium environment: one player learns, the others' moves happen inside `step`.
 
     Args:
         game, render_mode, encoding, mask, max_plies, dtype, options: as for `make_aec`.
@@ -250,7 +251,7 @@ def make_vec(
     dtype: "DType" = "int8",
     **options: Any,
 ) -> "PlayerVectorEnv":
-    """A Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
+    """Return a Gymnasium VectorEnv of `num_envs` games; other arguments and errors as for `make_single`.
 
     Args:
         num_envs: number of games.
@@ -294,7 +295,7 @@ def make_sb3(
     dtype: "DType" = "int8",
     **options: Any,
 ) -> "SB3PlayerEnv":
-    """A Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
+    """Return a Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
 
     Observations are arrays; masks come by the method `action_masks`. With render_mode "rgb_array" the games can be
     drawn and filmed, as by SB3's VecVideoRecorder.
@@ -332,7 +333,7 @@ def make_text(
     reward: "RewardFunction | None" = None,
     **options: Any,
 ) -> "TextGame":
-    """A game by prompts and answers, for language models and others who read and write text.
+    """Return a game by prompts and answers, for language models and others who read and write text.
 
     Args:
         game, partner, max_plies, options: as for `make_single`.

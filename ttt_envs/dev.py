@@ -54,7 +54,7 @@ __all__ = [
 
 
 def solved_oracle(game: Game) -> Oracle:
-    """The oracle of a small game of perfect information, for `Extras(oracle=...)`.
+    """Return the oracle of a small game of perfect information, for `Extras(oracle=...)`.
 
     The first question solves the game, see `ttt_envs.solvers.positions.solve`, and keeps the result in the cache
     folder; later processes read it. Raises ValueError for a game of another kind.

@@ -37,7 +37,7 @@ _BUILT_IN = frozenset(GAMES)
 
 
 def load(game_id: str, **options: Any) -> "Game":
-    """The game with that id and these options; `ttt describe` lists the options.
+    """Return the game with that id and these options; `ttt describe` lists the options.
 
     Args:
         game_id: an id of `GAMES`, or the beginning of one, see `full_id`; or "module:function" for a game that is not
@@ -109,7 +109,7 @@ def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[
 
 
 def own_arguments(game: "str | Game", **arguments: Any) -> dict[str, Any]:
-    """The arguments of a maker; ValueError if the game has a rule of one's name, which may be meant instead."""
+    """Return the arguments of a maker; ValueError if the game has a rule of one's name, which may be meant instead."""
     for rule in options_of(game) if isinstance(game, str) and any(arguments.values()) else ():
         if value := arguments.get(rule.name):
             raise ValueError(
@@ -120,7 +120,7 @@ def own_arguments(game: "str | Game", **arguments: Any) -> dict[str, Any]:
 
 
 def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
-    """The game of a file: of a record, a ladder, a network, a run, a tournament, results.
+    """Return the game of a file: of a record, a ladder, a network, a run, a tournament, results.
 
     Args:
         game: the id that the file names, which must be registered: it could name any function of any module. Or the
@@ -183,19 +183,20 @@ def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def folder_of(game_id: str) -> "Traversable | None":
-    """The folder of a built-in game, with its data; None for other games, and for variants in another game's folder."""
+    """Return the folder of a built-in game, with its data; None for other games, and for variants in another game's
+    folder."""
     place = GAMES[game_id]
     module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
     return resources.files(module) if module.endswith(f".{game_id}") else None
 
 
 def options_of(game_id: str) -> list[Parameter]:
-    """The options of a game as its `make` declares them; ValueError for an unknown id."""
+    """Return the options of a game as its `make` declares them; ValueError for an unknown id."""
     return parameters(_maker(game_id)[0])
 
 
 def full_id(text: str) -> str:
-    """The id of the game that a text names: the id itself, or the beginning of one game's id alone.
+    """Return the id of the game that a text names: the id itself, or the beginning of one game's id alone.
 
     The words that all games of the family have in their ids may be left out, as in "dice". A text such as
     "module:function" is returned as it is.
@@ -218,7 +219,7 @@ def full_id(text: str) -> str:
 
 
 def _maker(game_id: "str | Game", options: Iterable[str] = ()) -> tuple[Callable[..., "Game"], dict[str, Any]]:
-    """The function that makes a game, and its options with their annotated types.
+    """Return the function that makes a game, and its options with their annotated types.
 
     ValueError for an unknown id, or one of the given `options` that the game has not.
     """
@@ -270,7 +271,7 @@ def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":
 
 
 def _defaults(make: Callable[..., "Game"]) -> dict[str, Any]:
-    """The values of options that are not given."""
+    """Return the values of options that are not given."""
     parameters = inspect.signature(make).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
 
@@ -291,18 +292,19 @@ _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def _published(game_id: str) -> tuple[str, int]:
-    """The namespace and the version of a game's environments."""
+    """Return the namespace and the version of a game's environments."""
     return _PUBLISHED.get(game_id, (OURS, 0))
 
 
 def environment_ids(game_id: str, namespace: str, version: int) -> tuple[str, str]:
-    """A game's ids for PettingZoo and for Gymnasium, such as "ttt_envs/super_game-v0" and "ttt_envs/SuperGame-v0"."""
+    """Return a game's ids for PettingZoo and for Gymnasium, such as "ttt_envs/super_game-v0" and
+    "ttt_envs/SuperGame-v0"."""
     words = "".join(word.capitalize() for word in game_id.split("_"))
     return f"{namespace}/{game_id}-v{version}", f"{namespace}/{words}-v{version}"
 
 
 def gymnasium_id(game_id: str) -> str:
-    """A registered game's id for Gymnasium, such as "ttt_envs/SuperTicTacToe-v0"."""
+    """Return a registered game's id for Gymnasium, such as "ttt_envs/SuperTicTacToe-v0"."""
     return environment_ids(game_id, *_published(game_id))[1]
 
 
@@ -393,7 +395,7 @@ def unregister(game_id: str) -> None:
 
 
 def _named(entry: "str | Callable[..., Game]") -> Any:
-    """A function by its place in its module, so that a redefined one is the same; any other entry as it is."""
+    """Return a function by its place in its module, so that a redefined one is the same; any other entry as it is."""
     name = getattr(entry, "__qualname__", "<lambda>")
     return entry if isinstance(entry, str) or "<lambda>" in name else (entry.__module__, name)
 
@@ -419,7 +421,7 @@ def register_built_in() -> None:
 
 
 def shown(game_id: str, lesson: "Lesson") -> "tuple[Game, np.ndarray]":
-    """The game of a lesson with its options, and the lesson's position after its plies: structured (1,).
+    """Return the game of a lesson with its options, and the lesson's position after its plies: structured (1,).
 
     Raises ValueError for what is no position or no legal action.
     """

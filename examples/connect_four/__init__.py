@@ -19,7 +19,7 @@ SOLVED = 20
 
 
 def make(*, line: int = 4, rows: int = 6, columns: int = 7) -> Game:
-    """The game with these options; ValueError or TypeError for a wrong one.
+    """Return the game with these options; ValueError or TypeError for a wrong one.
 
     Args:
         line: 3 to 5: discs in a row that win.

@@ -6,7 +6,7 @@ from ttt_envs.dev import Block, allocates_nothing, kernel
 
 
 def blocks(rows: int, columns: int) -> tuple[Block, ...]:
-    """The blocks of an observation."""
+    """Return the blocks of an observation."""
     grid = np.arange(rows * columns).reshape(1, rows, columns)
     return (
         Block("own discs", (rows, columns), "my disc in [row, column]", grid),

@@ -2,7 +2,7 @@
 
 
 def rules_text(rows: int, columns: int, line: int) -> str:
-    """The rules with these options; see `Game.rules_text` for the form."""
+    """Return the rules with these options; see `Game.rules_text` for the form."""
     last = "abcdefgh"[columns - 1]
     return "\n\n".join(
         (

@@ -13,7 +13,7 @@ DIRECTIONS = np.array([(0, 1), (1, 0), (1, 1), (1, -1)])
 
 @cache
 def state_dtype_for(rows: int, columns: int) -> np.dtype:
-    """The dtype of states on a board of that size."""
+    """Return the dtype of states on a board of that size."""
     return state_dtype(
         players=2,
         fields=[
@@ -39,7 +39,7 @@ def legal_mask(state, player, out):
 
 @kernel
 def has_room(state, column):
-    """Whether this is a column in which a disc can be dropped."""
+    """Return whether this is a column in which a disc can be dropped."""
     return 0 <= column < state["cells"].shape[1] and state["cells"][0, column] == EMPTY
 
 
@@ -66,7 +66,7 @@ def step(state, actions):
 
 @kernel
 def connects(state, row, column):
-    """Whether the disc there is one of `line` discs of its colour in a row."""
+    """Return whether the disc there is one of `line` discs of its colour in a row."""
     for k in range(len(DIRECTIONS)):
         down, right = DIRECTIONS[k, 0], DIRECTIONS[k, 1]
         if 1 + run(state, (row, column), (down, right)) + run(state, (row, column), (-down, -right)) >= state["line"]:
@@ -76,7 +76,7 @@ def connects(state, row, column):
 
 @kernel
 def run(state, start, direction):
-    """The number of discs of the same colour that follow the one at `start` in a direction."""
+    """Return the number of discs of the same colour that follow the one at `start` in a direction."""
     row, column = start
     rows, columns = state["cells"].shape
     colour, length = state["cells"][row, column], 0

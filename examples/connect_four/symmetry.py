@@ -6,7 +6,7 @@ from ttt_envs.dev import Symmetry, rotate_header
 
 
 def symmetries(rows: int, columns: int) -> tuple[Symmetry, ...]:
-    """The board seen from behind."""
+    """Return the board seen from behind."""
     number = rows * columns
     cells = np.arange(number).reshape(rows, columns)[:, ::-1].ravel()
     features = np.concatenate([cells, number + cells, [2 * number]])
@@ -20,7 +20,7 @@ def _mirrored(states: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: np.ndarray) -> np.ndarray:
-    """The states (n,) with X's part and O's exchanged."""
+    """Return the states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     new["cells"] = np.array([0, 2, 1])[states["cells"]]
     return new

@@ -10,12 +10,13 @@ DISCS = ".XO"
 
 
 def action_names(columns: int) -> tuple[str, ...]:
-    """The letters of the columns."""
+    """Return the letters of the columns."""
     return tuple("abcdefgh"[:columns])
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """A position as text, the same for every viewer: turn or result, the rows from the top, the columns' letters."""
+    """Return a position as text, the same for every viewer: turn or result, the rows from the top, the columns'
+    letters."""
     if not state["done"]:
         first = f"{'XO'[state['to_move']]} to move"
     elif state["rewards"].any():
@@ -27,7 +28,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,). ValueError if it is none."""
+    """Return the position of a text made by `format_state`: structured (1,). ValueError if it is none."""
     states = prototype.copy()
     state = states[0]
     height, width = state["cells"].shape

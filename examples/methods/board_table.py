@@ -34,14 +34,14 @@ class BoardTable(Agent):
                 np.add.at(self.visits, boards, 1)
 
     def boards(self, view: View) -> np.ndarray:
-        """The number of the board that each claim leaves, int64 (n, 9)."""
+        """Return the number of the board that each claim leaves, int64 (n, 9)."""
         own, other = view.observations[:, 72:81].astype(int), view.observations[:, 81:90]  # see `observation_layout`
         return ((own + 2 * other) @ 3 ** np.arange(9))[:, None] + 3 ** np.arange(9)
 
     def values(self, view: View) -> np.ndarray:
-        """float64 (n, 9); an occupied cell's is meaningless."""
+        """Return float64 (n, 9); an occupied cell's is meaningless."""
         return (self.paid / self.visits)[self.boards(view) % 3**9]
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, 9)."""
+        """Return float64 (n, 9)."""
         return uniform(best_of(self.values(view), view.masks))

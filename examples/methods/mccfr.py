@@ -26,7 +26,7 @@ class Average(Agent):
         self.sums = sums
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions)."""
+        """Return float64 (n, num_actions)."""
         assert view.info_state_keys is not None
         keys = [key.tobytes() for key in view.info_state_keys]
         weights = np.array([self.sums.get(key, mask) for key, mask in zip(keys, view.masks, strict=True)], np.float64)
@@ -39,7 +39,8 @@ def train(game: Game, seed: int, budget: float) -> Average:
     regrets, sums = (defaultdict[bytes, np.ndarray](lambda: np.zeros(game.num_actions)) for _ in range(2))
 
     def walk(state: State, learner: int) -> float:
-        """The learner's value of a position: all own actions are tried, the other player's and chance are drawn."""
+        """Return the learner's value of a position: all own actions are tried, the other player's and chance are
+        drawn."""
         if state.over:
             return state.returns()[learner]
         legal, key = state.legal_actions(), state.info_state_key(state.player)

@@ -92,18 +92,19 @@ class Population:
         self.payoffs = np.pad(self.payoffs, (0, 1))
 
     def strategies(self) -> np.ndarray:
-        """The probability of each player's policies in the equilibrium of the meta game: float64 (2, members)."""
+        """Return the probability of each player's policies in the equilibrium of the meta game: float64 (2,
+        members)."""
         both = np.empty((2, len(self.members)))
         solve_matrix(self.payoffs, _ITERATIONS, both[0], both[1])
         return both
 
     def log_probs(self, observations: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-        """The probabilities of all policies: float32 (members, n, num_actions)."""
+        """Return the probabilities of all policies: float32 (members, n, num_actions)."""
         with torch.inference_mode():
             return torch.stack([masked(member(observations)["policy"], masks) for member in self.members])
 
     def behaviour(self, rollout: Rollout, strategies: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """The mixture's probabilities in decisions that were made by policies drawn at the start of each game.
+        """Return the mixture's probabilities in decisions that were made by policies drawn at the start of each game.
 
         Args:
             rollout: whole games.

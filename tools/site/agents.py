@@ -8,7 +8,7 @@ from ttt_envs.core.options import as_text, parameters
 
 
 def listed() -> str:
-    """Each agent's name, what it does, and its parameters."""
+    """Return each agent's name, what it does, and its parameters."""
     parts = []
     for name, kind in agents.known().items():
         parts.append(f"### `{name}`\n\n{(inspect.getdoc(kind) or '').partition(chr(10) * 2)[0]}")

@@ -29,7 +29,7 @@ class Part(SphinxDirective):
     make: Callable[[Sequence[str]], str]
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the part; an unknown id is an error of the page."""
+        """Return the nodes of the part; an unknown id is an error of the page."""
         ids = self.arguments[0].split()
         for each in ids:
             if each not in ttt_envs.GAMES:
@@ -45,11 +45,11 @@ class Figure(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {"caption": directives.unchanged}
 
     def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
-        """The pictures with their captions; raises ValueError, TypeError or OSError."""
+        """Return the pictures with their captions; raises ValueError, TypeError or OSError."""
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
-        """The figures; a picture that cannot be made is an error of the page."""
+        """Return the figures; a picture that cannot be made is an error of the page."""
         folder = Path(self.env.srcdir) / GENERATED
         folder.mkdir(exist_ok=True)
         shown: list[nodes.Node] = []
@@ -70,7 +70,7 @@ class Film(Figure):
     """A recorded game as an animated picture: the first of a file of records, named from the folder of the pages."""
 
     def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
-        """The picture."""
+        """Return the picture."""
         record = Path(self.env.srcdir) / self.arguments[0]
         self.env.note_dependency(str(record))
         film = pictures.film(folder, record)
@@ -81,7 +81,7 @@ class Lessons(Figure):
     """The positions that show a game's rules, drawn: the game's id."""
 
     def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
-        """The pictures."""
+        """Return the pictures."""
         game = ttt_envs.load(self.arguments[0])
         return [(pictures.lesson(folder, game.id, each), each.said) for each in game.faces.lessons]
 
@@ -102,7 +102,7 @@ class Modules(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {"packages-only": directives.flag}
 
     def run(self) -> list[nodes.Node]:
-        """The sections."""
+        """Return the sections."""
         text = reference.sections(self.arguments[0].split(), "packages-only" in self.options)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 

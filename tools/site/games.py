@@ -26,7 +26,7 @@ def _code(text: str) -> str:
 
 
 def facts(ids: Sequence[str]) -> str:
-    """The kind of each game: a table with a column an id."""
+    """Return the kind of each game: a table with a column an id."""
     games = [ttt_envs.load(each) for each in ids]
     rows = [["", *(_code(each) for each in ids)]]
     rows += [[title, *(said(game) for game in games)] for title, said in _FACTS.items()]
@@ -75,22 +75,22 @@ _FACTS: dict[str, Callable[[Game], str]] = {
 
 
 def rules(ids: Sequence[str]) -> str:
-    """The rules for a player, with default options, of the first of these games."""
+    """Return the rules for a player, with default options, of the first of these games."""
     return ttt_envs.load(ids[0]).rules_text
 
 
 def actions(ids: Sequence[str]) -> str:
-    """The forms of actions, and their numbers, in each of these games."""
+    """Return the forms of actions, and their numbers, in each of these games."""
     return _each(ids, lambda game: f"Written as {game.faces.action_format}.\n\n{table(action_rows(game))}")
 
 
 def observation(ids: Sequence[str]) -> str:
-    """The blocks of the observation of each of these games."""
+    """Return the blocks of the observation of each of these games."""
     return _each(ids, lambda game: table(observation_rows(game)))
 
 
 def _each(ids: Sequence[str], part: Callable[[Game], str]) -> str:
-    """The part of each game, once where games have the same one, each below its id if they differ."""
+    """Return the part of each game, once where games have the same one, each below its id if they differ."""
     shared: dict[str, list[str]] = {}
     for each in ids:
         shared.setdefault(part(ttt_envs.load(each)), []).append(_code(each))
@@ -100,7 +100,7 @@ def _each(ids: Sequence[str], part: Callable[[Game], str]) -> str:
 
 
 def options(ids: Sequence[str]) -> str:
-    """The options of these games, which all have the same ones: values, defaults, meanings."""
+    """Return the options of these games, which all have the same ones: values, defaults, meanings."""
     declared = options_of(ids[0])
     if not declared:
         return "None."
@@ -117,7 +117,7 @@ def _defaults(ids: Sequence[str], option: Parameter) -> str:
 
 
 def rewards(ids: Sequence[str]) -> str:
-    """When rewards are paid, and which."""
+    """Return when rewards are paid, and which."""
     game = ttt_envs.load(ids[0])
     win, loss = "the winner gets +1, the loser -1", "A draw pays 0."
     if any(len(team) > 1 for team in game.teams):

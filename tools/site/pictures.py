@@ -49,7 +49,7 @@ def film(folder: Path, record: Path) -> Picture:
 
 @cache
 def _sources() -> bytes:
-    """A digest of the library."""
+    """Return a digest of the library."""
     digest = hashlib.sha256()
     for path in sorted(Path(ttt_envs.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())

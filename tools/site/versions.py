@@ -26,7 +26,7 @@ _PAGE = """<!doctype html>
 
 
 def releases(pages: Path) -> list[str]:
-    """The folders of releases, the newest first; those before a release, such as v1.0.0rc1, are none."""
+    """Return the folders of releases, the newest first; those before a release, such as v1.0.0rc1, are none."""
     releases = {name.name: match for name in pages.iterdir() if (match := _RELEASE.fullmatch(name.name))}
     return sorted(releases, key=lambda name: [int(part) for part in releases[name].groups()], reverse=True)
 

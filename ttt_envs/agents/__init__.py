@@ -83,7 +83,7 @@ _PLACE = re.compile(r"(?P<module>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)
 
 
 def load(spec: Any) -> Agent:
-    """The agent that `spec` names.
+    """Return the agent that `spec` names.
 
     Args:
         spec: a string such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x"; "my_agent.py:Mine"
@@ -136,20 +136,21 @@ def _named(given: Mapping[str, Any]) -> Agent:
 
 
 def labelled(text: str) -> tuple[str, str]:
-    """The name before an agent's text, as in "fast=mcts:simulations=10", and the text; without one the name is ""."""
+    """Return the name before an agent's text, as in "fast=mcts:simulations=10", and the text; without one the name is
+    ""."""
     found = _LABEL.fullmatch(text)
     return (found[1], found[2]) if found else ("", text)
 
 
 def several(given: Any) -> list[Any]:
-    """The agents of a list, of {name: agent, ...}, or of one alone, each as `load` takes it."""
+    """Return the agents of a list, of {name: agent, ...}, or of one alone, each as `load` takes it."""
     if isinstance(given, Mapping):
         return [{name: each} for name, each in given.items()]
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def stranger(text: str, own: Collection[str] = ()) -> str | None:
-    """The first agent in a text that may do more than use the library's own data; None if there is none.
+    """Return the first agent in a text that may do more than use the library's own data; None if there is none.
 
     The result is the string itself, or an agent inside its parameters, at any depth. A trusted spec starts no process,
     imports only the library and its dependencies, opens only bundled files and the library's caches, and contacts no
@@ -200,7 +201,7 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
 
 
 def as_agent(given: Any) -> Agent:
-    """An agent of an `Agent`, of an object with a method `act(view)`, or of a function `f(observation, mask)`.
+    """Return an agent of an `Agent`, of an object with a method `act(view)`, or of a function `f(observation, mask)`.
 
     Raises TypeError with advice for anything else, such as a class or a model.
     """
@@ -228,7 +229,8 @@ def known() -> dict[str, type[Agent]]:
 
 
 def search_for(game: Game) -> str | None:
-    """The name of the first of the `AGENTS` that advises people by a search of the game's tree; None if none does."""
+    """Return the name of the first of the `AGENTS` that advises people by a search of the game's tree; None if none
+    does."""
     for name in AGENTS:
         kind, _ = find(name)
         if kind.hint_simulations and all(getattr(game, fact) == value for fact, value in kind.plays.items()):
@@ -237,7 +239,7 @@ def search_for(game: Game) -> str | None:
 
 
 def find(spec: str) -> tuple[Any, str]:
-    """The class, function or object that a text names, and its parameters as text."""
+    """Return the class, function or object that a text names, and its parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:
         module, attribute = AGENTS[name].split(":")

@@ -44,7 +44,7 @@ class FunctionAgent(Agent):
             ) from None
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action.
+        """Return int64 (n,); -1 where the player has no legal action.
 
         Raises TypeError or ValueError, naming the agent, if the function answers anything but the number of an
         action.
@@ -85,7 +85,7 @@ class TextAgent(Agent):
         return self._counts
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action.
+        """Return int64 (n,); -1 where the player has no legal action.
 
         Raises:
             AgentFailed: the answers in some positions named no legal action.
@@ -128,16 +128,17 @@ class ActorAgent(Agent):
                 setattr(self, method, own)
 
     def act(self, view: View) -> np.ndarray:
-        """The object's own answer, int64 (n,)."""
+        """Return the object's own answer, int64 (n,)."""
         return self.actor.act(view)
 
     def policy(self, view: View) -> np.ndarray:
-        """The object's own policy if it has one; else probability 1 for the action it answers."""
+        """Return the object's own policy if it has one; else probability 1 for the action it answers."""
         own = self._method("policy")
         return super().policy(view) if own is None else self._checked(own(view), view)
 
     def _method(self, name: str) -> Callable[..., Any] | None:
-        """The object's method of that name; other attributes, such as a network called `policy`, do not count."""
+        """Return the object's method of that name; other attributes, such as a network called `policy`, do not
+        count."""
         own = getattr(self.actor, name, None)
         return own if inspect.isroutine(own) else None
 
@@ -168,7 +169,7 @@ class SB3Agent(Agent):
         self._encoding = "flat"
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): of a model of Q values the best legal actions.
+        """Return float64 (n, num_actions): of a model of Q values the best legal actions.
 
         Raises ValueError for a game that the model was not made for, and of a recurrent model for a view without
         episodes.
@@ -186,7 +187,7 @@ class SB3Agent(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """The Q values of a model that has them: float64 (n, num_actions); else NaN. Errors as of `policy`."""
+        """Return the Q values of a model that has them: float64 (n, num_actions); else NaN. Errors as of `policy`."""
         if not _q_network(self.model.policy):
             return super().action_values(view)
         out = np.full(view.masks.shape, np.nan)
@@ -195,7 +196,7 @@ class SB3Agent(Agent):
         return out
 
     def value(self, view: View) -> np.ndarray:
-        """The critic's value, or the best Q value: float64 (n,). Errors as of `policy`."""
+        """Return the critic's value, or the best Q value: float64 (n,). Errors as of `policy`."""
         if _q_network(self.model.policy):
             return super().value(view)
         out = np.full(len(view), np.nan)
@@ -290,7 +291,7 @@ def _q_network(policy: Any) -> Callable[[Any], Any] | None:
 
 
 def from_sb3(model: Any, name: str | None = None) -> Agent:
-    """A Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
+    """Return a Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
 
     Args:
         model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
@@ -304,7 +305,7 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
 
 
 def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = True, name: str = "text") -> Agent:
-    """A function from a prompt to an answer, both text, as an agent; for a server see the agent `llm`.
+    """Return a function from a prompt to an answer, both text, as an agent; for a server see the agent `llm`.
 
     Args:
         answer: gets the prompt that `make_text` gives, and its answer is read in the same way.
@@ -320,7 +321,7 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
 def from_torch(
     module: Any, *, encoding: Encoding = "flat", history: int = 0, temperature: float = 1.0, name: str = "torch"
 ) -> Agent:
-    """A torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
+    """Return a torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
 
     A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count. A module with a
     method `initial_state(n)`, which gives a tensor, or a tuple of tensors, of shape (n, ...) for games that begin, is

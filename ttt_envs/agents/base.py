@@ -52,7 +52,7 @@ class AgentFailed(RuntimeError):
 
 
 def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarray:
-    """The actions that an agent of this name found, by position: int64 (n,), -1 where there is none.
+    """Return the actions that an agent of this name found, by position: int64 (n,), -1 where there is none.
 
     Raises AgentFailed if there are faults among them.
     """
@@ -128,8 +128,8 @@ class Agent:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def act(self, view: View) -> np.ndarray:
-        """One legal action a position, int64 (n,); -1 where the player has none. By default a draw from `policy`, in
-        which illegal actions count for nothing.
+        """Return one legal action a position, int64 (n,); -1 where the player has none. By default a draw from
+        `policy`, in which illegal actions count for nothing.
 
         Raises ValueError if `policy` does not give one row of probabilities a position.
         """
@@ -138,7 +138,8 @@ class Agent:
         return out
 
     def policy(self, view: View) -> np.ndarray:
-        """The probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no action.
+        """Return the probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no
+        action.
 
         By default 1 for the action that `act` answers. An agent that draws at random should define it: otherwise its
         probabilities must be estimated from many seeds.
@@ -149,14 +150,14 @@ class Agent:
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
 
     def action_values(self, view: View) -> np.ndarray:
-        """The reward that the agent expects after each action, for the player: float64 (n, num_actions).
+        """Return the reward that the agent expects after each action, for the player: float64 (n, num_actions).
 
         NaN where it is illegal, and where the agent does not know: by default everywhere.
         """
         return np.full((len(view), view.game.num_actions), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """The reward that the agent expects for the player, as it plays itself: float64 (n,); NaN where unknown.
+        """Return the reward that the agent expects for the player, as it plays itself: float64 (n,); NaN where unknown.
 
         By default the mean of `action_values` by `policy`, where all that it plays are known.
         """
@@ -237,7 +238,7 @@ class Around(Agent):
         return [self.agent]
 
     def agent_for(self, game: Game) -> Agent:
-        """The agent that it plays this game by."""
+        """Return the agent that it plays this game by."""
         return self.agent
 
     @property
@@ -246,11 +247,11 @@ class Around(Agent):
         return max(agent.history for agent in self.candidates)
 
     def action_values(self, view: View) -> np.ndarray:
-        """The other agent's values: float64 (n, num_actions)."""
+        """Return the other agent's values: float64 (n, num_actions)."""
         return self.agent_for(view.game).action_values(view)
 
     def value(self, view: View) -> np.ndarray:
-        """The other agent's value, as it plays: float64 (n,)."""
+        """Return the other agent's value, as it plays: float64 (n,)."""
         return self.agent_for(view.game).value(view)
 
     def observe(self, view: View) -> None:
@@ -263,7 +264,7 @@ class Around(Agent):
             agent.episodes_over(episodes, rewards)
 
     def counts(self) -> Mapping[str, float]:
-        """The counts of the other agents."""
+        """Return the counts of the other agents."""
         total: Counter[str] = Counter()
         for agent in self.candidates:
             total.update(agent.counts())
@@ -332,25 +333,26 @@ def kept(method: Method) -> Method:
 
 
 def uniform(choices: np.ndarray) -> np.ndarray:
-    """The uniform policy over the legal actions, bool (n, num_actions): float64 (n, num_actions)."""
+    """Return the uniform policy over the legal actions, bool (n, num_actions): float64 (n, num_actions)."""
     return np.asarray(choices / np.maximum(choices.sum(axis=1, keepdims=True), 1), np.float64)
 
 
 @cache
 def _choose_rows() -> Callable[..., None]:
-    """The entry of `choose_rows`, for masks that are read-only, too: kernels are compiled once."""
+    """Return the entry of `choose_rows`, for masks that are read-only, too: kernels are compiled once."""
     return jit.entry(choose_rows, np.empty((1, 1), np.bool_), np.empty(1, np.uint64), np.empty(1, np.int64))
 
 
 def uniform_actions(masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """An action a row, uniformly chosen, int64 (n,): masks bool (n, num_actions) and seeds uint64 (n,), contiguous."""
+    """Return an action a row, uniformly chosen, int64 (n,): masks bool (n, num_actions) and seeds uint64 (n,),
+    contiguous."""
     out = np.empty(len(masks), np.int64)
     _choose_rows()(masks, seeds, out)
     return out
 
 
 def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """The legal actions of highest value: bool (n, num_actions), as `values` and `masks`."""
+    """Return the legal actions of highest value: bool (n, num_actions), as `values` and `masks`."""
     known = np.where(masks, values, -np.inf)
     return np.asarray(masks & (known == known.max(axis=1, keepdims=True)))
 

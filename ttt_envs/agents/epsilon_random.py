@@ -35,8 +35,8 @@ class Mixed(Around):
         self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action. The other agent answers only the decisions that are not
-        random."""
+        """Return int64 (n,); -1 where the player has no legal action. The other agent answers only the decisions that
+        are not random."""
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)
@@ -46,7 +46,7 @@ class Mixed(Around):
         return actions
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions)."""
+        """Return float64 (n, num_actions)."""
         probabilities = self._checked(self.agent.policy(view), view)
         probabilities = probabilities / np.where(total := probabilities.sum(axis=1, keepdims=True), total, 1)
         return (1 - self.random) * probabilities + self.random * uniform(view.masks)

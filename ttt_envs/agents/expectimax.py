@@ -141,13 +141,14 @@ class Expectimax(Agent):
         self.playouts = playouts
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the same probability for all of the best actions. ValueError as of `check`."""
+        """Return float64 (n, num_actions): the same probability for all of the best actions. ValueError as of
+        `check`."""
         values = np.nan_to_num(self.action_values(view), nan=-np.inf)
         return uniform(best_of(values, view.masks))
 
     @kept
     def action_values(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the reward to expect of each legal action, nan for the others.
+        """Return float64 (n, num_actions): the reward to expect of each legal action, nan for the others.
 
         A forced action is not searched, and has nan too. In a match the reward is the round's. ValueError as of
         `check`.

@@ -29,7 +29,7 @@ def draw_choices(state, seed, legal, joint):
 
 
 def can_be_beaten(states, player, seed, legal):
-    """Whether a side other than `player`'s may win at once in states[0].
+    """Return whether a side other than `player`'s may win at once in states[0].
 
     A side shares its reward, so another one wins where a player is paid and `player` is not. If several players act
     simultaneously, the others' choices are drawn. states (2,): the position, and memory to try actions.
@@ -113,7 +113,7 @@ class Greedy(Agent):
         self.samples = samples
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the same probability for all of the best actions."""
+        """Return float64 (n, num_actions): the same probability for all of the best actions."""
         return by_round(view, self._policy)
 
     def _policy(self, view: View) -> np.ndarray:

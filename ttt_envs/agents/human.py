@@ -43,7 +43,7 @@ class Human(Agent):
         self.commands: dict[str, Command] = {}
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,), asked for one after the other; -1 where the player has no legal action.
+        """Return int64 (n,), asked for one after the other; -1 where the player has no legal action.
 
         Raises SystemExit if the person quits or the input ends, and any error of a command.
         """

@@ -173,7 +173,8 @@ def _valued(
 def _recalled(
     keys: list[bytes], rows: np.ndarray, find: Callable[[np.ndarray], np.ndarray], known: dict[bytes, float]
 ) -> list[float]:
-    """The values of rows by their keys: of those not known, `find` gives them, and they are known from now on."""
+    """Return the values of rows by their keys: of those not known, `find` gives them, and they are known from now
+    on."""
     if len(known) + len(keys) > _KNOWN:
         known.clear()
     new = list({key: k for k, key in enumerate(keys) if key not in known}.values())
@@ -183,7 +184,7 @@ def _recalled(
 
 
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
-    """The reward of player 0, as the mean of both players' estimates.
+    """Return the reward of player 0, as the mean of both players' estimates.
 
     `values`: observations int8 (n, size) -> expected rewards of the observing player, float (n,).
     """
@@ -232,7 +233,7 @@ def fill_actions(mask, out):
 
 @jit.kernel
 def first_alike(children, first, last):
-    """The first child from number `first` on that is like number `last`, which may be itself."""
+    """Return the first child from number `first` on that is like number `last`, which may be itself."""
     for other in range(first, last):
         if children.done[other] == children.done[last] and children.rewards[other] == children.rewards[last]:
             same = True
@@ -309,7 +310,7 @@ def solve_rows(legal, payoffs, iterations, out):
 
 @jit.kernel
 def solve_matrix(payoffs, iterations, mix, other_mix):
-    """The value of a zero-sum matrix game for the player of the rows; fills nearly optimal mixes of both.
+    """Return the value of a zero-sum matrix game for the player of the rows; fills nearly optimal mixes of both.
 
     Predictive regret matching+ in which the players take turns to answer each other, the t-th strategy counting t * t
     times in the average: Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability",
@@ -357,8 +358,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 
 @jit.kernel
 def share_saddle(payoffs, mix, other_mix):
-    """Whether there is a saddle point, so that no player gains by mixing; then fills the mixes: the safest actions of
-    each, evenly."""
+    """Return whether there is a saddle point, so that no player gains by mixing; then fills the mixes: the safest
+    actions of each, evenly."""
     # The value that each action of either player guarantees, to the player of the rows.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):

@@ -81,7 +81,7 @@ class NetworkAgent(Agent):
             network.check(game, past=True)
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions). Raises BadNetworkFile for a game that the network was not trained for."""
+        """Return float64 (n, num_actions). Raises BadNetworkFile for a game that the network was not trained for."""
         masks, probabilities = view.masks, np.zeros(view.masks.shape)
         for network in self.networks:
             network.check(view.game, past=True)
@@ -94,7 +94,7 @@ class NetworkAgent(Agent):
         return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
 
     def action_values(self, view: View) -> np.ndarray:
-        """The values of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""
+        """Return the values of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""
         if self.head != "q":
             return super().action_values(view)
         found = np.zeros(view.masks.shape)
@@ -104,7 +104,8 @@ class NetworkAgent(Agent):
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """The value of a network of kind policy+value, or of kind q by `action_values`: float64 (n,); else NaN."""
+        """Return the value of a network of kind policy+value, or of kind q by `action_values`: float64 (n,); else
+        NaN."""
         if "value" not in self.network.info.heads:
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))
@@ -204,7 +205,7 @@ class Lookahead(Agent):
             )
 
     def action_values(self, view: View) -> np.ndarray:
-        """The value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
+        """Return the value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
 
         NaN for all of a game in which players choose simultaneously. Raises ValueError as `check`.
         """
@@ -230,7 +231,7 @@ class Lookahead(Agent):
         return total
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed.
+        """Return float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed.
 
         For simultaneous choices: the player's mixed strategy in the equilibrium of the mean matrix.
         """
@@ -240,8 +241,8 @@ class Lookahead(Agent):
         return self._equilibria(view).policies[np.arange(len(view)), view.players]
 
     def value(self, view: View) -> np.ndarray:
-        """The best of `action_values`; where players choose simultaneously, the value of the equilibrium: float64
-        (n,)."""
+        """Return the best of `action_values`; where players choose simultaneously, the value of the equilibrium:
+        float64 (n,)."""
         if not view.game.simultaneous:
             return super().value(view)
         values = self._equilibria(view).values

@@ -151,7 +151,7 @@ class NetworkInfo:
         return tuple(head for head in self.heads if head != "value") if self.shared else ()
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The tensors of such a network and their shapes: weights (outputs, inputs), biases (outputs,)."""
+        """Return the tensors of such a network and their shapes: weights (outputs, inputs), biases (outputs,)."""
         shapes: dict[str, tuple[int, ...]] = {}
         stacks = {"shared": self.sizes_of_part, **dict.fromkeys(self.bodies, self.sizes)}
         layers = [(f"{name}.{k}", *pair) for name, sizes in stacks.items() for k, pair in enumerate(pairwise(sizes))]
@@ -234,8 +234,8 @@ class Network:
         return [*self._bodies[body], self._heads[head]]
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """The heads for flat observations int8 (n, size), with the network's history; with `symmetric` their mean over
-        the board's symmetries, for a network without one.
+        """Return the heads for flat observations int8 (n, size), with the network's history; with `symmetric` their
+        mean over the board's symmetries, for a network without one.
 
         The mean takes as many times longer as there are symmetries; of one position hardly longer.
         """
@@ -260,7 +260,7 @@ class Network:
     def expected_rewards(
         self, game: Game, observations: np.ndarray, masks: np.ndarray, players: np.ndarray, symmetric: bool = False
     ) -> np.ndarray:
-        """Each player's expected reward, float64 (n, num_players), in order of their numbers.
+        """Return each player's expected reward, float64 (n, num_players), in order of their numbers.
 
         Args:
             game: a game that the network was trained for.
@@ -355,7 +355,7 @@ def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.n
 
 
 def as_seen(game: Game, rewards: np.ndarray, players: np.ndarray) -> np.ndarray:
-    """The reverse of `for_all_players`: rewards (n, num_players) -> values (n, `values_of(game)`)."""
+    """Return the reverse of `for_all_players`: rewards (n, num_players) -> values (n, `values_of(game)`)."""
     order = (np.arange(values_of(game)) + players[:, None]) % game.num_players
     return np.take_along_axis(rewards, order, axis=1)
 
@@ -366,7 +366,7 @@ def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray
 
 
 def network_file(path: Path) -> Path:
-    """The file at `path`, or in the run folder at `path`; raises FileNotFoundError."""
+    """Return the file at `path`, or in the run folder at `path`; raises FileNotFoundError."""
     path = existing(path, "network file")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -375,7 +375,8 @@ def network_file(path: Path) -> Path:
 
 
 def network_with_values(path: str | Path | Network, purpose: str) -> Network:
-    """The network of a path, or itself; as `load_network`, and ValueError for one without values "to" the purpose."""
+    """Return the network of a path, or itself; as `load_network`, and ValueError for one without values "to" the
+    purpose."""
     network = path if isinstance(path, Network) else load_network(Path(path))
     if network.info.kind == "policy":
         raise ValueError(f"{path} gives no values to {purpose}; network plays it")
@@ -409,7 +410,7 @@ def check_tensor(path: Path, name: str, tensor: np.ndarray | None, shape: tuple[
 
 
 def load_snapshots(run: Path, share: float = 1.0) -> list[Network]:
-    """The latest `share` of a run folder's snapshots, oldest first.
+    """Return the latest `share` of a run folder's snapshots, oldest first.
 
     Raises FileNotFoundError if there are none, BadNetworkFile if one is damaged or of another run.
     """

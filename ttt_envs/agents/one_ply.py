@@ -30,7 +30,7 @@ def action_values(
     outcomes: int = 1,
     depth: int = 1,
 ) -> np.ndarray:
-    """The value of every legal action to the player to move, from one sample of the hidden information.
+    """Return the value of every legal action to the player to move, from one sample of the hidden information.
 
     Args:
         game: a game that passes `check_full_width`.

@@ -32,7 +32,7 @@ class OracleAgent(Around):
         super().__init__(load(fallback))
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action. ValueError for a game without an oracle."""
+        """Return int64 (n,); -1 where the player has no legal action. ValueError for a game without an oracle."""
         policy, covered = self._best(view)
         actions = np.empty(len(view), np.int64)
         sample_rows(policy, stream_seeds(view.seeds, Stream.CHOICE), actions)
@@ -41,14 +41,14 @@ class OracleAgent(Around):
         return actions
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions). ValueError for a game without an oracle."""
+        """Return float64 (n, num_actions). ValueError for a game without an oracle."""
         policy, covered = self._best(view)
         if not covered.all():
             policy[~covered] = self.agent.policy(view.take(~covered))
         return policy
 
     def action_values(self, view: View) -> np.ndarray:
-        """The oracle's, under optimal play by all, and elsewhere the other agent's: float64 (n, num_actions)."""
+        """Return the oracle's, under optimal play by all, and elsewhere the other agent's: float64 (n, num_actions)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         values = np.where(view.masks, oracle.action_values(worlds, view.players), np.nan)
@@ -57,7 +57,7 @@ class OracleAgent(Around):
         return values
 
     def value(self, view: View) -> np.ndarray:
-        """The oracle's values under optimal play, or the other agent's where it covers nothing: float64 (n,)."""
+        """Return the oracle's values under optimal play, or the other agent's where it covers nothing: float64 (n,)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         value = np.array(oracle.value(worlds, view.players), np.float64)
@@ -66,7 +66,7 @@ class OracleAgent(Around):
         return value
 
     def _best(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """The oracle's policy, float64 (n, num_actions), and where it has one, bool (n,)."""
+        """Return the oracle's policy, float64 (n, num_actions), and where it has one, bool (n,)."""
         oracle = _oracle_of(view.game)
         # A world that fits the player's knowledge: with perfect information, the position.
         worlds = view.sample_worlds()

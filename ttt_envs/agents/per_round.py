@@ -39,22 +39,22 @@ class Rounds(Around):
         self.agent.check(game.extras.current_round(game.prototype[:0])[0])
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action. Raises ValueError as `check`."""
+        """Return int64 (n,); -1 where the player has no legal action. Raises ValueError as `check`."""
         actions = uniform_actions(view.masks, stream_seeds(view.seeds, Stream.CHOICE))
         rows, part = view.current_round()
         self._ask(part, rows, actions)
         return actions
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions). Raises ValueError as `check`."""
+        """Return float64 (n, num_actions). Raises ValueError as `check`."""
         return _asked(view, self.agent.policy, uniform(view.masks))
 
     def action_values(self, view: View) -> np.ndarray:
-        """The other agent's values in the round alone: float64 (n, num_actions); NaN between the rounds."""
+        """Return the other agent's values in the round alone: float64 (n, num_actions); NaN between the rounds."""
         return _asked(view, self.agent.action_values, np.full(view.masks.shape, np.nan))
 
     def value(self, view: View) -> np.ndarray:
-        """The other agent's value of the round alone: float64 (n,); NaN between the rounds."""
+        """Return the other agent's value of the round alone: float64 (n,); NaN between the rounds."""
         return _asked(view, self.agent.value, np.full(len(view), np.nan))
 
 

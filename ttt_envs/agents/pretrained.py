@@ -26,7 +26,7 @@ _PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2
 
 
 def folder() -> Path:
-    """The folder of all bundled agents, GAME/NAME each."""
+    """Return the folder of all bundled agents, GAME/NAME each."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -105,7 +105,7 @@ class Card:
 
 
 def read_card(path: Path) -> Card:
-    """The card in an agent's folder; ValueError if it cannot be read."""
+    """Return the card in an agent's folder; ValueError if it cannot be read."""
     try:
         card = json.loads((path / CARD).read_text(encoding="utf-8"))
         outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in card.pop("outcomes"))
@@ -115,14 +115,14 @@ def read_card(path: Path) -> Card:
 
 
 def cards() -> list[Card]:
-    """The cards of all bundled agents, by game and name, the best of each game first."""
+    """Return the cards of all bundled agents, by game and name, the best of each game first."""
     shipped = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
     return sorted(shipped, key=lambda card: (card.game, not card.best, card.name))
 
 
 def digests(texts: Iterable[str]) -> dict[str, str]:
-    """The bundled agents named in texts, also inside others, each with a digest of 12 hexadecimal digits of its weights
-    and settings.
+    """Return the bundled agents named in texts, also inside others, each with a digest of 12 hexadecimal digits of its
+    weights and settings.
 
     These are the text on its card, and the networks in its folder and in the neighbouring folders that the text names.
     The key "trained:GAME" lists all agents that it may mean. Agents that there are not are left out.
@@ -241,11 +241,11 @@ class Trained(Around):
         self.agent_for(game)
 
     def act(self, view: View) -> np.ndarray:
-        """One legal action a position, int64 (n,); -1 where the player has none."""
+        """Return one legal action a position, int64 (n,); -1 where the player has none."""
         return self.agent_for(view.game).act(view)
 
     def policy(self, view: View) -> np.ndarray:
-        """The probabilities of `act`'s answers, float64 (n, num_actions)."""
+        """Return the probabilities of `act`'s answers, float64 (n, num_actions)."""
         return self.agent_for(view.game).policy(view)
 
 
@@ -259,7 +259,7 @@ def full_name(text: str, game: Game) -> str | None:
 
 
 def _differences(game: Game, card: Card) -> int:
-    """The number of options in which a game differs from the one that an agent was made for."""
+    """Return the number of options in which a game differs from the one that an agent was made for."""
     if game.id != card.game:
         return len(game.options)
     made_for = game.factory(**with_tuples(card.options)).options
@@ -272,5 +272,5 @@ def _made_for(card: Card) -> str:
 
 
 def round_of(game: Game) -> Game | None:
-    """The game of a single round of a match; None for a game that is none."""
+    """Return the game of a single round of a match; None for a game that is none."""
     return None if game.extras.current_round is None else game.extras.current_round(game.prototype[:0])[0]

@@ -45,7 +45,7 @@ def write_policy(path: Path, game: Game, sides: Sequence[Side], facts: Mapping[s
 
 
 def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
-    """The policy of a file by `write_policy`, and its facts; raises FileNotFoundError or BadTensorFile."""
+    """Return the policy of a file by `write_policy`, and its facts; raises FileNotFoundError or BadTensorFile."""
     path = existing(path, "policy")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -72,7 +72,7 @@ def _check(side: Side) -> None:
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    """The first entry of each set, int64 (m,)."""
+    """Return the first entry of each set, int64 (m,)."""
     return np.cumsum(counts, dtype=np.int64) - counts
 
 
@@ -137,7 +137,7 @@ class Solved(Agent):
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions).
+        """Return float64 (n, num_actions).
 
         Raises BadTensorFile for another game, or a position that is not in the file; ValueError for a policy near an
         equilibrium and a view without `info_state_keys`.

@@ -27,7 +27,7 @@ _ACTION = np.uint64(2**12 - 1)
 
 
 def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of observations, and the number of each action in the image that the key is of.
+    """Return the keys of observations, and the number of each action in the image that the key is of.
 
     A key is a digest of 52 bits, so that two of a million observations share one by a chance of 1e-4.
 
@@ -50,12 +50,12 @@ def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -
 
 
 def pair_of(keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """The keys uint64 of observations' keys with actions int64; -1 for a player who waits."""
+    """Return the keys uint64 of observations' keys with actions int64; -1 for a player who waits."""
     return keys | (actions + 1).astype(np.uint64)
 
 
 def observation_of(pairs: np.ndarray) -> np.ndarray:
-    """The keys of the observations in keys of pairs, uint64."""
+    """Return the keys of the observations in keys of pairs, uint64."""
     return pairs & ~_ACTION
 
 
@@ -75,7 +75,7 @@ class ActionTable:
         return len(self.pairs)
 
     def find(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """The values of legal actions, float64 (n, num_actions); NaN where there is none."""
+        """Return the values of legal actions, float64 (n, num_actions); NaN where there is none."""
         return self.at(*keys_of(observations, self.turns, masks.shape[1]), masks)
 
     def at(self, keys: np.ndarray, named: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -96,7 +96,8 @@ class ActionTable:
 
 
 def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
-    """A table that was saved, or that of a run folder, and its facts; raises FileNotFoundError or BadTensorFile."""
+    """Return a table that was saved, or that of a run folder, and its facts; raises FileNotFoundError or
+    BadTensorFile."""
     path = existing(path, "table")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -163,7 +164,7 @@ class TabularAgent(Around):
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
+        """Return float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
         values = self.action_values(view)
         missing = np.isnan(values).all(axis=1) & view.masks.any(axis=1)
         self.decisions += len(view)
@@ -174,11 +175,11 @@ class TabularAgent(Around):
         return found
 
     def action_values(self, view: View) -> np.ndarray:
-        """The table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
+        """Return the table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
         if self._fits is not view.game:
             self.check(view.game)
         return self.table.find(view.observations, view.masks)
 
     def value(self, view: View) -> np.ndarray:
-        """The mean of the table's values by `policy`: float64 (n,); NaN where it has none."""
+        """Return the mean of the table's values by `policy`: float64 (n,); NaN where it has none."""
         return Agent.value(self, view)

@@ -26,7 +26,7 @@ def say(text: str = "", style: str = "", game: Game | None = None) -> None:
 
 
 def read(question: str) -> str:
-    """A line from the person at the terminal; raises SystemExit if it is `q` or the input has ended."""
+    """Return a line from the person at the terminal; raises SystemExit if it is `q` or the input has ended."""
     try:
         answer = input(question)
     except EOFError:

@@ -57,7 +57,7 @@ class PolicyAgent(Agent):
         self.symmetric = symmetric
 
     def logits(self, view: View) -> np.ndarray:
-        """float32 (n, num_actions), not masked.
+        """Return float32 (n, num_actions), not masked.
 
         Raises ValueError if the network does not fit the game, or gives numbers that are not finite; and of one with a
         state for a view without episodes.
@@ -120,7 +120,7 @@ class PolicyAgent(Agent):
         self._forward(game, np.zeros((1, game.encoded_size(self.history)), np.int8), states)
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the probabilities of `act`'s answers; zeros where illegal."""
+        """Return float64 (n, num_actions): the probabilities of `act`'s answers; zeros where illegal."""
         return softmax_rows(self.logits(view), view.masks, self.temperature)
 
 

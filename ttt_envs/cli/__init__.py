@@ -55,7 +55,7 @@ HIDDEN: dict[str, str] = {"warm": "ttt_envs.cli.warm:Warm"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status. Without `arguments` it is that of this process."""
+    """Return the command line; returns the exit status. Without `arguments` it is that of this process."""
     if arguments is None:
         announce(_say_compiling)
     return run(partial(_run, sys.argv[1:] if arguments is None else list(arguments)))
@@ -109,6 +109,6 @@ def _class_of(place: str) -> Any:
 
 
 def _repeated(arguments: Sequence[str]) -> str | None:
-    """An option that is given twice, so that one of the two would be lost."""
+    """Return an option that is given twice, so that one of the two would be lost."""
     names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
     return next((name for k, name in enumerate(names) if name in names[:k]), None)

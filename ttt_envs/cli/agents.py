@@ -66,7 +66,7 @@ _USE = (
 
 
 def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
-    """One agent for programs; `plays` is None where that depends on its parameters."""
+    """Return one agent for programs; `plays` is None where that depends on its parameters."""
     paragraph = (inspect.getdoc(found) or "no description").partition("\n\n")[0]
     return {
         "agent": name,
@@ -77,7 +77,7 @@ def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
 
 
 def _bundled(card: "Card") -> dict[str, Any]:
-    """The same of a trained agent that comes with the library."""
+    """Return the same of a trained agent that comes with the library."""
     return {"agent": f"trained:{card.game}/{card.name}", "does": card.title, "plays": [card.game], "parameters": []}
 
 
@@ -94,7 +94,7 @@ def _parameters(found: Any) -> Iterator[tuple[str, str]]:
 
 
 def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
-    """The ids of the games that the agent plays; None if that depends on parameters that must be given."""
+    """Return the ids of the games that the agent plays; None if that depends on parameters that must be given."""
     from ttt_envs import agents
     from ttt_envs.storage.tables import TableMissing, without_building
 

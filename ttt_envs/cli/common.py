@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
 
 
 def instead(game_id: str) -> str:
-    """The measurement to suggest for agents of a game whose tree is too large."""
+    """Return the measurement to suggest for agents of a game whose tree is too large."""
     return (
         f"`ttt exploit {game_id} --agent A` trains a best response, a lower bound of what A can lose, and `ttt ladder "
         f"{game_id} --agent A` rates it against fixed opponents"
@@ -45,7 +45,7 @@ def check_drawing(path: Path, *kinds: str) -> None:
 
 
 def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
-    """The agents of one game, one a player, of whatever `ttt_envs.agents.load` takes, in the order of play.
+    """Return the agents of one game, one a player, of whatever `ttt_envs.agents.load` takes, in the order of play.
 
     Raises ValueError, TypeError or FileNotFoundError for a wrong number of agents, one that cannot be loaded, and one
     that cannot play this game.
@@ -77,7 +77,7 @@ class GameArguments(GameOptions):
     """Id of the game; `ttt games` lists them."""
 
     def load(self) -> "Game":
-        """The game with these options; ValueError or TypeError as `ttt_envs.load`."""
+        """Return the game with these options; ValueError or TypeError as `ttt_envs.load`."""
         return registry.load(self.game, **parse_options(self.game, self.option))
 
 

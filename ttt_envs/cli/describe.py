@@ -123,7 +123,7 @@ def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
 
 
 def action_rows(game: "Game") -> list[tuple[str, str, str]]:
-    """A table of the actions, a row a kind, below its head."""
+    """Return a table of the actions, a row a kind, below its head."""
     rows = [("number", "how many", "written")]
     for _, group in groupby(enumerate(game.action_names), key=lambda item: _kind(item[1])):
         numbers, names = zip(*group, strict=True)
@@ -133,7 +133,7 @@ def action_rows(game: "Game") -> list[tuple[str, str, str]]:
 
 
 def _kind(name: str) -> tuple[str, int, int]:
-    """The key that actions of one row of the table share: the first word, if any, and how much follows it."""
+    """Return the key that actions of one row of the table share: the first word, if any, and how much follows it."""
     word = re.match(r"[A-Za-z-]{2,}(?=\s|$)", name)
     return (word[0], len(name.split()), name.count("+")) if word else ("", 0, 0)
 
@@ -143,7 +143,7 @@ def _span(start: int, count: int) -> str:
 
 
 def observation_rows(game: "Game") -> list[tuple[str, str, str, str]]:
-    """A table of the observation, a row a block, below its head."""
+    """Return a table of the observation, a row a block, below its head."""
     rows, start = [("features", "block", "shape", "a 1 means")], 0
     for block in game.observation_layout:
         rows.append((_span(start, block.size), block.name, "x".join(map(str, block.shape)), block.meaning))

@@ -85,5 +85,5 @@ class GameVerb:
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> Any:
-        """The command that the words behind the verb ask for."""
+        """Return the command that the words behind the verb ask for."""
         return parse({"new": NewGame, "check": CheckGame}, arguments, "ttt game", inspect.getdoc(cls) or "")

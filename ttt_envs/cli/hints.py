@@ -43,7 +43,7 @@ class Adviser:
             yield "No search of the library plays this game."
 
     def _in_time(self, view: View) -> BestPlay:
-        """The oracle's answer, if it comes in time; it is asked in a thread, one at a time."""
+        """Return the oracle's answer, if it comes in time; it is asked in a thread, one at a time."""
         found: list[BestPlay | NoAnswer] = []
 
         def ask() -> None:

@@ -85,7 +85,7 @@ class Play(GameOptions):
 
 
 def default_agents(game: "Game") -> tuple[str, ...]:
-    """The default agents: a person in the first seat, and in the others the tree search that plays the game."""
+    """Return the default agents: a person in the first seat, and in the others the tree search that plays the game."""
     from ttt_envs import agents
 
     return ("human", *(agents.search_for(game) or "greedy" for _ in range(game.num_players - 1)))
@@ -178,7 +178,7 @@ class TakenBack(Exception):
 
 
 def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]":
-    """The words that `people`, players of a game, can type besides their moves, by name."""
+    """Return the words that `people`, players of a game, can type besides their moves, by name."""
     from ttt_envs.agents.human import Command
     from ttt_envs.agents.terminal import say
     from ttt_envs.cli.hints import Adviser
@@ -229,7 +229,7 @@ def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]
 
 
 def result_of(game: "Game", names: Sequence[str], state: Any) -> str:
-    """The winners, how they won, as in the first line of the position, and the reward of each player."""
+    """Return the winners, how they won, as in the first line of the position, and the reward of each player."""
     how = game.format_state(state, None).splitlines()[0].removeprefix("over: ")
     winners = [f"{names[p]} (player {p})" for p, reward in enumerate(state["rewards"]) if reward > 0]
     paid = ", ".join(f"player {p} {reward:+g}" for p, reward in enumerate(state["rewards"]))

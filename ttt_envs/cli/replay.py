@@ -96,7 +96,7 @@ class Replay(Printing):
 
 
 def row_of(record: "GameRecord") -> dict[str, Any]:
-    """A game as plain values."""
+    """Return a game as plain values."""
     players = {f"player_{player}": agent for player, agent in enumerate(record.agents)}
     rewards = {f"reward_{player}": reward for player, reward in enumerate(record.rewards)}
     facts = {"plies": len(record.actions), "failures": len(record.failures), "seed": str(record.seed)}
@@ -104,7 +104,7 @@ def row_of(record: "GameRecord") -> dict[str, Any]:
 
 
 def summary(record: "GameRecord") -> str:
-    """A game on one line."""
+    """Return a game on one line."""
     result = f"won by {' and '.join(record.winners)}" if record.winners else "draw"
     failed = ", with a failure" if record.failures else ""
     return f"{record.number}: {' – '.join(record.agents)}, {len(record.actions)} plies, {result}{failed}"

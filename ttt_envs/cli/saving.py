@@ -23,7 +23,7 @@ class SavedGame(PlayedGame):
 
     @classmethod
     def read(cls, path: Path, game: Game | None = None) -> Self:
-        """The game of a file by `save`, played again from its seed to the same position.
+        """Return the game of a file by `save`, played again from its seed to the same position.
 
         `game` is needed for one that is not registered.
 

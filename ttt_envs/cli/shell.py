@@ -27,7 +27,8 @@ DONE, ERROR, INTERRUPTED, LEFT = 0, 2, 130, 141
 def parse(
     commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str, default: Any = None
 ) -> Any:
-    """An object of the dataclass that the first word names, made of the other words; `default` has what they leave out.
+    """Return an object of the dataclass that the first word names, made of the other words; `default` has what they
+    leave out.
 
     Raises ValueError for a first word or an option that is not known, with what may have been meant, and SystemExit for
     another wrong line, and for help.
@@ -50,7 +51,8 @@ def parse(
 
 
 def folded(arguments: Sequence[str]) -> AbstractContextManager[Any]:
-    """A context that folds help, if `arguments` ask for it, between words: tyro leaves descriptions as they are."""
+    """Return a context that folds help, if `arguments` ask for it, between words: tyro leaves descriptions as they
+    are."""
     return redirect_stdout(_Folded(sys.stdout)) if {"-h", "--help"} & set(arguments) else nullcontext()
 
 
@@ -73,7 +75,7 @@ def _folded(line: str) -> str:
 
 
 def options_of(command: Any) -> list[str]:
-    """The options of a dataclass on the command line."""
+    """Return the options of a dataclass on the command line."""
     found = []
     for name, kind in get_type_hints(command, include_extras=True).items():
         if name not in (each.name for each in fields(command)):

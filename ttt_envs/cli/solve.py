@@ -48,7 +48,7 @@ class Solve(Measuring):
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "OwnSolver | None":
-        """The command to run instead, if the words behind the verb name a result of the game's own solver."""
+        """Return the command to run instead, if the words behind the verb name a result of the game's own solver."""
         game_id, *rest = arguments or ("",)
         try:
             commands = registry.load(game_id).solve_commands
@@ -81,7 +81,7 @@ class OwnSolver(GameArguments):
 
 
 def _with_options(command: "type[SolveCommand]") -> Any:
-    """The dataclass with the game's options as one more field."""
+    """Return the dataclass with the game's options as one more field."""
     return make_dataclass(
         command.__name__, [], bases=(command, GameOptions), frozen=True, namespace={"__doc__": command.__doc__}
     )

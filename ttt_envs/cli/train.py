@@ -20,7 +20,7 @@ class Train:
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "Training":
-        """The training that the words behind the verb ask for; SystemExit for help and for an unknown method."""
+        """Return the training that the words behind the verb ask for; SystemExit for help and for an unknown method."""
         method = arguments[0] if arguments else ""
         if method not in METHODS:
             places = {name: summary_of(f"{module}:") for name, module in METHODS.items()}

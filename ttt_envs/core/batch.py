@@ -246,7 +246,7 @@ class Batch:
             self._forget(self._rows)
 
     def acting(self, player: int) -> NDArray[np.bool_]:
-        """bool (n,): the games in which `player` has a choice to make now."""
+        """Return bool (n,): the games in which `player` has a choice to make now."""
         if player is None:
             raise TypeError("player must be a whole number, not None")
         acts = self.to_move == self._players(player)
@@ -257,7 +257,7 @@ class Batch:
     def masks(
         self, player: int | NDArray[np.integer] | None = None, out: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
-        """bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move.
+        """Return bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move.
 
         If given, `out` is filled and returned; it must be contiguous.
         """
@@ -269,7 +269,7 @@ class Batch:
     def observations(
         self, player: int | NDArray[np.integer] | None = None, out: NDArray[np.int8] | None = None
     ) -> NDArray[np.int8]:
-        """int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`.
+        """Return int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`.
 
         With `history`, the player's last decisions follow: int8 (n, game.encoded_size(history)).
         """
@@ -286,7 +286,7 @@ class Batch:
         return out
 
     def info_state_keys(self, player: int | NDArray[np.integer] | None = None) -> NDArray[np.uint64]:
-        """uint64 (n, 2): the information states of `player`, as in `masks`, with perfect recall.
+        """Return uint64 (n, 2): the information states of `player`, as in `masks`, with perfect recall.
 
         Two games have the same key if and only if the player has observed and done the same at every ply. In a finished
         game it is the key before the last ply.
@@ -376,7 +376,7 @@ class Batch:
             self._known.show(rows, self._states[rows])
 
     def _noted(self, rows: np.ndarray, joint: np.ndarray) -> _Noted | None:
-        """The players' information after a step in those of the games `rows` that are not over."""
+        """Return the players' information after a step in those of the games `rows` that are not over."""
         if self._known is None:
             return None
         going = np.flatnonzero(~self._states["done"][rows])
@@ -450,7 +450,7 @@ class Batch:
 
 
 def keys_of(key: np.ndarray, seeds: Sequence[int | None]) -> np.ndarray:
-    """The keys of games that have a seed each, uint64 (n, 3), for `episode_seeds`.
+    """Return the keys of games that have a seed each, uint64 (n, 3), for `episode_seeds`.
 
     A game with a seed is game 0 of a batch of one with that seed; with None it stays what it is by `key`.
     """

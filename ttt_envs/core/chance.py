@@ -132,7 +132,7 @@ def outcomes_rows(states, joint, most, buffers):
 
 @jit.kernel
 def seek(words, slots, first, last):
-    """The first of words[first:last + 1] that equals words[last].
+    """Return the first of words[first:last + 1] that equals words[last].
 
     `slots` indexes `words` by content: places + 1; what lies before `first` counts as empty. A new one is entered.
     """
@@ -181,7 +181,7 @@ class Chance:
         return probabilities, states
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All outcomes of n steps.
+        """Return all outcomes of n steps.
 
         Args:
             states: structured (n,), none of them finished.
@@ -240,5 +240,5 @@ class Chance:
 
 @cache
 def chance_of(game: Any) -> Chance:
-    """The enumeration of a game's chance."""
+    """Return the enumeration of a game's chance."""
     return Chance(game)

@@ -85,11 +85,11 @@ class Validity:
         return True
 
     def _limit(self, high: Bound) -> Any:
-        """The greatest value of a field in all states of the prototype's game."""
+        """Return the greatest value of a field in all states of the prototype's game."""
         return int(self._prototype[high][0]) if isinstance(high, str) and self._prototype is not None else high
 
     def check(self, states: Any) -> np.ndarray:
-        """The states, structured (n,), if all are valid; else ValueError or TypeError naming what is wrong.
+        """Return the states, structured (n,), if all are valid; else ValueError or TypeError naming what is wrong.
 
         A record counts as an array of one.
         """
@@ -125,7 +125,7 @@ class Validity:
         return values.view(np.uint8) if values.dtype == np.bool_ else values
 
     def _bounds(self, states: np.ndarray, field: str) -> tuple[Any, Any]:
-        """The least and the greatest values of a field; each goes with its entries in all states."""
+        """Return the least and the greatest values of a field; each goes with its entries in all states."""
         given = self._ranges[field]
         if given.is_option and self._prototype is not None:
             only = self._values(self._prototype, field)
@@ -159,7 +159,8 @@ class Validity:
 
 
 def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
-    """int64 (n,): `players`, one number for all or one each; else TypeError or ValueError naming what is wrong."""
+    """Return int64 (n,): `players`, one number for all or one each; else TypeError or ValueError naming what is
+    wrong."""
     array = np.asarray(players)
     if array.dtype.kind not in "iu":
         raise TypeError(f"player must be a whole number, or an array of them, not {players!r}")
@@ -172,7 +173,7 @@ def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
 
 
 def check_rows(rows: Any, every: np.ndarray, once: bool = False) -> np.ndarray:
-    """The numbers of games that `rows` names, int64 (k,), among `every`, which is 0 to n-1.
+    """Return the numbers of games that `rows` names, int64 (k,), among `every`, which is 0 to n-1.
 
     `rows` is int (k,), with `once` none of them twice; or bool (n,), or a slice. Raises TypeError or ValueError for
     anything else.
@@ -225,7 +226,7 @@ def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.
 
 
 def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
-    """The message for an illegal action, with its name and the legal ones."""
+    """Return the message for an illegal action, with its name and the legal ones."""
     names = (*game.action_names, "wait")
     legal = [names[a] for a in np.flatnonzero(mask)]
     shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
@@ -233,7 +234,8 @@ def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
 
 
 def refusal(game: Any, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
-    """The error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were stepped."""
+    """Return the error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were
+    stepped."""
     mover = int(states["to_move"][i])
     if not SIMULTANEOUS <= mover < game.num_players:
         known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"

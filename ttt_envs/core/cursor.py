@@ -199,7 +199,7 @@ class State:
         self._code = code
 
     def legal_actions(self, player: int | None = None) -> list[int]:
-        """The legal actions, ascending, of `player` or of the one to move; none where they do not act.
+        """Return the legal actions, ascending, of `player` or of the one to move; none where they do not act.
 
         Raises ValueError without a player where several act simultaneously, and for a number of no player.
         """
@@ -232,7 +232,7 @@ class State:
         return () if self.player is None else (self.player,)
 
     def returns(self) -> list[float]:
-        """The rewards of each player so far: in most games 0 until the game is over."""
+        """Return the rewards of each player so far: in most games 0 until the game is over."""
         returns: list[float] = self._states["rewards"][0].tolist()
         return returns
 
@@ -247,14 +247,15 @@ class State:
         return _array(1, self._kind.dtype, bytearray(self._memory[self._kind.start :]))
 
     def text(self, viewer: int | None = None) -> str:
-        """The position as text: all of it, or what a player knows."""
+        """Return the position as text: all of it, or what a player knows."""
         if viewer is not None:
             viewer = self._player(viewer)
         text: str = self._kind.game.format_state(self._states[0], viewer)
         return text
 
     def observation(self, player: int, *, history: int = 0) -> np.ndarray:
-        """The observation of a player: int8 (observation size,); with a history int8 (game.encoded_size(history),).
+        """Return the observation of a player: int8 (observation size,); with a history int8
+        (game.encoded_size(history),).
 
         Raises ValueError for no player, and for more decisions of the past than are kept, see `Game.start`.
         """
@@ -264,18 +265,19 @@ class State:
         return np.concatenate([out, self._past(player, history).reshape(-1)]) if history else out
 
     def info_state_key(self, player: int) -> bytes:
-        """The information state of a player, with perfect recall: a digest of all that they were shown and have done.
+        """Return the information state of a player, with perfect recall: a digest of all that they were shown and have
+        done.
 
         Raises ValueError for no player, and where it is not kept: that is so with `game.start(recall=True)`.
         """
         raise ValueError("what players know is kept with game.start(recall=True)")
 
     def _past(self, player: int, history: int) -> np.ndarray:
-        """The last decisions of a player, int8 (history, one decision of the past)."""
+        """Return the last decisions of a player, int8 (history, one decision of the past)."""
         raise ValueError(f"decisions of the past are kept with game.start(history={check_history(history)})")
 
     def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
-        """The states that an action may lead to, each with its probability, see `Game.chance_outcomes`.
+        """Return the states that an action may lead to, each with its probability, see `Game.chance_outcomes`.
 
         Their generators are the same, so that what is drawn later is to be enumerated too, or `redrawn`.
         """
@@ -313,7 +315,7 @@ class State:
         return int(player)
 
     def _read(self, action: Any) -> int:
-        """An action that is no plain int, as one; or _JOINT, with everybody's choice in the room."""
+        """Return an action that is no plain int, as one; or _JOINT, with everybody's choice in the room."""
         game, at_once = self._kind.game, self._code == _AT_ONCE
         if isinstance(action, (list, tuple)) or (isinstance(action, np.ndarray) and action.ndim):
             if not (at_once and len(action) == game.num_players and all(each.__class__ is int for each in action)):
@@ -363,7 +365,7 @@ class RecallingState(State):
     _known: Known
 
     def clone(self) -> "RecallingState":
-        """The same position and knowledge, as an independent cursor."""
+        """Return the same position and knowledge, as an independent cursor."""
         return _recalling(super().clone(), self._known.copy())
 
     def apply(self, action: int | Sequence[int]) -> None:
@@ -384,7 +386,7 @@ class RecallingState(State):
         return list(outcomes)
 
     def info_state_key(self, player: int) -> bytes:
-        """The player's information set as a key of 16 bytes; see `State.info_state_key`."""
+        """Return the player's information set as a key of 16 bytes; see `State.info_state_key`."""
         player = self._player(player)
         return (
             super().info_state_key(player) if self._known.digests is None else self._known.digests[0, player].tobytes()
@@ -407,7 +409,7 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def _joint(action: int | Sequence[int]) -> np.ndarray:
-    """An action that was played, or one for each player, as int64 (1, 1) or (1, players)."""
+    """Return an action that was played, or one for each player, as int64 (1, 1) or (1, players)."""
     return np.asarray(action, np.int64).reshape(1, -1)
 
 

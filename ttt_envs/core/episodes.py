@@ -43,12 +43,12 @@ class Memory:
             self.known.begin(rows)
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
-        """The keyword arguments for a View of these players, int64 (k,), in the games `rows`."""
+        """Return the keyword arguments for a View of these players, int64 (k,), in the games `rows`."""
         known = {} if self.known is None else self.known.of(rows, players)
         return {"episodes": self.episodes[rows, players], **known}
 
     def looks(self, watchers: Mapping[int, Actor]) -> bool:
-        """Whether `watched` has anything to do: without it records need not be copied for it."""
+        """Return whether `watched` has anything to do: without it records need not be copied for it."""
         return bool(watchers) or self.known is not None
 
     def watched(
@@ -90,19 +90,20 @@ class Memory:
 
 
 def among(keys: np.ndarray) -> list[int]:
-    """The different ones of these keys, int64 (...), -1 for none; ascending."""
+    """Return the different ones of these keys, int64 (...), -1 for none; ascending."""
     if keys.size < 16:
         return sorted({key for key in keys.ravel().tolist() if key >= 0})
     return np.unique(keys[keys >= 0]).tolist()
 
 
 def observers(agents: Mapping[int, Any]) -> dict[int, Any]:
-    """The agents that see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
+    """Return the agents that see every ply, by a method `observe`; see `ttt_envs.agents.Agent.observes`."""
     return {key: agent for key, agent in agents.items() if observes(agent)}
 
 
 def wants(agents: Iterable[Any]) -> tuple[bool, int]:
-    """Whether some of the agents answer by `View.info_state_keys`, and the most of `View.past` that one wants."""
+    """Return whether some of the agents answer by `View.info_state_keys`, and the most of `View.past` that one
+    wants."""
     remembers, history = False, 0
     for agent in agents:
         remembers |= bool(getattr(agent, "remembers", False))
@@ -112,5 +113,5 @@ def wants(agents: Iterable[Any]) -> tuple[bool, int]:
 
 
 def observes(agent: Any) -> bool:
-    """Whether an agent wants to see every ply."""
+    """Return whether an agent wants to see every ply."""
     return bool(getattr(agent, "observes", callable(getattr(agent, "observe", None))))

@@ -153,7 +153,7 @@ class Game:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
-        """The id, and the options that are not as they are by default."""
+        """Return the id, and the options that are not as they are by default."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         return f"Game({self.id!r}{', ' if given else ''}{given})"
 
@@ -178,7 +178,7 @@ class Game:
         return self
 
     def _repr_svg_(self) -> str:
-        """The start position, for notebooks."""
+        """Return the start position, for notebooks."""
         return self.draw(self.new_state(0)[0], None)
 
     @cached_property
@@ -199,7 +199,8 @@ class Game:
         return found
 
     def differences(self, options: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """The options that make this another game for an agent, each with its value there and here; see `same_play`.
+        """Return the options that make this another game for an agent, each with its value there and here; see
+        `same_play`.
 
         Args:
             options: options named in a file, with which the agent was made; lists represent tuples.
@@ -337,7 +338,7 @@ class Game:
         return self.extras.solve_commands()
 
     def describe_feature(self, index: int) -> str:
-        """The meaning of feature `index` of a flat observation, such as 'own pieces[4, 3]: ...'."""
+        """Return the meaning of feature `index` of a flat observation, such as 'own pieces[4, 3]: ...'."""
         if not 0 <= index < self.observation_size:
             raise IndexError(f"feature {index} does not exist: {self.id} has features 0 to {self.observation_size - 1}")
         return describe(self.observation_layout, index)
@@ -354,7 +355,7 @@ class Game:
         return self._planes(0)
 
     def layout(self, history: int = 0) -> tuple[Block, ...]:
-        """The blocks of an observation with the player's last `history` decisions behind it, the newest first.
+        """Return the blocks of an observation with the player's last `history` decisions behind it, the newest first.
 
         Each decision consists of the observation and the chosen action; entries are 0 if there were fewer decisions.
         Environments, `Batch` and `View.encoded` give such observations with the same argument.
@@ -365,11 +366,11 @@ class Game:
         return with_history(self.observation_layout, self.num_actions, history)
 
     def encoded_size(self, history: int = 0) -> int:
-        """The number of features of a flat observation with this many past decisions."""
+        """Return the number of features of a flat observation with this many past decisions."""
         return self.observation_size + history * (self.observation_size + self.num_actions)
 
     def encoded_shape(self, encoding: str = "flat", history: int = 0) -> tuple[int, ...]:
-        """The shape of an observation: (features,) or, for "planes", (channels, rows, columns).
+        """Return the shape of an observation: (features,) or, for "planes", (channels, rows, columns).
 
         Raises ValueError for another encoding, and for planes in a game without a board.
         """
@@ -378,7 +379,7 @@ class Game:
         return (self.encoded_size(history),) if encoding == "flat" else self._planes(history).shape
 
     def encoding_of(self, shape: tuple[int, ...]) -> tuple[str, int] | None:
-        """The encoding and the history with which observations have this shape; None if there are none."""
+        """Return the encoding and the history with which observations have this shape; None if there are none."""
         for encoding in ENCODINGS:
             if encoding == "planes" and not self.has_planes:
                 continue
@@ -415,7 +416,7 @@ class Game:
         return np.take(padded, self._planes(history), axis=-1)
 
     def parse_action(self, text: str) -> int:
-        """The action of that name. The number of an action is not a name.
+        """Return the action of that name. The number of an action is not a name.
 
         Upper and lower case are the same, and so are all signs between words; `to` and `and` may be left out. A short
         name will do. Raises ValueError naming the closest names, TypeError for no text.
@@ -439,7 +440,7 @@ class Game:
         )
 
     def check_states(self, states: Any) -> np.ndarray:
-        """The states, structured (n,), if all are positions of this game with these options.
+        """Return the states, structured (n,), if all are positions of this game with these options.
 
         A record counts as an array of one. Each field is within its range, options are the prototype's, padding is 0,
         rewards are finite, and 0 before the end unless the game pays at steps, and in a game that is not over some
@@ -463,7 +464,7 @@ class Game:
         return checked
 
     def _one(self, state: Any) -> np.ndarray:
-        """A state, given as a record or as an array of one, as structured (1,); TypeError for anything else."""
+        """Return a state, given as a record or as an array of one, as structured (1,); TypeError for anything else."""
         states = np.asarray(state)
         if states.dtype != self.state_dtype or states.size != 1:
             raise TypeError(f"state must be a record of {self}, not {type(state).__name__} of {states.dtype!s:.40}")
@@ -475,7 +476,7 @@ class Game:
         return viewer
 
     def format_state(self, state: Any, viewer: int | None = None) -> str:
-        """A position as text.
+        """Return a position as text.
 
         Args:
             state: a record, or an array of one.
@@ -486,7 +487,7 @@ class Game:
         return self.faces.format_state(self._one(state)[0], self._viewer(viewer))
 
     def draw(self, state: Any, viewer: int | None = None) -> str:
-        """A position as SVG text; for the arguments see `format_state`."""
+        """Return a position as SVG text; for the arguments see `format_state`."""
         return self.faces.draw(self._one(state)[0], self._viewer(viewer))
 
     @property
@@ -515,7 +516,7 @@ class Game:
         raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {self}")
 
     def parse_state(self, text: str) -> np.ndarray:
-        """The position of a text by `format_state` without a viewer: structured (1,).
+        """Return the position of a text by `format_state` without a viewer: structured (1,).
 
         A text says nothing of the chance to come: the generator is 0, and whoever goes on with the position draws it,
         see `Batch.set_states`, `start` and `View`. `step` takes 0 for a generator like any other.
@@ -547,7 +548,7 @@ class Game:
         )
 
     def step(self, states: Any, actions: Any, *, check: bool = True) -> np.ndarray:
-        """The states after these actions: new ones, structured (n,), the given ones staying as they are.
+        """Return the states after these actions: new ones, structured (n,), the given ones staying as they are.
 
         A pure function, for searches and frameworks that keep states themselves; finished games stay as they are. A
         `Batch` is faster, and for a single game a cursor, see `start`.
@@ -568,7 +569,7 @@ class Game:
     def chance_outcomes(
         self, states: Any, actions: Any, *, check: bool = True
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All that these actions may lead to, as dice and cards fall, exactly.
+        """Return all that these actions may lead to, as dice and cards fall, exactly.
 
         Args:
             states: structured (n,), none of them finished; their generators play no part.
@@ -637,7 +638,7 @@ class Game:
         return checked.view(np.uint8).reshape(len(checked), self.state_dtype.itemsize).copy()
 
     def from_bytes(self, data: Any, *, check: bool = True) -> np.ndarray:
-        """The states (n,) of what `to_bytes` gave; `check` as for `step`.
+        """Return the states (n,) of what `to_bytes` gave; `check` as for `step`.
 
         Raises TypeError or ValueError for another dtype or shape, and for what is no position of this game.
         """
@@ -649,7 +650,7 @@ class Game:
         return self.check_states(states) if check else states
 
     def new_state(self, seed: int | None = None) -> np.ndarray:
-        """A freshly reset state, structured (1,)."""
+        """Return a freshly reset state, structured (1,)."""
         states = self.prototype.copy()
         self.loops.reset_one(states, 0, self.prototype, np.uint64(first_episode_seed(seed)))
         return states

@@ -32,7 +32,7 @@ _OTHER = np.uint64(0xD6E8FEB86659FD93)
 
 
 def begin(n: int, players: int) -> np.ndarray:
-    """The digests of n games in which nothing was shown yet: uint64 (n, players, 2)."""
+    """Return the digests of n games in which nothing was shown yet: uint64 (n, players, 2)."""
     return np.broadcast_to(rng.fold(0, 0), (n, players, 2)).copy()
 
 
@@ -86,7 +86,7 @@ class Known:
         return int(self.past.shape[2])
 
     def copy(self) -> "Known":
-        """An independent copy."""
+        """Return an independent copy."""
         new: Known = object.__new__(Known)
         new._game, new.past = self._game, self.past.copy()
         new.digests = None if self.digests is None else self.digests.copy()
@@ -118,7 +118,7 @@ class Known:
         self.put(rows, *self.after(rows, states, actions))
 
     def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """The digests and the past that `note` would make of these games, for `put`; nothing is changed."""
+        """Return the digests and the past that `note` would make of these games, for `put`; nothing is changed."""
         digests, past = None, self.past[rows]
         if self.digests is not None:
             digests = self.digests[rows]
@@ -138,17 +138,18 @@ class Known:
             self.past[rows] = past
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
-        """The arguments of a view of these players, int64 (k,), in the games `rows`."""
+        """Return the arguments of a view of these players, int64 (k,), in the games `rows`."""
         digests = None if self.digests is None else self.digests[rows, players]
         return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
 
     def encoded(self, rows: np.ndarray, players: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        """The observations `seen`, int8 (k, observation size), of these players with their past: int8 (k, size)."""
+        """Return the observations `seen`, int8 (k, observation size), of these players with their past: int8 (k,
+        size)."""
         return np.concatenate([seen, self.past[rows, players].reshape(len(seen), -1)], axis=1)
 
 
 def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) -> np.ndarray:
-    """The player's observations in the states (k,) with the actions int64 (k,) there: int8 (k, one decision)."""
+    """Return the player's observations in the states (k,) with the actions int64 (k,) there: int8 (k, one decision)."""
     out = np.zeros((len(states), game.observation_size + game.num_actions), np.int8)
     out[:, : game.observation_size] = game.observations(np.ascontiguousarray(states), player, check=False)
     out[np.arange(len(states)), game.observation_size + actions] = 1
@@ -156,7 +157,7 @@ def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) 
 
 
 def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
+    """Return the players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
 
     Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act simultaneously comes
     several times.
@@ -177,7 +178,7 @@ def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np
 
 
 def own_actions(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
-    """The actions of those who act in the states (k,), none of them over: int64 (k, players), -1 for the others.
+    """Return the actions of those who act in the states (k,), none of them over: int64 (k, players), -1 for the others.
 
     `joint` is int64 (k, players), or (k, 1) for the player to move.
     """

@@ -12,7 +12,7 @@ _DOWN, _ACROSS = ("top", "middle", "bottom"), ("left", "middle", "right")
 
 
 def lines(rows: int, columns: int, length: int) -> np.ndarray:
-    """All straight runs of `length` cells: int8 (lines, length), rows first, then columns, then diagonals."""
+    """Return all straight runs of `length` cells: int8 (lines, length), rows first, then columns, then diagonals."""
     cells = [
         [(r + k * dr) * columns + c + k * dc for k in range(length)]
         for dr, dc in ((0, 1), (1, 0), (1, 1), (1, -1))
@@ -24,7 +24,8 @@ def lines(rows: int, columns: int, length: int) -> np.ndarray:
 
 
 def where(row: Sequence[int], size: int) -> str:
-    """The place of a row on a board of `size` by `size` cells, for people: "in the top row", "on the diagonal"."""
+    """Return the place of a row on a board of `size` by `size` cells, for people: "in the top row", "on the
+    diagonal"."""
     down, across = {cell // size for cell in row}, {cell % size for cell in row}
     for places, names, kind in ((down, _DOWN, "row"), (across, _ACROSS, "column")):
         if len(places) == 1:
@@ -34,7 +35,7 @@ def where(row: Sequence[int], size: int) -> str:
 
 
 def lines_through(rows: int, columns: int, length: int) -> np.ndarray:
-    """The other cells of each line through each cell: int8 (cells, most lines, length-1).
+    """Return the other cells of each line through each cell: int8 (cells, most lines, length-1).
 
     A cell with fewer lines repeats its last one, so that a kernel needs no counts.
     """
@@ -51,7 +52,8 @@ _LARGEST = 8
 
 
 def _starts() -> np.ndarray:
-    """int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a set.
+    """Return int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a
+    set.
 
     The ways lead right, down and left, down, down and right.
     """
@@ -72,7 +74,7 @@ _STARTS = _starts()
 @kernel
 @allocates_nothing
 def has_row(cells, size, length):
-    """Whether `length` cells of a set, 2 or more, are in a row on a square of `size` by `size`, 2 to 8.
+    """Return whether `length` cells of a set, 2 or more, are in a row on a square of `size` by `size`, 2 to 8.
 
     A set of cells is a number of which bit k says whether cell k is in it.
     """

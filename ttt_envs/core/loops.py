@@ -237,14 +237,14 @@ def observe_rows(states, players, out):
 @jit.inlined
 @jit.allocates_nothing
 def by_rule(state, player, action, mask):
-    """Whether the action is legal, by the game's own `is_legal`."""
+    """Return whether the action is legal, by the game's own `is_legal`."""
     return is_legal(state, player, action)
 
 
 @jit.inlined
 @jit.allocates_nothing
 def by_mask(state, player, action, mask):
-    """Whether the action is legal, by the whole mask, which is written to `mask` bool (num_actions,)."""
+    """Return whether the action is legal, by the whole mask, which is written to `mask` bool (num_actions,)."""
     if state["done"] or not (0 <= player < state["rewards"].shape[0] and 0 <= action < mask.shape[0]):
         return False
     legal_mask(state, player, mask)
@@ -254,21 +254,22 @@ def by_mask(state, player, action, mask):
 @jit.inlined
 @jit.allocates_nothing
 def drawn_by_rule(state, player, x, mask):
-    """A random legal action of a player who acts, by the game's own `random_action`."""
+    """Return a random legal action of a player who acts, by the game's own `random_action`."""
     return random_action(state, player, x)
 
 
 @jit.inlined
 @jit.allocates_nothing
 def drawn_by_mask(state, player, x, mask):
-    """A random legal action of a player who acts, by the mask, which is written to `mask` bool (num_actions,)."""
+    """Return a random legal action of a player who acts, by the mask, which is written to `mask` bool
+    (num_actions,)."""
     legal_mask(state, player, mask)
     return choose(mask, x)
 
 
 @jit.allocates_nothing
 def find_illegal(states, rows, actions, mask):
-    """The first of the games `rows` in which its actions[k] cannot be played, or -1; nothing is changed.
+    """Return the first of the games `rows` in which its actions[k] cannot be played, or -1; nothing is changed.
 
     actions as for `step_rows`, -1 for none; mask bool (num_actions,) is room for one. Numbers that are no action are
     detected also in entries that would be ignored.
@@ -348,7 +349,7 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 
 @cache
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
-    """The meaning of the names of a game's kernels in templates.
+    """Return the meaning of the names of a game's kernels in templates.
 
     These are the names of `Kernels`, of which `step` counts the ply, and four more: `allowed`, see `by_mask`, `drawn`,
     see `drawn_by_mask`, `look` and `reply`.
@@ -363,5 +364,5 @@ def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
 
 @cache
 def loops_for(kernels: Kernels) -> Loops:
-    """The loops of one game; machine code is kept on disk, and options of one game share it."""
+    """Return the loops of one game; machine code is kept on disk, and options of one game share it."""
     return Loops(**{name: jit.specialise(globals()[name], **kernels_of(kernels)) for name in Loops._fields})

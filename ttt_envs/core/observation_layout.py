@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
 
 def describe(blocks: Sequence[Block], index: int) -> str:
-    """The meaning of a feature of these blocks, such as 'own pieces[4, 3]: ...'."""
+    """Return the meaning of a feature of these blocks, such as 'own pieces[4, 3]: ...'."""
     for block in blocks:
         if index < block.size:
             place = [int(k) for k in np.unravel_index(index, block.shape)]
@@ -73,7 +73,7 @@ def describe(blocks: Sequence[Block], index: int) -> str:
 
 
 def with_history(blocks: tuple[Block, ...], num_actions: int, history: int) -> tuple[Block, ...]:
-    """The blocks, followed by the last `history` decisions, the newest first; see `Game.layout`."""
+    """Return the blocks, followed by the last `history` decisions, the newest first; see `Game.layout`."""
     chosen = Block("chosen", (num_actions,), "the action that I chose")
     return blocks + tuple(
         replace(block, name=f"{ago} ago: {block.name}", meaning=f"at my decision number {ago} before: {block.meaning}")
@@ -83,8 +83,8 @@ def with_history(blocks: tuple[Block, ...], num_actions: int, history: int) -> t
 
 
 def planes_of(blocks: Sequence[Block]) -> np.ndarray:
-    """int64 (channels, rows, columns): the index of the flat feature at each place; the number of features means a
-    constant 0.
+    """Return int64 (channels, rows, columns): the index of the flat feature at each place; the number of features means
+    a constant 0.
 
     One of the blocks, or more, has a grid.
     """

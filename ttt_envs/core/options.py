@@ -17,7 +17,7 @@ _SCALARS = (int, float, bool, str)
 
 
 def unknown(kind: str, name: object, known: Sequence[str], short: Mapping[str, str] | None = None) -> str:
-    """The message for an unknown name: the closest known ones first, then all.
+    """Return the message for an unknown name: the closest known ones first, then all.
 
     `short`: further names for some of them.
     """
@@ -103,7 +103,8 @@ def within(low: float, high: float, **values: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """A value as text that `parse_value`, or the game itself, reads: tuples as "a,b", tuples in these as "a+b"."""
+    """Return a value as text that `parse_value`, or the game itself, reads: tuples as "a,b", tuples in these as
+    "a+b"."""
     if isinstance(value, tuple):
         return ",".join("+".join(map(as_text, each)) if isinstance(each, tuple) else as_text(each) for each in value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
@@ -162,7 +163,8 @@ class Parameter:
 
 
 def parameters(function: Callable[..., Any]) -> list[Parameter]:
-    """The named parameters of a function or class, with their meanings from the section "Args:" of its docstring.
+    """Return the named parameters of a function or class, with their meanings from the section "Args:" of its
+    docstring.
 
     A class has the parameters of its `__init__`.
     """
@@ -199,7 +201,7 @@ def _meanings(docstring: str) -> dict[str, str]:
 
 
 def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """The command line that has these settings: `program`, then each setting that differs from its default.
+    """Return the command line that has these settings: `program`, then each setting that differs from its default.
 
     Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
     several `name=value`. An empty option without a default is left out.

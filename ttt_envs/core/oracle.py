@@ -26,13 +26,13 @@ class Oracle(Protocol):
         """Bool (n,): the states that it answers, exactly or within `error`."""
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
+        """Return float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): the same after each action; nan where illegal or not known."""
+        """Return float64 (n, num_actions): the same after each action; nan where illegal or not known."""
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros where not covered."""
+        """Return float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros where not covered."""
 
 
 @runtime_checkable
@@ -56,7 +56,7 @@ class StartResponder(Protocol):
     def best_response_from(
         self, policy: Policy, starts: np.ndarray, player: int, progress: Progress = lambda share: None
     ) -> np.ndarray:
-        """float64 (n,): as `BestResponder.best_response`, in the game from each of `starts`, structured (n,)."""
+        """Return float64 (n,): as `BestResponder.best_response`, in the game from each of `starts`, structured (n,)."""
 
 
 @runtime_checkable

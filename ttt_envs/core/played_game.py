@@ -62,7 +62,7 @@ class PlayedGame:
 
     @classmethod
     def begin(cls, game: Game, seed: int | None = None) -> Self:
-        """The first game of `Batch(game, 1, seed=seed)`; TypeError or ValueError for a wrong seed."""
+        """Return the first game of `Batch(game, 1, seed=seed)`; TypeError or ValueError for a wrong seed."""
         return cls(game, first_episode_seed(seed))
 
     @property
@@ -81,16 +81,17 @@ class PlayedGame:
         return bool(self.state["done"][0])
 
     def acting(self, ply: int | None = None) -> list[int]:
-        """The players who have a choice to make in the position after `ply` plies, by default the present one."""
+        """Return the players who have a choice to make in the position after `ply` plies, by default the present
+        one."""
         state = self._position(ply)
         return [] if state["done"][0] else acting_players(self.game, state, _FIRST)[1].tolist()
 
     def asked(self) -> list[int]:
-        """The acting players who have not chosen yet."""
+        """Return the acting players who have not chosen yet."""
         return [player for player in self.acting() if player not in self.waiting]
 
     def legal(self, player: int) -> list[int]:
-        """The actions that `player` can choose now; none for players who do not act, or have chosen."""
+        """Return the actions that `player` can choose now; none for players who do not act, or have chosen."""
         return np.flatnonzero(self._mask(player)).tolist() if player in self.asked() else []
 
     def choose(self, player: int, action: int) -> bool:
@@ -132,7 +133,7 @@ class PlayedGame:
         self.waiting, self.rounds = {}, [each for each in self.rounds if each <= ply]
 
     def last_decision(self, players: Sequence[int]) -> int | None:
-        """The number of plies before the last decision that one of `players` made; None if there was none."""
+        """Return the number of plies before the last decision that one of `players` made; None if there was none."""
         if any(player in self.waiting for player in players):
             return self.ply
         plies = range(self.ply - 1, -1, -1)
@@ -161,7 +162,8 @@ class PlayedGame:
         )
 
     def _past(self, player: int, ply: int) -> np.ndarray:
-        """The last decisions of a player before this ply, as in `View.past`: int8 (1, MOST_HISTORY, features)."""
+        """Return the last decisions of a player before this ply, as in `View.past`: int8 (1, MOST_HISTORY,
+        features)."""
         own = [k for k in range(ply - 1, -1, -1) if self.actions[k][player] >= 0][:MOST_HISTORY]
         past = np.zeros((1, MOST_HISTORY, self.game.observation_size + self.game.num_actions), np.int8)
         if own:
@@ -171,14 +173,15 @@ class PlayedGame:
         return past
 
     def ended_round(self, ply: int) -> np.ndarray | None:
-        """The board of a round that ply number `ply` has ended inside a match, structured (1,); None if none ended."""
+        """Return the board of a round that ply number `ply` has ended inside a match, structured (1,); None if none
+        ended."""
         if ply < 1:
             return None
         joint = np.array(self.actions[ply - 1])
         return self.game.faces.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def aside(self, ply: int) -> str:
-        """The remark of a log on the actions of ply number `ply`, from 1; see `Faces.aside`."""
+        """Return the remark of a log on the actions of ply number `ply`, from 1; see `Faces.aside`."""
         joint = np.array(self.actions[ply - 1])
         return self.game.faces.aside(self.states[ply - 1][0], joint, self.states[ply][0])
 

@@ -74,7 +74,7 @@ class Keys:
         self.words = word + 1
 
     def of(self, states: np.ndarray) -> np.ndarray:
-        """uint64 (n, words) of unfinished states (n,); ValueError if a field is outside its declared range."""
+        """Return uint64 (n, words) of unfinished states (n,); ValueError if a field is outside its declared range."""
         if not len(states):  # functions of a game's author need not bear that
             return np.empty((0, self.words), np.uint64)
         states = self.without_past(states)
@@ -85,12 +85,12 @@ class Keys:
         return keys
 
     def without_past(self, states: np.ndarray) -> np.ndarray:
-        """The states (n,) without what the game declares to be of no consequence."""
+        """Return the states (n,) without what the game declares to be of no consequence."""
         leave_out = self._game.extras.without_past
         return states if leave_out is None else leave_out(states)
 
     def pack(self, states: np.ndarray) -> np.ndarray:
-        """The keys of states (n,) without their symmetries: uint64 (n, words); ValueError as `of`."""
+        """Return the keys of states (n,) without their symmetries: uint64 (n, words); ValueError as `of`."""
         keys = np.zeros((len(states), self.words), np.uint64)
         for field in self._fields:
             values = _entries(states, field)
@@ -103,7 +103,7 @@ class Keys:
         return keys
 
     def states(self, keys: np.ndarray) -> np.ndarray:
-        """The positions (n,) of keys, those of the least images."""
+        """Return the positions (n,) of keys, those of the least images."""
         states: States = np.repeat(self._game.prototype, len(keys))
         for field in self._fields:
             values = self._values(keys, field)
@@ -112,7 +112,7 @@ class Keys:
         return states
 
     def movers(self, keys: np.ndarray) -> np.ndarray:
-        """The players to move, int64 (n,)."""
+        """Return the players to move, int64 (n,)."""
         field = next(each for each in self._fields if each.name == "to_move")
         return self._values(keys, field)[:, 0].view(np.int64)
 
@@ -127,13 +127,13 @@ class Keys:
                 )
 
     def _values(self, keys: np.ndarray, field: _Field) -> np.ndarray:
-        """The entries of a field in keys, uint64 (n, k), less the least values."""
+        """Return the entries of a field in keys, uint64 (n, k), less the least values."""
         bits = np.array([(1 << top.bit_length()) - 1 for top in field.tops.tolist()], np.uint64)
         return np.asarray(keys[:, field.words] >> field.shifts & bits)
 
 
 def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The fields of a key in their order: name, least values, and how many more than these there are."""
+    """Yield the fields of a key in their order: name, least values, and how many more than these there are."""
     own = {"ply": (0, game.max_plies), "to_move": (0, game.num_players - 1)}
     for name, (kind, offset, *_) in (game.state_dtype.fields or {}).items():
         given = game.ranges.get(name)
@@ -157,13 +157,13 @@ def _modulo(given: Any) -> np.ndarray:
 
 
 def _entries(states: np.ndarray, field: _Field) -> np.ndarray:
-    """The entries of a field, uint64 (n, k), less the least values: too large for what is below them."""
+    """Return the entries of a field, uint64 (n, k), less the least values: too large for what is below them."""
     values = np.ascontiguousarray(states[field.name]).reshape(len(states), len(field.tops))
     return _modulo(values.view(f"u{values.itemsize}") if values.dtype.kind == "f" else values) - field.low
 
 
 def _before(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Where keys come before others, bool (n,): the first word counts most."""
+    """Return where keys come before others, bool (n,): the first word counts most."""
     before = np.zeros(len(one), np.bool_)
     for word in reversed(range(one.shape[1])):
         before = np.where(one[:, word] == other[:, word], before, one[:, word] < other[:, word])
@@ -179,14 +179,14 @@ def sortable(keys: np.ndarray) -> np.ndarray:
 
 
 def following(game: Game, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What actions (n,) in states (n,) lead to, as `Game.chance_outcomes`, in games without chance too."""
+    """Return what actions (n,) in states (n,) lead to, as `Game.chance_outcomes`, in games without chance too."""
     if game.chance == "play":
         return game.chance_outcomes(states, actions, check=False)
     return np.arange(len(states)), np.ones(len(states)), game.step(states, actions, check=False)
 
 
 def random_plies(game: Game, games: int) -> Iterator[np.ndarray]:
-    """The unfinished positions (n,) of random games, ply by ply, always the same ones."""
+    """Yield the unfinished positions (n,) of random games, ply by ply, always the same ones."""
     batch, rng = Batch(game, games, seed=0), np.random.default_rng(0)
     while not batch.states["done"].all():
         yield batch.states[~batch.states["done"]]
@@ -233,7 +233,7 @@ def write_positions(path: Path, game: Game, positions: Positions) -> None:
 
 
 def read_positions(path: Path, game: Game) -> Positions:
-    """The positions of a file by `write_positions`.
+    """Return the positions of a file by `write_positions`.
 
     Raises FileNotFoundError, or BadTensorFile if the file is damaged or was made for another game, other options or
     other rules.
@@ -297,17 +297,18 @@ class PositionOracle:
         return ~np.isnan(self._judge(self._game.check_states(states))[0])
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
+        """Return float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
         states = self._game.check_states(states)
         return self._judge(states)[0] * self._shares[self._players(player, states)] + 0.0
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): the same after each action; nan where illegal or not covered."""
+        """Return float64 (n, num_actions): the same after each action; nan where illegal or not covered."""
         states = self._game.check_states(states)
         return self._actions(states)[0] * self._shares[self._players(player, states)][:, None] + 0.0
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): all best actions alike, the soonest win and the latest loss; zeros as for none."""
+        """Return float64 (n, num_actions): all best actions alike, the soonest win and the latest loss; zeros as for
+        none."""
         states = self._game.check_states(states)
         players = self._players(player, states)
         values, plies = self._actions(states)
@@ -343,7 +344,7 @@ class PositionOracle:
         return values, plies
 
     def _actions(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same after each action, (n, num_actions)."""
+        """Return the same after each action, (n, num_actions)."""
         masks = self._game.masks(states, check=False)
         values, plies = np.full(masks.shape, np.nan), np.zeros(masks.shape, np.int64)
         owner, action = np.nonzero(masks)
@@ -358,7 +359,8 @@ class DrawingOracle(PositionOracle):
     """The oracle of a game without chance: positions have a length, and can be drawn by it."""
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """int64 (n,): plies until one side wins under optimal play; 0 at the end, -1 for a draw, -2 if not covered."""
+        """Return int64 (n,): plies until one side wins under optimal play; 0 at the end, -1 for a draw, -2 if not
+        covered."""
         states = self._game.check_states(states)
         values, plies = self._judge(states)
         plies = np.where((values == 0) & ~states["done"], -1, plies)
@@ -385,5 +387,5 @@ class DrawingOracle(PositionOracle):
 
 
 def oracle_of(game: Game, load: Callable[[], Positions]) -> PositionOracle:
-    """The oracle of a game by its solved positions, which `load` gives when the first question is asked."""
+    """Return the oracle of a game by its solved positions, which `load` gives when the first question is asked."""
     return (PositionOracle if game.chance == "play" else DrawingOracle)(game, load)

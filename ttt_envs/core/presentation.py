@@ -117,7 +117,7 @@ class ActionReader:
                 self._actions.setdefault(_words(name), set()).add(action)
 
     def read(self, text: str) -> int:
-        """The action; ValueError naming the closest names, TypeError for no text."""
+        """Return the action; ValueError naming the closest names, TypeError for no text."""
         if not isinstance(text, str):
             raise TypeError(f"the name of an action is text, not {type(text).__name__}")
         for action, name in enumerate(self._names):
@@ -132,12 +132,12 @@ class ActionReader:
 
 
 def closest(text: str, names: Sequence[str]) -> list[str]:
-    """The names most like `text`, three at most, whatever the case."""
+    """Return the names most like `text`, three at most, whatever the case."""
     lower = {name.lower(): name for name in names}
     return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """The words that a name is known by."""
+    """Return the words that a name is known by."""
     words = re.findall(r"[^\W_]+", name.lower())
     return tuple(word for word in words if word not in ("to", "and")) or tuple(words)

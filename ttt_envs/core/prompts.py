@@ -38,7 +38,8 @@ _LISTED = 100
 
 
 def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, answer: str = "text") -> str:
-    """The question that a player is asked in position `i`: the rules, who they are, what they see, the legal actions.
+    """Return the question that a player is asked in position `i`: the rules, who they are, what they see, the legal
+    actions.
 
     Args:
         view: what the player may know.
@@ -65,7 +66,8 @@ def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, an
 
 
 def again(asked: str, reason: str) -> str:
-    """The question once more, with the reason why the answer could not be used; no reason: the question as it is."""
+    """Return the question once more, with the reason why the answer could not be used; no reason: the question as it
+    is."""
     return f"{asked}\nYOUR LAST ANSWER could not be used. {reason}\n" if reason else asked
 
 
@@ -82,12 +84,12 @@ def side_of(game: Game, player: int) -> str:
 
 
 def legal_names(game: Game, mask: np.ndarray) -> list[str]:
-    """The names of the legal actions, in the order of their numbers; mask bool (num_actions,)."""
+    """Return the names of the legal actions, in the order of their numbers; mask bool (num_actions,)."""
     return [game.action_names[action] for action in np.flatnonzero(mask).tolist()]
 
 
 def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
-    """The legal action that an answer names.
+    """Return the legal action that an answer names.
 
     Three forms count: the last JSON object with a key "action"; the last line with square brackets, which name one
     action; or a last line that is an action's name and nothing else. After an object the others must name the same
@@ -123,8 +125,8 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
 
 
 def _in_object(text: str) -> tuple[list[str], str]:
-    """The action named by the last JSON object with a key "action", as a list of one or none; and the text that follows
-    it."""
+    """Return the action named by the last JSON object with a key "action", as a list of one or none; and the text that
+    follows it."""
     named, end = list[str](), 0
     for start in (each.start() for each in re.finditer("{", text)):
         if start >= end:
@@ -138,7 +140,8 @@ def _in_object(text: str) -> tuple[list[str], str]:
 
 
 def _action(game: Game, text: str) -> int | None:
-    """The action whose name, short name or name for people this is, but for case and spaces; None if there is none."""
+    """Return the action whose name, short name or name for people this is, but for case and spaces; None if there is
+    none."""
     text = text.strip(" \t.`*\"'")
     try:
         action = game.parse_action(text[:100])
@@ -154,7 +157,7 @@ def _plain(name: str) -> str:
 
 
 def _hint(game: Game, mask: np.ndarray, said: str) -> str:
-    """The legal actions, if they are few; else the ones that look like the answer."""
+    """Return the legal actions, if they are few; else the ones that look like the answer."""
     legal = legal_names(game, mask)
     if len(legal) <= _LISTED:
         return f" Legal actions: {', '.join(legal)}."

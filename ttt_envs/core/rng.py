@@ -64,7 +64,7 @@ def rotate(x, by):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def rounds(a, b, c, d, number):  # type: ignore[no-untyped-def]
-    """The inner state of four uint64 after that many SipRounds."""
+    """Return the inner state of four uint64 after that many SipRounds."""
     for _ in range(number):
         a, c = a + b, c + d
         b, d = rotate(b, 13) ^ a, rotate(d, 16) ^ c
@@ -102,7 +102,7 @@ def mix(x):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def fold(seed, index):  # type: ignore[no-untyped-def]
-    """The `index`-th independent uint64 seed derived from `seed`."""
+    """Return the `index`-th independent uint64 seed derived from `seed`."""
     return mix(mix(seed) + GOLDEN * (np.uint64(index) + _ONE))
 
 
@@ -151,7 +151,7 @@ def read_script(state, n):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def script_product(state):  # type: ignore[no-untyped-def]
-    """The product of the sizes of the draws that a state's script told, float; 0 if some of its tape is left."""
+    """Return the product of the sizes of the draws that a state's script told, float; 0 if some of its tape is left."""
     if state["script"] & _TAPE:
         return 0.0
     return np.float64((state["script"] & ~BROKEN) >> _S32)
@@ -268,7 +268,7 @@ class Stream(IntEnum):
 
 
 def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarray:
-    """uint64 (n,): the seeds number `index` of a stream, derived from `View.seeds` uint64 (n,).
+    """Return uint64 (n,): the seeds number `index` of a stream, derived from `View.seeds` uint64 (n,).
 
     Raises TypeError or ValueError for other seeds or streams, and for an index that is not from 0 to 2**32-1.
     """
@@ -304,7 +304,7 @@ _DECISION = int(Purpose.DECISION)
 
 @jit.wrapping_kernel
 def derive(episode, purpose, number):  # type: ignore[no-untyped-def]
-    """A uint64 of an episode's seed, for one purpose: SipHash keyed by the seed, the outermost step of all.
+    """Return a uint64 of an episode's seed, for one purpose: SipHash keyed by the seed, the outermost step of all.
 
     One output leads neither to the seed nor to another output, which are other players' random choices, dice and cards.
     """
@@ -330,7 +330,7 @@ def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
 
 
 def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> np.ndarray:
-    """uint64 (k,): the seed of each episode, both numbers counted from 0.
+    """Return uint64 (k,): the seed of each episode, both numbers counted from 0.
 
     Args:
         key: uint64 (2,), the key of the run, by `new_key`; or (n, 3), a key for each game of the batch, and the number
@@ -351,7 +351,7 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
 
 
 def first_episode_seed(seed: int | None) -> int:
-    """The seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as `new_key`."""
+    """Return the seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as `new_key`."""
     first = np.zeros(1, np.uint64)
     return int(episode_seeds(new_key(seed), first, first)[0])
 
@@ -369,7 +369,7 @@ def settled(seed: int | None) -> int:
 
 
 def new_key(seed: int | None) -> np.ndarray:
-    """The key of a run, uint64 (2,).
+    """Return the key of a run, uint64 (2,).
 
     Args:
         seed: a whole number from 0 to 2**128-1, or None for 128 bits of the system's entropy. A player who sees cards

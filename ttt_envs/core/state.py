@@ -29,17 +29,17 @@ class Range(NamedTuple):
 
 
 def between(low: Bound, high: Bound) -> Range:
-    """The range of a field that changes during a game, both ends included; see `Range`."""
+    """Return the range of a field that changes during a game, both ends included; see `Range`."""
     return Range(low, high)
 
 
 def option(low: Bound, high: Bound) -> Range:
-    """The range of a field that holds a rule option: what it may be in any game, both ends included."""
+    """Return the range of a field that holds a rule option: what it may be in any game, both ends included."""
     return Range(low, high, is_option=True)
 
 
 def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence[tuple[Any, ...]] = ()) -> np.dtype:
-    """The dtype of a game's states.
+    """Return the dtype of a game's states.
 
     Header: `to_move` int8 (acting player or SIMULTANEOUS), `ply` int32 (steps so far), `done` bool, `rewards`
     float32 (players,) (paid to each so far, see `Game.rewards`), `rng` uint64 (the generator), `script` uint64 (what is
@@ -76,25 +76,27 @@ _RANGES = "ranges"
 
 
 def ranges_of(dtype: np.dtype) -> Mapping[str, Range]:
-    """The ranges that were declared with a dtype."""
+    """Return the ranges that were declared with a dtype."""
     metadata: Mapping[str, Any] = dtype.metadata or {}
     return dict(metadata.get(_RANGES, {}))
 
 
 def plain(dtype: np.dtype) -> np.dtype:
-    """The same dtype without the ranges: `np.save` warns that it does not write them."""
+    """Return the same dtype without the ranges: `np.save` warns that it does not write them."""
     assert dtype.names is not None
     return np.dtype([(name, dtype[name].base, dtype[name].shape) for name in dtype.names], align=True)
 
 
 def position_start(dtype: np.dtype) -> int:
-    """The offset of the position in a record, in bytes, a multiple of 8: after the generator and what is only shown."""
+    """Return the offset of the position in a record, in bytes, a multiple of 8: after the generator and what is only
+    shown."""
     assert dtype.fields is not None
     return int(dtype.fields["rewards"][1])
 
 
 def copied(states: np.ndarray) -> np.ndarray:
-    """A copy of records, structured (n,), as bytes: NumPy's own goes field by field, and takes ten times as long.
+    """Return a copy of records, structured (n,), as bytes: NumPy's own goes field by field, and takes ten times as
+    long.
 
     For some of them `take` is the fast copy, and not an index.
     """
@@ -102,12 +104,14 @@ def copied(states: np.ndarray) -> np.ndarray:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """The array's values for others to read: bytes are behind the copy, so that no flag makes it writeable again."""
+    """Return the array's values for others to read: bytes are behind the copy, so that no flag makes it writeable
+    again."""
     return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
 def _without_holes(aligned: np.dtype) -> np.dtype:
-    """The same layout with its holes as fields: NumPy copies no holes, and equal states would differ in bytes."""
+    """Return the same layout with its holes as fields: NumPy copies no holes, and equal states would differ in
+    bytes."""
     assert aligned.fields is not None
     fields: list[tuple[Any, ...]] = []
     end = 0

@@ -29,12 +29,12 @@ class Symmetry:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def action(self, action: int) -> int:
-        """The number of `action` on the transformed board."""
+        """Return the number of `action` on the transformed board."""
         return int(np.flatnonzero(self.actions == action)[0])
 
 
 def dihedral(size: int) -> dict[str, np.ndarray]:
-    """The 8 symmetries of a square board: name -> int64 (size*size,), `new[k] = old[permutation[k]]`."""
+    """Return the 8 symmetries of a square board: name -> int64 (size*size,), `new[k] = old[permutation[k]]`."""
     board = np.arange(size * size).reshape(size, size)
     permutations = {}
     for turns in range(4):
@@ -45,7 +45,8 @@ def dihedral(size: int) -> dict[str, np.ndarray]:
 
 
 def feature_turns(symmetries: Sequence[Symmetry], size: int) -> np.ndarray:
-    """int64 (1 + symmetries, size): the identity and each symmetry, as permutations of an observation's features."""
+    """Return int64 (1 + symmetries, size): the identity and each symmetry, as permutations of an observation's
+    features."""
     return np.stack([np.arange(size), *(symmetry.features for symmetry in symmetries)])
 
 
@@ -84,7 +85,8 @@ def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:
-    """A copy of the states (n,) whose header is given to the next player: with it a game's `rotate_players` begins."""
+    """Return a copy of the states (n,) whose header is given to the next player: with it a game's `rotate_players`
+    begins."""
     new, players = states.copy(), states["rewards"].shape[1]
     new["rewards"] = np.roll(states["rewards"], 1, axis=1)
     alone = states["to_move"] != SIMULTANEOUS

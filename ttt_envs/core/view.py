@@ -37,7 +37,7 @@ def _decision_rows() -> Callable[..., None]:
 
 
 def _decisions(seeds: np.ndarray, players: np.ndarray, states: np.ndarray) -> NDArray[np.uint64]:
-    """The seeds uint64 (n,) of decisions, from their episodes' seeds."""
+    """Return the seeds uint64 (n,) of decisions, from their episodes' seeds."""
     decisions = np.empty(len(states), np.uint64)
     _decision_rows()(seeds, players, states["ply"], decisions)
     return decisions
@@ -103,7 +103,7 @@ class View:
         past: np.ndarray | None = None,
         copy: bool = True,
     ) -> "View":
-        """A view of states and players that are known to be good: others may crash the process.
+        """Return a view of states and players that are known to be good: others may crash the process.
 
         Pass `copy=False` for states that will not change.
         """
@@ -172,21 +172,21 @@ class View:
 
     @lazy
     def seeds(self) -> NDArray[np.uint64]:
-        """uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the same game
-        whatever else is in the batch.
+        """Return uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the
+        same game whatever else is in the batch.
         """
         return np.frombuffer(self._seed, np.uint64)
 
     @lazy
     def players(self) -> NDArray[np.int64]:
-        """int64 (n,), the observing players."""
+        """Return int64 (n,), the observing players."""
         return np.frombuffer(self._watching, np.int64)
 
     @lazy
     def episodes(self) -> NDArray[np.int64] | None:
-        """int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at random, for
-        agents that keep something from one decision to the next; None if these positions are no such games. See
-        `Agent.episodes_over`.
+        """Return int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at
+        random, for agents that keep something from one decision to the next; None if these positions are no such games.
+        See `Agent.episodes_over`.
         """
         return None if self._episodes is None else np.frombuffer(self._episodes, np.int64)
 
@@ -204,7 +204,7 @@ class View:
 
     @lazy
     def observations(self) -> NDArray[np.int8]:
-        """int8 (n, observation size)."""
+        """Return int8 (n, observation size)."""
         if self._looks is not None:
             return np.ndarray((1, self.game.observation_size), np.int8, self._looks[1])
         out = np.empty((len(self), self.game.observation_size), np.int8)
@@ -213,7 +213,7 @@ class View:
 
     @lazy
     def masks(self) -> NDArray[np.bool_]:
-        """bool (n, num_actions)."""
+        """Return bool (n, num_actions)."""
         if self._looks is not None:
             return np.ndarray((1, self.game.num_actions), np.bool_, self._looks[0])
         out = np.empty((len(self), self.game.num_actions), np.bool_)
@@ -221,7 +221,8 @@ class View:
         return read_only(out)
 
     def encoded(self, encoding: str = "flat", *, history: int = 0) -> NDArray[np.int8]:
-        """The observations as environments give them with these arguments: int8 (n, ...), see `Game.encoded_shape`.
+        """Return the observations as environments give them with these arguments: int8 (n, ...), see
+        `Game.encoded_shape`.
 
         Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the
         past than are kept in `past`.
@@ -241,7 +242,7 @@ class View:
 
     @lazy
     def plies(self) -> NDArray[np.int64]:
-        """int64 (n,): how many plies have been played."""
+        """Return int64 (n,): how many plies have been played."""
         return read_only(self._states["ply"].astype(np.int64))
 
     def sample_worlds(self, seed: int = 0) -> NDArray[Any]:
@@ -268,7 +269,7 @@ class View:
         return self.game.format_state(self._states[i], int(self._players[i]))
 
     def take(self, rows: Any) -> "View":
-        """The view of some of the positions: `rows` as for `Batch.step`, and a number may come several times.
+        """Return the view of some of the positions: `rows` as for `Batch.step`, and a number may come several times.
 
         Raises TypeError or ValueError for anything else.
         """
@@ -278,7 +279,7 @@ class View:
         return part
 
     def current_round(self) -> tuple[NDArray[np.int64], "View"]:
-        """The positions within a round, int64 (k,), and these rounds, each as a game of its own.
+        """Return the positions within a round, int64 (k,), and these rounds, each as a game of its own.
 
         The players and seeds are the same. In the other positions something of the match is decided, such as who begins
         the next round. Raises ValueError if the game is no match.
@@ -289,7 +290,8 @@ class View:
         return rows, self._part(game, states, rows)
 
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
-        """The view of states (k,) of `game` as the players of these rows see them, with their seeds and episodes."""
+        """Return the view of states (k,) of `game` as the players of these rows see them, with their seeds and
+        episodes."""
         part: View = object.__new__(View)
         episodes = None if self.episodes is None else self.episodes[rows]
         part._fill(game, states, self.players[rows], self.seeds[rows], episodes, derived=True)
@@ -300,19 +302,20 @@ class Actor(Protocol):
     """The least that can play: what an environment asks of an opponent. See `ttt_envs.agents.Agent`."""
 
     def act(self, view: View) -> np.ndarray:
-        """One legal action a position: int64 (n,); -1 where the player has none."""
+        """Return one legal action a position: int64 (n,); -1 where the player has none."""
 
 
 # --- checks of what agents answer: every error names the agent ---
 
 
 def name_of(agent: Actor) -> str:
-    """An agent's name for messages; that of its class if it has none."""
+    """Return an agent's name for messages; that of its class if it has none."""
     return str(getattr(agent, "name", type(agent).__name__))
 
 
 def as_actor(given: Any, role: str = "an agent") -> Actor:
-    """An object with `act(view)`; TypeError, which says `role`, for anything else, such as the text of an agent."""
+    """Return an object with `act(view)`; TypeError, which says `role`, for anything else, such as the text of an
+    agent."""
     if isinstance(given, str):
         raise TypeError(f"{role} is an object here, not text: use agents.load({given!r})")
     if isinstance(given, type) or not callable(getattr(given, "act", None)):
@@ -322,7 +325,7 @@ def as_actor(given: Any, role: str = "an agent") -> Actor:
 
 
 def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
-    """An answer as int64 (n,), numbers of actions or -1, legal or not.
+    """Return an answer as int64 (n,), numbers of actions or -1, legal or not.
 
     Raises TypeError or ValueError, naming `who`, for anything else.
     """
@@ -333,7 +336,7 @@ def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
 
 
 def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple[int, str]]:
-    """The positions of `view` in which actions as from `numbers_of` are illegal, and the reasons."""
+    """Yield the positions of `view` in which actions as from `numbers_of` are illegal, and the reasons."""
     masks = view.masks
     # Action -1 would read the last column of the mask.
     for k in ((actions < 0) | ~masks[np.arange(len(view)), actions]).nonzero()[0].tolist():
@@ -345,7 +348,7 @@ def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple
 
 
 def legal_actions(agent: Actor, view: View, role: str = "agent") -> np.ndarray:
-    """An agent's checked actions in positions in which it has to choose: int64 (n,), all legal.
+    """Return an agent's checked actions in positions in which it has to choose: int64 (n,), all legal.
 
     Raises what the agent raises; and, naming it, TypeError or ValueError for what are no actions, and IllegalAction,
     a ValueError, with the position, for one that is not legal.

@@ -98,11 +98,12 @@ class DeviceBatch:
             self._launcher = self._kernel[(*shape, cuda.external_stream(handle)) if handle else shape]
 
     def observations(self, player: int | None = None) -> Any:
-        """int8 (n, observation size) on the GPU: of the player to move; in simultaneous games, of `player`."""
+        """Return int8 (n, observation size) on the GPU: of the player to move; in simultaneous games, of `player`."""
         return self._seen[self._viewer(player)][0]
 
     def masks(self, player: int | None = None) -> Any:
-        """bool (n, num_actions) on the GPU: legal actions of the player to move; in simultaneous games, of `player`."""
+        """Return bool (n, num_actions) on the GPU: legal actions of the player to move; in simultaneous games, of
+        `player`."""
         return self._seen[self._viewer(player)][1]
 
     def step(self, actions: Any) -> None:

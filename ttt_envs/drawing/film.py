@@ -40,7 +40,7 @@ class Frame(NamedTuple):
 
 
 def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame]:
-    """The pictures of a game: its positions, and the boards of the rounds that ended inside it.
+    """Return the pictures of a game: its positions, and the boards of the rounds that ended inside it.
 
     Args:
         game: from `ttt_envs.load`.
@@ -57,7 +57,7 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
 
 
 def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = (), spoken: bool = False) -> str:
-    """The actions of one ply, int (players,), as text, such as "player 0: 4/4"; with other names, if given.
+    """Return the actions of one ply, int (players,), as text, such as "player 0: 4/4"; with other names, if given.
 
     `spoken`: the actions as people say them, see `Faces.spoken_action_names`.
     """
@@ -92,7 +92,7 @@ def film(
     seconds: float = 0.6,
     theme: Theme = "light",
 ) -> bytes:
-    """A game as an animated GIF: its positions, one after the other.
+    """Return a game as an animated GIF: its positions, one after the other.
 
     If a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
     position. Needs the extra `render`.
@@ -118,7 +118,7 @@ def film(
 
 
 def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:
-    """The images, uint8 (height, width, 3) each, as an animated GIF, each for `seconds`."""
+    """Return the images, uint8 (height, width, 3) each, as an animated GIF, each for `seconds`."""
     require("render", "PIL")
     from PIL import Image
 
@@ -136,7 +136,7 @@ def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> byte
 
 
 def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequence[str] = (), columns: int = 6) -> str:
-    """A game as one SVG: its positions side by side, each with what led to it written below.
+    """Return a game as one SVG: its positions side by side, each with what led to it written below.
 
     Parts that positions have in common are in the text once. Needs no extra.
 

@@ -103,7 +103,8 @@ def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
 
 
 def without_words(svg: str) -> tuple[str, str]:
-    """A picture of this frame without its bar, title, headline, note and last line, and what headline and note say.
+    """Return a picture of this frame without its bar, title, headline, note and last line, and what headline and note
+    say.
 
     For pages that say these themselves, and have more room for the game's own part. Other drawings stay as they are,
     and lose no words.
@@ -122,7 +123,7 @@ def without_words(svg: str) -> tuple[str, str]:
 
 
 def rect(box: Box, fill: str, edge: str = "none", thick: float = 0, corner: float = 6) -> str:
-    """A rectangle with round corners; its edge, if it has one, lies within the box."""
+    """Return a rectangle with round corners; its edge, if it has one, lies within the box."""
     x, y, width, height = box
     line = ""
     if thick:
@@ -133,12 +134,12 @@ def rect(box: Box, fill: str, edge: str = "none", thick: float = 0, corner: floa
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> str:
-    """A line with round ends."""
+    """Return a line with round ends."""
     return f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" stroke="{colour}" stroke-width="{width:g}" stroke-linecap="round"/>'
 
 
 def disc(x: float, y: float, radius: float, fill: str, edge: str = "none", thick: float = 0) -> str:
-    """A disc; its edge, if any, is on its rim."""
+    """Return a disc; its edge, if any, is on its rim."""
     rim = f' stroke="{edge}" stroke-width="{thick:g}"' if thick else ""
     return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"{rim}/>'
 
@@ -164,7 +165,7 @@ def mark(kind: int, x: float, y: float, radius: float, width: float, colour: str
 
 
 def chip(kind: int, x: float, y: float, radius: float) -> str:
-    """A marker: a square with X's mark for 1, a thick ring for 2."""
+    """Return a marker: a square with X's mark for 1, a thick ring for 2."""
     if kind == 2:
         return ring(x, y, 0.7 * radius, 0.56 * radius, MARK_COLOURS[2])
     square = rect(Box(x - radius, y - radius, 2 * radius, 2 * radius), MARK_COLOURS[1], corner=0.3 * radius)
@@ -172,7 +173,7 @@ def chip(kind: int, x: float, y: float, radius: float) -> str:
 
 
 def turn_chips(kinds: Sequence[int]) -> dict[str, Any]:
-    """The arguments `colours` and `tokens` of a `Caption` for these marks, 1 for X and 2 for O."""
+    """Return the arguments `colours` and `tokens` of a `Caption` for these marks, 1 for X and 2 for O."""
     return {
         "colours": [MARK_COLOURS[kind] for kind in kinds],
         "tokens": [chip(kind, *token_place(k)) for k, kind in enumerate(kinds)],
@@ -180,7 +181,8 @@ def turn_chips(kinds: Sequence[int]) -> dict[str, Any]:
 
 
 def emblem(colour: int, x: float, y: float, radius: float, fill: str) -> str:
-    """The sign of a colour: a disc for red (0), a square for blue, a triangle for yellow, a diamond for green (3)."""
+    """Return the sign of a colour: a disc for red (0), a square for blue, a triangle for yellow, a diamond for green
+    (3)."""
     corners = (
         (),
         ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
@@ -194,16 +196,16 @@ def emblem(colour: int, x: float, y: float, radius: float, fill: str) -> str:
 
 
 def framed(box: Box, corner: float = 6, thick: float = 4) -> str:
-    """The frame of what was played last."""
+    """Return the frame of what was played last."""
     return rect(box, "none", INK, thick, corner)
 
 
 def struck(x1: float, y1: float, x2: float, y2: float) -> str:
-    """The stroke through a row that has won, with a light edge."""
+    """Return the stroke through a row that has won, with a light edge."""
     return line(x1, y1, x2, y2, PAPER, 12) + line(x1, y1, x2, y2, INK, 6)
 
 
 def button(box: Box, words: str) -> str:
-    """A place to click for an action that has none on the board."""
+    """Return a place to click for an action that has none on the board."""
     middle = box.x + box.width / 2, box.y + box.height / 2 + 6
     return rect(box, OPEN, INK, 2, 8) + lit(text(words, *middle, NOTE, INK, "middle", room=box.width - 12))

@@ -18,14 +18,14 @@ CAPITAL, DESCENT = 0.711, 0.21
 
 
 def width_of(words: str, size: float) -> float:
-    """The width of a text of this size."""
+    """Return the width of a text of this size."""
     return _outlined(words)[1] * size / EM
 
 
 def text(
     words: str, x: float, y: float, size: float, colour: str, anchor: str = "start", *, room: float | None = None
 ) -> str:
-    """A line of text as an SVG element whose `aria-label` are the words.
+    """Return a line of text as an SVG element whose `aria-label` are the words.
 
     Args:
         words: the text; a character without an outline is drawn as a question mark.
@@ -57,7 +57,7 @@ def _glyphs() -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _outlined(words: str) -> tuple[str, int]:
-    """The commands of a path that begins at 0, and its width."""
+    """Return the commands of a path that begins at 0, and its width."""
     parts, x, glyphs = [], 0, _glyphs()
     for letter in words:
         advance, contours = glyphs.get(letter, glyphs["?"])

@@ -31,14 +31,14 @@ class Drawing:
         return width, height
 
     def opening(self, **changes: str) -> str:
-        """The opening tag, without a size of its own, and with these changes of its attributes."""
+        """Return the opening tag, without a size of its own, and with these changes of its attributes."""
         kept = {name: value for name, value in self.attributes.items() if name not in ("width", "height")}
         attributes = {**kept, "viewBox": self.box, **changes}
         return f"<svg {' '.join(f'{name}={quoteattr(value)}' for name, value in attributes.items())}>"
 
 
 def split(svg: str) -> Drawing:
-    """A drawing taken apart; ValueError for a text that is no SVG with a size."""
+    """Return a drawing taken apart; ValueError for a text that is no SVG with a size."""
     data, depth = svg.encode(), 0
     starts: list[int] = []
     attributes: dict[str, str] = {}

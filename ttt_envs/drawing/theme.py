@@ -67,7 +67,7 @@ _USED = re.compile(r'\b(fill|stroke)="(#[0-9a-f]{6})"')
 
 
 def dark_rules(scope: str) -> str:
-    """The style rules that turn the pictures below a CSS selector dark, for pages with a theme of their own."""
+    """Return the style rules that turn the pictures below a CSS selector dark, for pages with a theme of their own."""
     return "".join(
         f'{scope} [{name}="{light}"]{{{name}:{dark}}}'
         for light, dark in COLOURS.values()
@@ -85,12 +85,12 @@ _PLAIN = {there: plain for plain, there in _LIT.items()}
 
 
 def lit(svg: str) -> str:
-    """A part of a picture on yellow: its colours are the light ones in both themes."""
+    """Return a part of a picture on yellow: its colours are the light ones in both themes."""
     return _USED.sub(lambda match: f'{match[1]}="{_LIT.get(match[2], match[2])}"', svg)
 
 
 def unlit(svg: str) -> str:
-    """A picture of this library in which nothing is yellow, for those who can choose nothing in it."""
+    """Return a picture of this library in which nothing is yellow, for those who can choose nothing in it."""
     head, style, parts = svg.rpartition(STYLE)  # whose rules name the same colours
     for yellow, plain in (("open", "panel"), ("card_open", "card")):
         parts = parts.replace(f'fill="{COLOURS[yellow][0]}"', f'fill="{COLOURS[plain][0]}"')
@@ -98,7 +98,7 @@ def unlit(svg: str) -> str:
 
 
 def themed(svg: str, theme: str) -> str:
-    """A picture of this library with the colours of a theme: "light", "dark", or "auto" for the viewer's own.
+    """Return a picture of this library with the colours of a theme: "light", "dark", or "auto" for the viewer's own.
 
     Other drawings stay as they are. Raises ValueError for an unknown theme.
     """

@@ -119,12 +119,12 @@ class Judgement:
 
 
 def loaded(spec: str) -> AbstractContextManager[Agent]:
-    """The agent of a text, loaded for this once."""
+    """Return the agent of a text, loaded for this once."""
     return closing(agents.load(spec))
 
 
 def by_oracle(view: View) -> BestPlay:
-    """The oracle's optimal play for a view with one position.
+    """Return the oracle's optimal play for a view with one position.
 
     Raises NoAnswer where there is none, where it says nothing, and where its table would have to be built.
     """
@@ -174,7 +174,7 @@ def think(
     oracle: Callable[[View], BestPlay] = by_oracle,
     simulations: int = SIMULATIONS,
 ) -> Thoughts:
-    """The thoughts on the one decision of a view, from its player's knowledge.
+    """Return the thoughts on the one decision of a view, from its player's knowledge.
 
     Args:
         view: of one position.
@@ -209,7 +209,7 @@ def think(
 
 
 def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulations: int) -> tuple[BestPlay, str]:
-    """The oracle's answer and "", or else a search's and the reason why the oracle does not answer."""
+    """Return the oracle's answer and "", or else a search's and the reason why the oracle does not answer."""
     try:
         return oracle(view), ""
     except NoAnswer as error:
@@ -217,7 +217,7 @@ def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulatio
 
 
 def _lost(answer: BestPlay) -> np.ndarray:
-    """The loss of each action, nan where it is unknown.
+    """Return the loss of each action, nan where it is unknown.
 
     It is the one judge of all that is shown: proven values are compared with optimal play, and estimates with the mean
     estimate of the search's own policy. What that mixes loses nothing: two such estimates differ by noise alone.
@@ -229,7 +229,7 @@ def _lost(answer: BestPlay) -> np.ndarray:
 
 
 def grade_of(loss: float) -> str:
-    """The name of a loss: "" for a good decision, or one of GRADES."""
+    """Return the name of a loss: "" for a good decision, or one of GRADES."""
     return next((name for name, least in reversed(GRADES) if loss >= least), "")
 
 
@@ -271,7 +271,7 @@ def review(
 
 
 def _worth(judge: BestPlay) -> float | None:
-    """The expected reward of a position under the judge's optimal play; None if unknown."""
+    """Return the expected reward of a position under the judge's optimal play; None if unknown."""
     worth, played = judge.value, judge.policy > 0
     if worth is None and played.any():
         worth = float(np.average(judge.values[played], weights=judge.policy[played]))

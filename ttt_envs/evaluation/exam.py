@@ -133,7 +133,7 @@ class ExamReport(PagedReport):
         ]
 
     def texts(self) -> list[tuple[str, str]]:
-        """The first decisions of language models without a legal action."""
+        """Return the first decisions of language models without a legal action."""
         if self.folder is None or not (path := self.folder / TRANSCRIPTS).is_file():
             return []
         silent = (each for each in read_transcripts(path) if each["action"] is None)
@@ -143,11 +143,11 @@ class ExamReport(PagedReport):
         ]
 
     def remarks(self) -> list[str]:
-        """The agents that were left out, with the reasons."""
+        """Return the agents that were left out, with the reasons."""
         return [f"{agent} is left out: {why}" for agent, why in self.left_out.items()]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per agent: its answers as numbers, the score against each opponent, and used resources."""
+        """Return one row per agent: its answers as numbers, the score against each opponent, and used resources."""
         return [
             {
                 **flat(asdict(row.questions)),
@@ -165,7 +165,7 @@ class ExamReport(PagedReport):
         ]
 
     def data(self) -> dict[str, Any]:
-        """The answers and games of each agent."""
+        """Return the answers and games of each agent."""
         return {
             "set": self.asked.name,
             "set_version": self.asked.version,
@@ -257,7 +257,7 @@ def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
 
 
 def _row(asked: QuestionSet, game: Game, agent: Agent, drawn: Positions, games: int, seed: int) -> Row | str:
-    """The results of an agent; or the reason why it has none, that its server has failed."""
+    """Return the results of an agent; or the reason why it has none, that its server has failed."""
     before, started = dict(agent.counts()), perf_counter()
     answers = measure(game, agent, drawn, least=asked.least, seed=seed, strict=False)
     seconds = (perf_counter() - started) / len(drawn)

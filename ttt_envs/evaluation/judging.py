@@ -11,7 +11,7 @@ MISTAKE = 1e-9
 
 
 def oracle_of(game: Game) -> Oracle:
-    """The oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
+    """Return the oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
     if game.hidden_information:
         raise ValueError(
             f"regret is undefined for {game} because of hidden information: use `ttt exploitability` or `ttt exploit`"
@@ -23,7 +23,7 @@ def oracle_of(game: Game) -> Oracle:
 
 
 def knows_most(game: Game) -> bool:
-    """Whether the oracle answers more than half of the positions of the first plies of random games.
+    """Return whether the oracle answers more than half of the positions of the first plies of random games.
 
     False for a game that has no oracle, or hidden information.
     """
@@ -39,7 +39,7 @@ def knows_most(game: Game) -> bool:
 def judge(
     game: Game, oracle: Oracle, states: np.ndarray, players: np.ndarray, actions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The regret of n decisions.
+    """Return the regret of n decisions.
 
     Args:
         game: the game of the states.

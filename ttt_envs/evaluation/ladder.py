@@ -93,7 +93,8 @@ class Ladder(Rows):
     made: Mapping[str, Any]
 
     def is_of(self, game: Game) -> bool:
-        """Whether it is a ladder of this game with its options; ValueError for options that the game does not have."""
+        """Return whether it is a ladder of this game with its options; ValueError for options that the game does not
+        have."""
         return self.game == game.id and game_of_file(game, self.options).options == game.options
 
     @property
@@ -102,12 +103,12 @@ class Ladder(Rows):
         return self.rungs[int(np.argmin(np.abs(self.elo)))]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a rung, from the weakest one on."""
+        """Return one row a rung, from the weakest one on."""
         columns = self.rungs, self.elo.tolist(), self.half_width.tolist(), self.seconds.tolist()
         return [dict(zip(("agent", *_NUMBERS), row, strict=True)) for row in zip(*columns, strict=True)]
 
     def table(self) -> Table:
-        """The rungs, from the strongest one down."""
+        """Return the rungs, from the strongest one down."""
         rows = [
             [
                 f"{place}  {row['agent']}",
@@ -123,7 +124,7 @@ class Ladder(Rows):
         return Table("Ladder", ["agent", "Elo", "µs a move"], rows, note.rstrip())
 
     def text(self) -> str:
-        """The file: JSON, one line a rung."""
+        """Return the file: JSON, one line a rung."""
         facts = {"format": FORMAT, "game": self.game, "options": self.options, "version": self.version}
         rungs = map(json.dumps, self.rows())
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**facts, "made": self.made}.items()]
@@ -134,12 +135,12 @@ class Ladder(Rows):
 
 
 def versions() -> dict[str, str]:
-    """The versions that may change how agents play."""
+    """Return the versions that may change how agents play."""
     return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
 
 
 def find(game: Game) -> Ladder:
-    """The newest ladder of the game with its options.
+    """Return the newest ladder of the game with its options.
 
     Raises ValueError naming the option sets that have ladders if this one has none, and as `read`.
     """
@@ -154,7 +155,8 @@ def find(game: Game) -> Ladder:
 
 
 def read(path: str | Path) -> Ladder:
-    """The ladder in a file; FileNotFoundError, or ValueError naming the file if it is damaged or of another form."""
+    """Return the ladder in a file; FileNotFoundError, or ValueError naming the file if it is damaged or of another
+    form."""
     text = existing(path, "ladder").read_text(encoding="utf-8", errors="replace")
     try:
         data = read_json(text)
@@ -263,17 +265,17 @@ class LadderReport(PagedReport):
         return [failure for each in self.results for failure in each.failures]
 
     def expected(self, result: Result) -> float:
-        """The score that the rating says the agent has against a rung."""
+        """Return the score that the rating says the agent has against a rung."""
         return float(1 / (1 + np.exp((self.ladder.elo[result.second - 1] - self.rating) / ELO)))
 
     def facts(self) -> list[str]:
-        """The ladder, and how many games were played."""
+        """Return the ladder, and how many games were played."""
         return [
             f"Ladder version {self.ladder.version}, {self.settings['games']} games a rung, each seed from all seats."
         ]
 
     def tables(self) -> list[Table]:
-        """The rating, and the games against each rung."""
+        """Return the rating, and the games against each rung."""
         low, high = self.interval
         seconds, moves = (sum(float(getattr(p, name)[0]) for p in self.results) for name in ("seconds", "decisions"))
         row = [self.agent, f"{self.rating:.0f}", f"{low:.0f} to {high:.0f}", str(self.games)]
@@ -295,12 +297,12 @@ class LadderReport(PagedReport):
         return [place, Table("Games against the rungs", header, rows, note)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row: the agent's rating."""
+        """Return one row: the agent's rating."""
         low, high = self.interval
         return [{"agent": self.agent, "elo": self.rating, "elo_low": low, "elo_high": high, "games": self.games}]
 
     def charts(self) -> list[Whiskers]:
-        """The agent among the rungs, from the strongest one down."""
+        """Return the agent among the rungs, from the strongest one down."""
         places = [(elo, elo, elo, name) for name, elo in zip(self.ladder.rungs, self.ladder.elo, strict=True)]
         rows = [
             Whisker(name, low, value, high, f"{value:.0f}" + (f" ({low:.0f} to {high:.0f})" if low < high else ""))
@@ -311,7 +313,7 @@ class LadderReport(PagedReport):
         return [Whiskers("Place on the ladder, Elo with the 95 % interval", rows, before="Rating")]
 
     def remarks(self) -> list[str]:
-        """The reasons to doubt the rating, one sentence each."""
+        """Return the reasons to doubt the rating, one sentence each."""
         remarks = rounding(self.settings["games"], len(self.results[0].held))
         for end, sign, word in ((-1, 1, "stronger"), (0, -1, "weaker")):
             if sign * (self.rating - self.ladder.elo[end]) > _BEYOND:
@@ -330,7 +332,7 @@ class LadderReport(PagedReport):
         return remarks
 
     def data(self) -> dict[str, Any]:
-        """The rating, and the games against each rung."""
+        """Return the rating, and the games against each rung."""
         return {
             "ladder": {"version": self.ladder.version, "rungs": list(self.ladder.rungs), "elo": self.ladder.elo},
             "versions": versions(),
@@ -437,7 +439,7 @@ def ladder(
 
 
 def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, seed: int) -> tuple[float, float, float]:
-    """The most likely rating of an agent, and its 95 % interval.
+    """Return the most likely rating of an agent, and its 95 % interval.
 
     Args:
         elo: float64 (k,), ratings of the rungs.
@@ -464,7 +466,7 @@ def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, s
 
 
 def _most_likely(elo: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """float64 (r,): the ratings at which r agents, with wins and losses (r, k), have their expected scores."""
+    """Return float64 (r,): the ratings at which r agents, with wins and losses (r, k), have their expected scores."""
     low, high = np.full(len(won), elo.min() - _REACH), np.full(len(won), elo.max() + _REACH)
     for _ in range(_STEPS):
         middle = (low + high) / 2

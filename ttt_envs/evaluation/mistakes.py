@@ -164,7 +164,8 @@ def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
-    """int64 (n,): the player to ask in each position; of several who choose simultaneously, one drawn by the seed."""
+    """Return int64 (n,): the player to ask in each position; of several who choose simultaneously, one drawn by the
+    seed."""
     rows, players = acting_players(game, states, np.arange(len(states)))
     order = np.random.default_rng(seed).permutation(len(rows))
     found = np.empty(len(states), np.int64)
@@ -175,7 +176,7 @@ def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
 def measure(
     game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0, strict: bool = True
 ) -> MeasuredMistakes:
-    """The mistakes of an agent in these positions; `seed` fixes the agent's random choices.
+    """Return the mistakes of an agent in these positions; `seed` fixes the agent's random choices.
 
     Without `strict` a position in which it raises an error, or answers no legal action, is counted as a failure. With
     it, raises the agent's errors, and IllegalAction, naming it, for an illegal action.
@@ -214,7 +215,7 @@ class MistakesReport(PagedReport):
     verb, title, unit = "mistakes", "Mistakes", "agents"
 
     def facts(self) -> list[str]:
-        """The way the positions were drawn, as text."""
+        """Return the way the positions were drawn, as text."""
         how = (
             "positions that the player to move wins or draws, drawn evenly by the plies to the end under best play"
             if self.remaining
@@ -223,7 +224,7 @@ class MistakesReport(PagedReport):
         return [f"{self.settings['positions']} {how}, the same for each agent. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
-        """The shares."""
+        """Return the shares."""
         least = self.settings["least"]
         rows = []
         for m in self.measurements:
@@ -240,11 +241,11 @@ class MistakesReport(PagedReport):
         return [Table("Mistakes", ["agent", "mistakes", "mean loss", "positions"], rows, note)]
 
     def remarks(self) -> list[str]:
-        """The agents that were not measured."""
+        """Return the agents that were not measured."""
         return self.unmeasured(len(self.measurements))
 
     def data(self) -> dict[str, Any]:
-        """The measurements."""
+        """Return the measurements."""
         return {"measurements": [asdict(m) for m in self.measurements]}
 
 

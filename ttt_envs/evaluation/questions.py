@@ -91,7 +91,7 @@ class QuestionSet:
     iterations: int | None = None
 
     def load(self) -> Game:
-        """The game with these options."""
+        """Return the game with these options."""
         return load(self.game, **self.options)
 
     def draw(self) -> Positions:
@@ -111,7 +111,7 @@ class QuestionSet:
         return drawn
 
     def questions(self, drawn: Positions | None = None) -> Iterator[dict[str, Any]]:
-        """The questions, each as in a line of the file by `write`; `drawn`: their positions, if known already."""
+        """Yield the questions, each as in a line of the file by `write`; `drawn`: their positions, if known already."""
         game, drawn = self.load(), drawn or self.draw()
         view = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64))
         policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else drawn.policy
@@ -153,12 +153,12 @@ class QuestionSet:
 
 @cache
 def question_sets() -> dict[str, QuestionSet]:
-    """The sets, by the id of their game."""
+    """Return the sets, by the id of their game."""
     return {game: QuestionSet(name=name, game=game, **facts) for game, name, facts in declared("questions.toml")}
 
 
 def questions_of(game_id: str) -> QuestionSet:
-    """The set of a game; ValueError if it has none."""
+    """Return the set of a game; ValueError if it has none."""
     found = question_sets().get(full_id(game_id))
     if found is None:
         raise ValueError(f"{game_id} has no questions; games with some: {', '.join(question_sets())}")
@@ -238,7 +238,8 @@ def _in_turn(number: int, sizes: Mapping[int, int], seed: int, take: Callable[[i
 
 
 def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
-    """The values of all actions for the player to move, by a search to the end: float64 (num_actions,), nan if illegal.
+    """Return the values of all actions for the player to move, by a search to the end: float64 (num_actions,), nan if
+    illegal.
 
     `state` is structured (1,); the search must reach the end.
     """

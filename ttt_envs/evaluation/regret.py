@@ -195,7 +195,7 @@ class Tally:
         self.played += len(part)
 
     def measurement(self) -> MeasuredRegret:
-        """The figures of the seeds with all games finished; there must be one."""
+        """Return the figures of the seeds with all games finished; there must be one."""
         seeds = self.played // len(self.held)
         sums = self._sums[:seeds]
         total, decisions = int(sums["measured"].sum()), int(sums["decisions"].sum())
@@ -243,13 +243,13 @@ class RegretReport(PagedReport):
     verb, title = "regret", "Regret"
 
     def facts(self) -> list[str]:
-        """The number of games, and the opponent."""
+        """Return the number of games, and the opponent."""
         opponent = self.settings["opponent"]
         others = "held by the agent too" if opponent is None else f"held by {opponent}, each seed from every side"
         return [f"{self.planned} games of each agent; the other seats are {others}. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
-        """The regret, the decisions it rests on, and the worst mistakes if there were any."""
+        """Return the regret, the decisions it rests on, and the worst mistakes if there were any."""
         losses, decisions, worst = [], [], []
         for m in self.measurements:
             per_game = ("≥ " if 0 < m.measured < 1 else "") + shown(m.per_game, m.per_game_interval)
@@ -303,11 +303,11 @@ class RegretReport(PagedReport):
         return remarks
 
     def texts(self) -> list[tuple[str, str]]:
-        """The positions with the worst decisions."""
+        """Return the positions with the worst decisions."""
         return [(f"{m.agent}, the worst decision", m.worst.position) for m in self.measurements if m.worst is not None]
 
     def data(self) -> dict[str, Any]:
-        """The measurements."""
+        """Return the measurements."""
         return {"planned": self.planned, "measurements": [asdict(m) for m in self.measurements]}
 
 
@@ -376,7 +376,7 @@ def _share(part: Any, whole: Any) -> float:
 
 
 def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, seed: int = 1) -> np.ndarray:
-    """The regret of a side in a round, on layouts that are solved one by one: float64 (agents, layouts).
+    """Return the regret of a side in a round, on layouts that are solved one by one: float64 (agents, layouts).
 
     It is the mean over the rounds and both seats.
 
@@ -400,5 +400,5 @@ def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, s
 
 
 def over_layouts(found: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """The mean of an agent's regret on layouts, float (layouts,), and its 95 % interval, as `mean_interval`."""
+    """Return the mean of an agent's regret on layouts, float (layouts,), and its 95 % interval, as `mean_interval`."""
     return mean_interval(found, np.ones(len(found)), _RANGE)

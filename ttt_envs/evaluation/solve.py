@@ -67,7 +67,7 @@ class SolveReport(Report):
         return target is None or self.points[-1].exploitability <= target
 
     def tables(self) -> list[Table]:
-        """The sections on the fall of the exploitability and on the tree."""
+        """Return the sections on the fall of the exploitability and on the tree."""
         rows = [
             [
                 str(each.iteration),
@@ -95,7 +95,7 @@ class SolveReport(Report):
         return [solved, Table("Tree", ["", "information sets", "actions in them"], sizes, note)]
 
     def remarks(self) -> list[str]:
-        """A warning if the target was not reached."""
+        """Return a warning if the target was not reached."""
         if self.reached:
             return []
         last = self.points[-1]
@@ -103,7 +103,7 @@ class SolveReport(Report):
         return [f"The target {self.settings['target']:g} was not reached: {told}."]
 
     def data(self) -> dict[str, Any]:
-        """The curve and the size of the tree."""
+        """Return the curve and the size of the tree."""
         return {
             "reached": self.reached,
             "positions": self.tree.positions,
@@ -115,7 +115,7 @@ class SolveReport(Report):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a measurement on the way."""
+        """Return one row a measurement on the way."""
         return [flat(asdict(each)) for each in self.points]
 
     def save_others(self, folder: Path) -> None:
@@ -142,7 +142,7 @@ class PositionsReport(Report):
     files = ("report.md", "results.json", POSITIONS)
 
     def tables(self) -> list[Table]:
-        """One table with the value of the game and the number of its positions."""
+        """Return one table with the value of the game and the number of its positions."""
         numbers = [[name.replace("_", " "), f"{number:,}"] for name, number in self._numbers().items()]
         note = "Of positions that a symmetry of the board turns into each other, one counts; finished games do not."
         return [
@@ -161,11 +161,11 @@ class PositionsReport(Report):
         return {name: int(number) for name, number in found.items()}
 
     def data(self) -> dict[str, Any]:
-        """The same as numbers."""
+        """Return the same as numbers."""
         return {"value": self.value, **self._numbers()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row."""
+        """Return one row."""
         return [self.data()]
 
     def save_others(self, folder: Path) -> None:

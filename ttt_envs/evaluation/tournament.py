@@ -135,7 +135,7 @@ def tournament(
 
 
 def pairs_of(given: Any, names: Sequence[str]) -> list[tuple[int, int]]:
-    """The pairs that the argument `pairs` of a tournament asks for, sorted.
+    """Return the pairs that the argument `pairs` of a tournament asks for, sorted.
 
     Args:
         given: nothing for all; or a sequence of pairs of names or numbers, or of texts such as "0-1".
@@ -158,7 +158,7 @@ def pairs_of(given: Any, names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _pair(given: Any, names: Sequence[str]) -> tuple[int, int]:
-    """Two agents by their numbers, the lower one first."""
+    """Return two agents by their numbers, the lower one first."""
     match = re.fullmatch(r"(\d{1,9})-(\d{1,9})", given) if isinstance(given, str) else None
     two = (int(match[1]), int(match[2])) if match else given
     if not isinstance(two, (tuple, list)) or len(two) != 2:
@@ -199,7 +199,7 @@ class Schedule:
     one_by_one: bool = False
 
     def jobs(self, finished: Iterable[Result] = ()) -> list[Job]:
-        """The jobs that are not finished, pair by pair.
+        """Return the jobs that are not finished, pair by pair.
 
         They depend on the number of games alone, not on who plays them. A pair's first jobs are small, so that
         something is finished soon; with `one_by_one` each is one seed.
@@ -221,7 +221,7 @@ class Schedule:
         return jobs
 
     def total(self, finished: Sequence[Result] = ()) -> int:
-        """The number of games, and of finished ones."""
+        """Return the number of games, and of finished ones."""
         left = sum(len(seeds) for *_, seeds in self.jobs(finished))
         return sum(map(len, finished)) + left * len(seatings(self.game))
 
@@ -265,7 +265,7 @@ class Schedule:
             progress(done, result.first, result.second)
 
     def results(self, finished: Sequence[Result]) -> list[Result]:
-        """The result of each pair, those without games included: they will be played."""
+        """Return the result of each pair, those without games included: they will be played."""
         return [
             result_of(*pair, [(each.seeds, each) for each in finished if (each.first, each.second) == pair], self.game)
             for pair in self.pairs
@@ -276,6 +276,6 @@ class Schedule:
 
 
 def rate(results: Sequence[Result], agents: int, resamples: int, seed: int, zero: int | None = None) -> Ratings:
-    """The ratings of agents by their results, those without games included: they will be played."""
+    """Return the ratings of agents by their results, those without games included: they will be played."""
     pairs = [(each.first, each.second) for each in results]
     return rate_pairs(agents, pairs, *by_unit(results), resamples=resamples, seed=seed, zero=zero)

@@ -74,7 +74,7 @@ class State(pyspiel.State):
         self._node = node
 
     def current_player(self) -> int:
-        """The number of the player to choose, or OpenSpiel's for chance or for the end."""
+        """Return the number of the player to choose, or OpenSpiel's for chance or for the end."""
         if self.node.done:
             return int(pyspiel.PlayerId.TERMINAL)
         return int(pyspiel.PlayerId.CHANCE) if self.node.outcomes is not None else self.node.player
@@ -98,40 +98,41 @@ class State(pyspiel.State):
         return self.node.done
 
     def returns(self) -> list[float]:
-        """The reward of each player, 0 before the end."""
+        """Return the reward of each player, 0 before the end."""
         if not self.node.done:
             return [0.0] * self.node.graph.game.num_players
         assert self.node.states is not None
         return [float(each) for each in self.node.states["rewards"][0]]
 
     def _who(self, player: int | None) -> int:
-        """The player, or the one to choose; ValueError for none, such as chance."""
+        """Return the player, or the one to choose; ValueError for none, such as chance."""
         player = self.current_player() if player is None else player
         if not 0 <= player < self.node.graph.game.num_players:
             raise ValueError(f"a player is a number from 0 to {self.node.graph.game.num_players - 1}, not {player}")
         return player
 
     def information_state_string(self, player: int | None = None) -> str:
-        """A digest of everything that the player was shown and did."""
+        """Return a digest of everything that the player was shown and did."""
         player = self._who(player)
         return f"{player}:{self.node.known[player].tobytes().hex()}"
 
     def information_state_tensor(self, player: int | None = None) -> list[float]:
-        """The player's observation, and what they saw and chose at their last decisions, see `SpielGame.history`."""
+        """Return the player's observation, and what they saw and chose at their last decisions, see
+        `SpielGame.history`."""
         return [float(each) for each in self.node.information_state(self._who(player))]
 
     def observation_string(self, player: int | None = None) -> str:
-        """The position as text, as the player may see it; empty before the start."""
+        """Return the position as text, as the player may see it; empty before the start."""
         player = self._who(player)
         return "" if self.node.states is None else self.node.graph.game.format_state(self.node.states[0], player)
 
     def observation_tensor(self, player: int | None = None) -> list[float]:
-        """The player's observation as numbers."""
+        """Return the player's observation as numbers."""
         return [float(each) for each in self.node.observation(self._who(player))]
 
     def hides_state_from_agents(self) -> bool:
-        """Whether something is hidden or chosen simultaneously: Kaggle's environments show agents no serialized state
-        then."""
+        """Return whether something is hidden or chosen simultaneously: Kaggle's environments show agents no serialized
+        state then."""
         return _has_secrets(self.node.graph.game)
 
     def __str__(self) -> str:
@@ -179,17 +180,17 @@ class SpielGame(pyspiel.Game):
         return not self.graph.explicit
 
     def root(self) -> Node:
-        """The start: where it is sampled another one at each call."""
+        """Return the start: where it is sampled another one at each call."""
         if self._root is None or not self.graph.explicit:
             self._root = self.graph.start()
         return self._root
 
     def new_initial_state(self) -> State:
-        """A state at the start."""
+        """Return a state at the start."""
         return State(self)
 
     def state_at(self, states: np.ndarray) -> State:
-        """A state in a position of the game, structured (1,); what players knew before it is not known to it.
+        """Return a state in a position of the game, structured (1,); what players knew before it is not known to it.
 
         Raises ValueError or TypeError for what is no position.
         """
@@ -198,15 +199,15 @@ class SpielGame(pyspiel.Game):
         return state
 
     def information_state_tensor_shape(self) -> list[int]:
-        """The shape of `State.information_state_tensor`."""
+        """Return the shape of `State.information_state_tensor`."""
         return [self.game.encoded_size(self.history)]
 
     def observation_tensor_shape(self) -> list[int]:
-        """The shape of `State.observation_tensor`."""
+        """Return the shape of `State.observation_tensor`."""
         return [self.game.observation_size]
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> "Observer":
-        """An observer, which tells OpenSpiel's algorithms what a player knows."""
+        """Return an observer, which tells OpenSpiel's algorithms what a player knows."""
         return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
 
 
@@ -228,7 +229,7 @@ class Observer:
         self.tensor[:] = state.information_state_tensor(player) if self._recall else state.observation_tensor(player)
 
     def string_from(self, state: State, player: int) -> str:
-        """The player's information state."""
+        """Return the player's information state."""
         return state.information_state_string(player)
 
 
@@ -242,7 +243,8 @@ class BotAgent(Agent):
         self.game, self.bot, self.name = game, bot, name
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action. The bot's own random numbers are not the view's."""
+        """Return int64 (n,); -1 where the player has no legal action. The bot's own random numbers are not the
+        view's."""
         out, masks, worlds = np.full(len(view), -1), view.masks, view.sample_worlds()
         for i in np.flatnonzero(masks.any(axis=1)):
             out[i] = self.bot.step(self.game.state_at(worlds[i : i + 1]))
@@ -284,7 +286,7 @@ def _as_option(value: Any) -> str:
 
 
 def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
-    """The facts of a game as OpenSpiel's GameType has them."""
+    """Return the facts of a game as OpenSpiel's GameType has them."""
     kind = pyspiel.GameType
     chance = kind.ChanceMode.EXPLICIT_STOCHASTIC if game.stochastic else kind.ChanceMode.DETERMINISTIC
     return kind(
@@ -308,12 +310,12 @@ def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
 
 
 def _usual_history(game: Game) -> int:
-    """The decisions that a player keeps by default: some where something is hidden, else none."""
+    """Return the decisions that a player keeps by default: some where something is hidden, else none."""
     return 8 if _has_secrets(game) else 0
 
 
 def _has_secrets(game: Game) -> bool:
-    """Whether something is hidden, be it only the choice of those who choose first of players who act
+    """Return whether something is hidden, be it only the choice of those who choose first of players who act
     simultaneously."""
     return game.hidden_information or game.simultaneous
 
@@ -335,7 +337,7 @@ def register() -> None:
 
 
 def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
-    """The class that OpenSpiel calls with parameters to make the game.
+    """Return the class that OpenSpiel calls with parameters to make the game.
 
     OpenSpiel's registry lives longer than Python. It may let go of a class then, but not of a function, which would be
     freed at that moment.

@@ -41,7 +41,7 @@ class Graph:
         self._generator = np.random.default_rng(seed)
 
     def start(self) -> "Node":
-        """The start, which chance makes if there is any."""
+        """Return the start, which chance makes if there is any."""
         known, past = self.beginning()
         if not self.game.stochastic:
             return Node.position(self, self.game.new_state(seed=0), known, past)
@@ -55,11 +55,11 @@ class Graph:
         )
 
     def beginning(self) -> tuple[np.ndarray, Past]:
-        """The players' knowledge before anything was shown: `Node.known` and `Node.past`."""
+        """Return the players' knowledge before anything was shown: `Node.known` and `Node.past`."""
         return begin(1, self.game.num_players)[0], ((),) * self.game.num_players
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:
-        """The outcomes of a step: float64 (k,) probabilities and states (k,)."""
+        """Return the outcomes of a step: float64 (k,) probabilities and states (k,)."""
         if not self.game.stochastic:
             states = states.copy()
             self.game.loops.step_rows(states, np.zeros(1, np.int64), joint)
@@ -144,7 +144,7 @@ class Node:
 
     @classmethod
     def position(cls, graph: Graph, states: np.ndarray, known: np.ndarray, past: Past) -> "Node":
-        """A position, which all players look at."""
+        """Return a position, which all players look at."""
         digests = known[None].copy()
         if not states["done"][0]:
             show(graph.game, states, digests)
@@ -157,20 +157,21 @@ class Node:
         return masks[0]
 
     def observation(self, player: int) -> np.ndarray:
-        """The observation of a player, int8 (observation size,); zeros before the start."""
+        """Return the observation of a player, int8 (observation size,); zeros before the start."""
         seen = np.zeros((1, self.graph.game.observation_size), np.int8)
         if self.states is not None:
             self.graph.game.loops.observe_rows(self.states, np.array([player]), seen)
         return seen[0]
 
     def information_state(self, player: int) -> np.ndarray:
-        """The observation of a player, and their last decisions behind it, int8 (game.encoded_size(history),)."""
+        """Return the observation of a player, and their last decisions behind it, int8
+        (game.encoded_size(history),)."""
         game, own = self.graph.game, self.past[player]
         missing = (self.graph.history - len(own)) * (game.observation_size + game.num_actions)
         return np.concatenate([self.observation(player), *own, np.zeros(missing, np.int8)])
 
     def child(self, action: int) -> "Node":
-        """The node that an action, or an outcome of chance, leads to."""
+        """Return the node that an action, or an outcome of chance, leads to."""
         child = self.children.get(action)
         if child is None:
             if self.outcomes is None:
@@ -195,7 +196,7 @@ class Node:
         return Node(graph, self.states, digests[0], {}, (probabilities, states), past=past)
 
     def _with_decision(self, player: int, action: int | None) -> tuple[np.ndarray, ...]:
-        """The past of a player who has chosen this action here, None for none."""
+        """Return the past of a player who has chosen this action here, None for none."""
         if action is None or self.states is None or not self.graph.history:
             return self.past[player]
         row = decisions(self.graph.game, self.states, player, np.array([action]))[0]

@@ -47,6 +47,6 @@ class PlanesExtractor(BaseFeaturesExtractor):
         self.layers = nn.Sequential(*convolutions, nn.Flatten(), last, nn.ReLU())
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """float32 (n, channels, rows, columns) -> (n, features_dim)."""
+        """Return float32 (n, channels, rows, columns) -> (n, features_dim)."""
         features: torch.Tensor = self.layers(observations)
         return features

@@ -119,7 +119,7 @@ class Config(Settings):
             raise ValueError("num_envs must be at least 2 with also, not 1")
 
     def games(self) -> list[Game]:
-        """The game, and the one with the options `also`; raises as `load`."""
+        """Return the game, and the one with the options `also`; raises as `load`."""
         game = self.load()
         if not self.also:
             return [game]
@@ -172,7 +172,8 @@ class SelfPlayGames:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
-        """The first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as `lambda_returns`."""
+        """Return the first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as
+        `lambda_returns`."""
         lengths = counts if lengths is None else lengths
         returns = lambda_returns(self.values[rows], lengths, last, TD_LAMBDA)
         game, ply = np.nonzero(np.arange(HORIZON) < counts[:, None])
@@ -224,7 +225,8 @@ class Searcher:
 
 
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
-    """The returns on which the values of plies are regressed: from the following plies, and from the value at the end.
+    """Return the returns on which the values of plies are regressed: from the following plies, and from the value at
+    the end.
 
     Args:
         values: float (n, plies, players), values of positions.
@@ -312,11 +314,11 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
 
     def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """The average of the networks, as `Network` and `save_network` take it."""
+        """Return the average of the networks, as `Network` and `save_network` take it."""
         return replace(info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:
-        """The agent that is measured."""
+        """Return the agent that is measured."""
         network = Network(*kept(steps))
         return Guided(network, EVAL_SIMULATIONS, considered=_CONSIDERED, proofs=config.proofs)
 

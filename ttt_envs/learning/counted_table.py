@@ -83,7 +83,7 @@ class CountedTable:
         self._rows, self._sides = np.arange(n), np.arange(n) % 2
 
     def round(self) -> int:
-        """One ply in each game, and what it teaches; returns the learner's decisions."""
+        """Return one ply in each game, and what it teaches; returns the learner's decisions."""
         batch, draws = self._batch, self._draws
         me, them = (self._next_of(batch.states, side) for side in (self._sides, 1 - self._sides))
         view, other, seats = batch.view(me), batch.view(them), self._shown()
@@ -112,12 +112,12 @@ class CountedTable:
         return made
 
     def best(self) -> ActionTable:
-        """The table, worked out to the end."""
+        """Return the table, worked out to the end."""
         self._solve(_LAST)
         return self.table
 
     def _next_of(self, states: np.ndarray, sides: np.ndarray) -> np.ndarray:
-        """The players int64 (n,) of these sides who act in the states, or would be the next to act in turn."""
+        """Return the players int64 (n,) of these sides who act in the states, or would be the next to act in turn."""
         players = self.game.num_players
         plies = (np.arange(players) - states["to_move"][:, None]) % players
         return np.where(self._held[sides], plies, players).argmin(axis=1)
@@ -135,7 +135,7 @@ class CountedTable:
         return seats
 
     def _answers(self, view: View) -> np.ndarray:
-        """The agent's probabilities, float64 (n, num_actions); zeros where it does not act."""
+        """Return the agent's probabilities, float64 (n, num_actions); zeros where it does not act."""
         answers = np.zeros(view.masks.shape)
         acts = np.flatnonzero(view.masks.any(axis=1))
         if len(acts):
@@ -146,7 +146,7 @@ class CountedTable:
         return answers
 
     def _enough(self, keys: np.ndarray) -> np.ndarray:
-        """Whether these observations were met often enough: bool (n,)."""
+        """Return whether these observations were met often enough: bool (n,)."""
         if not len(self._keys) or self.game.hidden_information or self.game.chance == "play":
             return np.zeros(len(keys), np.bool_)
         place = np.searchsorted(self._keys, keys)
@@ -154,7 +154,7 @@ class CountedTable:
         return known & (self._visits.take(place, mode="clip") >= _ENOUGH)
 
     def _best(self, keys: np.ndarray, named: np.ndarray, mine: np.ndarray) -> np.ndarray:
-        """The learner's best action in each game, one of the best at random: int64 (n,)."""
+        """Return the learner's best action in each game, one of the best at random: int64 (n,)."""
         values = np.nan_to_num(self.table.at(keys, named, mine), nan=-2.0)
         return np.where(mine, values + 1e-6 * self._draws.random(mine.shape), -np.inf).argmax(axis=1)
 
@@ -227,5 +227,6 @@ class CountedTable:
 
 
 def _changes(column: np.ndarray) -> np.ndarray:
-    """The numbers int64 (k,) of the rows of a column, (n,), that differ from the row before; the first is one."""
+    """Return the numbers int64 (k,) of the rows of a column, (n,), that differ from the row before; the first is
+    one."""
     return np.flatnonzero(np.append(True, column[1:] != column[:-1]))

@@ -99,12 +99,12 @@ class Replay:
         self.added += 1
 
     def latest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The round that was added last: observations, masks, actions."""
+        """Return the round that was added last: observations, masks, actions."""
         row = (self.added - 1) % self.rounds
         return self.observations[row], self.masks[row], self.actions[row]
 
     def sample(self, n: int, n_step: int, gamma: float, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """n decisions with replacement, each with what came of it.
+        """Return n decisions with replacement, each with what came of it.
 
         Returns:
             observations int8 (n, size), actions int64 (n,);
@@ -125,7 +125,7 @@ class Replay:
 
 
 def q_values(network: TorchNetwork, observations: np.ndarray) -> np.ndarray:
-    """float32 (n, num_actions)."""
+    """Return float32 (n, num_actions)."""
     with torch.inference_mode():
         return np.asarray(network(torch.from_numpy(observations.astype(np.float32)))["q"].numpy())
 
@@ -137,7 +137,7 @@ class EpsilonGreedy(Agent):
         self.network, self.exploration = network, exploration
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions)."""
+        """Return float64 (n, num_actions)."""
         return self.probabilities(view.observations, view.masks)
 
     def probabilities(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -188,7 +188,7 @@ class SeatLearner:
         self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
 
     def round(self, exploration: float, rate: float) -> int:
-        """One decision in each game, and the gradient steps that are due at learning rate `rate`.
+        """Return one decision in each game, and the gradient steps that are due at learning rate `rate`.
 
         Returns the number of decisions.
         """
@@ -244,17 +244,17 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     learning.enter(games, generator, this.warm_up)
 
     def one_round(steps: int) -> int:
-        """One decision in each game, and the gradient steps that are due."""
+        """Return one decision in each game, and the gradient steps that are due."""
         done = this.done(steps)
         exploration = max(config.exploration, 1 - done / _FALLING)
         return learning.round(exploration, config.learning_rate * max(1 - done, 0.1))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """The online network, as `Network` and `save_network` take it."""
+        """Return the online network, as `Network` and `save_network` take it."""
         return replace(info, steps=steps), current.network.tensors()
 
     def agent(steps: int) -> Agent:
-        """The agent that is measured."""
+        """Return the agent that is measured."""
         return NetworkAgent(Network(*network(steps)))
 
     learner = Learner(

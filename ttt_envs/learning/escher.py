@@ -133,7 +133,7 @@ class Escher:
         self.batch = Batch(self.game, self.config.num_envs, seed=int(generator.integers(2**63)))
 
     def policy(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """The current policy by regret matching: float64 (n, num_actions).
+        """Return the current policy by regret matching: float64 (n, num_actions).
 
         If no regret is positive, the action of the largest one is taken, as in Deep CFR.
         """
@@ -151,7 +151,7 @@ class Escher:
         return decisions
 
     def play(self) -> int:
-        """The games of a round, which fill the buffers; returns the number of decisions."""
+        """Return the games of a round, which fill the buffers; returns the number of decisions."""
         game, batch, decisions = self.game, self.batch, 0
         explorer = np.arange(batch.n) % 2
         while len(rows := np.flatnonzero(~batch.states["done"])):
@@ -182,7 +182,7 @@ class Escher:
     def action_values(
         self, states: np.ndarray, players: np.ndarray, joint: np.ndarray, masks: np.ndarray
     ) -> np.ndarray:
-        """The value of each legal action to its player, given what others choose simultaneously: float64 (n,
+        """Return the value of each legal action to its player, given what others choose simultaneously: float64 (n,
         num_actions).
 
         Args:
@@ -200,7 +200,7 @@ class Escher:
         return values
 
     def worth(self, states: np.ndarray) -> np.ndarray:
-        """The reward that player 0 has got, or may expect, in states structured (n,): float32 (n,)."""
+        """Return the reward that player 0 has got, or may expect, in states structured (n,): float32 (n,)."""
         rewards = states["rewards"][:, 0].astype(np.float32)
         going = np.flatnonzero(~states["done"])
         if len(going):
@@ -240,7 +240,7 @@ class Escher:
 
 
 def _even(network: TorchNetwork) -> TorchNetwork:
-    """The network with zeros in its head, so that its policy is uniform."""
+    """Return the network with zeros in its head, so that its policy is uniform."""
     for head in network.heads.values():
         for each in head.parameters():
             torch.nn.init.zeros_(each)
@@ -257,7 +257,7 @@ def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarr
 
 
 def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
-    """The observations of both players, side by side: int8 (n, 2 * size)."""
+    """Return the observations of both players, side by side: int8 (n, 2 * size)."""
     return np.concatenate([game.observations(states, player, check=False) for player in (0, 1)], axis=1)
 
 

@@ -75,7 +75,7 @@ class Config(Settings):
         check_sizes(hidden=self.hidden)
 
     def of_best_response(self) -> dqn.Config:
-        """The settings that double Q-learning takes."""
+        """Return the settings that double Q-learning takes."""
         shared = ("num_envs", "buffer", "learning_rate", "hidden", "seed", "seeds")
         given = {name: getattr(self, name) for name in shared}
         own: dict[str, Any] = {"warm_up": 1000, "batch": _BATCH, "updates": _UPDATES, "gamma": 1.0}
@@ -113,7 +113,7 @@ class NFSP:
         self.responding.enter(games, generator)
 
     def one_round(self, done: float) -> int:
-        """One decision in each game, and what both networks learn from it."""
+        """Return one decision in each game, and what both networks learn from it."""
         config, left = self.config, max(1 - done, 0.0)
         played = self.responding.round(_EXPLORATION * left, config.learning_rate * max(left, 0.1))
         observations, masks, actions = self.responding.replay.latest()

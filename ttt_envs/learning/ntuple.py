@@ -259,7 +259,7 @@ def correct(present, error, rate, learned):
 @jit.kernel
 @jit.allocates_nothing
 def worth(present, weights):
-    """The value of a position with these patterns."""
+    """Return the value of a position with these patterns."""
     total = 0.0
     for k in range(present.shape[0]):
         total += weights[present[k]]
@@ -269,7 +269,7 @@ def worth(present, weights):
 @jit.kernel
 @jit.allocates_nothing
 def unit(x):
-    """A number from 0 to 1, 1 left out, by the random uint64 `x`."""
+    """Return a number from 0 to 1, 1 left out, by the random uint64 `x`."""
     return np.float64(rng.scale(x, 1 << 30)) / (1 << 30)
 
 
@@ -289,7 +289,7 @@ class WeightBuffers(torch.nn.Module):
             self.register_buffer(name, torch.zeros(size))
 
     def arrays(self) -> Weights:
-        """The buffers as NumPy arrays of the same memory."""
+        """Return the buffers as NumPy arrays of the same memory."""
         return Weights(**{name: buffer.numpy() for name, buffer in self.named_buffers()})
 
 
@@ -343,7 +343,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         save_ntuples(path, saved.info, saved.weights)
 
     def agent(steps: int) -> AlphaBeta:
-        """The agent that is measured."""
+        """Return the agent that is measured."""
         return AlphaBeta(network(steps), depth=config.depth)
 
     learner = Learner(

@@ -55,7 +55,7 @@ class DeviceGames:
         return seen, legal
 
     def movers(self, batch: Batch | None = None) -> torch.Tensor:
-        """The players to move, int64 (n,)."""
+        """Return the players to move, int64 (n,)."""
         return self.tensor((self.batch if batch is None else batch).to_move).long()
 
 
@@ -106,13 +106,13 @@ class DeviceValues(DeviceGames):
 
     @torch.no_grad()
     def best(self, network: TorchNetwork, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """The best Q of each player to move, float32 (n,), and its action, int64 (n,)."""
+        """Return the best Q of each player to move, float32 (n,), and its action, int64 (n,)."""
         q = network(self.tensor(batch.observations()).float())["q"]
         found = q.masked_fill(~self.tensor(batch.masks()), -torch.inf).max(dim=1)
         return found.values, found.indices
 
     def label(self, average: TorchNetwork) -> torch.Tensor:
-        """float32 (n, num_actions): what each legal action is worth to the player to move; NaN for the others.
+        """Return float32 (n, num_actions): what each legal action is worth to the player to move; NaN for the others.
 
         The reward if the action ends the game, otherwise the best Q of what follows by the network `average`, negated
         if the other side moves there. Hidden information is the game's actual one.
@@ -151,6 +151,6 @@ class Ring:
         self.added += len(seen)
 
     def sample(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Some of them, drawn with replacement."""
+        """Return some of them, drawn with replacement."""
         rows = torch.randint(min(self.added, self.size), (n,), device=self.seen.device)
         return self.seen[rows], self.values[rows]

@@ -50,7 +50,7 @@ class OpponentPool:
         self._frozen: dict[Path, Agent] = {}
 
     def pool(self) -> dict[Agent, float]:
-        """The agents to draw from now, and their weights, which need not sum to 1."""
+        """Return the agents to draw from now, and their weights, which need not sum to 1."""
         paths = sorted(self.snapshots.glob("[!.]*"))  # without the temporary files of a killed run
         chosen = np.unique(np.linspace(0, len(paths) - 1, min(PAST, len(paths))).astype(int))
         self._frozen = {paths[k]: self._frozen.get(paths[k]) or self.read(paths[k]) for k in chosen}

@@ -71,7 +71,7 @@ class Sample:
     returns: torch.Tensor
 
     def take(self, rows: torch.Tensor) -> "Sample":
-        """Some of the rows."""
+        """Return some of the rows."""
         return Sample(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
@@ -136,7 +136,7 @@ class PolicyGradient(Generic[Settled]):
         return drawn(log_probs), log_probs.numpy(), outputs["value"][:, 0].numpy()
 
     def sample_of(self, rollout: Rollout) -> Sample:
-        """The decisions with their advantages and returns."""
+        """Return the decisions with their advantages and returns."""
         advantages = rollout.advantages(1.0, self.gae_lambda)
         return Sample(
             torch.from_numpy(rollout.observations.astype(np.float32)),
@@ -170,7 +170,7 @@ class PolicyGradient(Generic[Settled]):
             yield from torch.randperm(len(actions), device=actions.device).chunk(self.minibatches)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
-        """The loss of a part of a sample: one number.
+        """Return the loss of a part of a sample: one number.
 
         Args:
             log_probs: float32 (b, num_actions), by the network as it is now.
@@ -192,7 +192,8 @@ class PolicyGradient(Generic[Settled]):
 
 
 def orthogonal(network: TorchNetwork) -> TorchNetwork:
-    """The network with orthogonal weights, as Stable-Baselines3 begins: a nearly uniform policy, and biases of 0."""
+    """Return the network with orthogonal weights, as Stable-Baselines3 begins: a nearly uniform policy, and biases of
+    0."""
     for name, each in network.named_modules():
         if isinstance(each, torch.nn.Linear):
             gain = {"heads.policy": 0.01, "heads.value": 1.0}.get(name, 2**0.5)
@@ -207,14 +208,14 @@ def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 
 
 def drawn(log_probs: torch.Tensor) -> np.ndarray:
-    """An action of each row of log-probabilities, by one of torch's random numbers a row: int64 (n,)."""
+    """Return an action of each row of log-probabilities, by one of torch's random numbers a row: int64 (n,)."""
     out, seeds = np.empty(len(log_probs), np.int64), torch.randint(2**63 - 1, (len(log_probs),)).numpy()
     sample_rows(log_probs.double().exp().numpy(), seeds.view(np.uint64), out)
     return out
 
 
 def entropy_of(log_probs: torch.Tensor) -> torch.Tensor:
-    """The entropy of each row, float32 (n,)."""
+    """Return the entropy of each row, float32 (n,)."""
     return -(log_probs.exp() * log_probs).sum(dim=1)
 
 
@@ -229,5 +230,5 @@ def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tenso
 
 
 def between(first: float, last: float | None, done: float) -> float:
-    """A setting that goes linearly from one value to another; None keeps it."""
+    """Return a setting that goes linearly from one value to another; None keeps it."""
     return first if last is None else first + min(done, 1.0) * (last - first)

@@ -107,14 +107,14 @@ class ActorNet(torch.nn.Module):
         self._policy = [policy]  # in a list, so that torch does not count its parameters twice
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """float32 (n, inputs) -> logits (n, actions)."""
+        """Return float32 (n, inputs) -> logits (n, actions)."""
         policy = self._policy[0]
         logits: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(observations))
         return logits
 
 
 def make_model(config: Config, game: Game, done: Callable[[int], float] | None = None) -> MaskablePPO:
-    """An untrained MaskablePPO with its games; the opponent is replaced before the first of them starts.
+    """Return an untrained MaskablePPO with its games; the opponent is replaced before the first of them starts.
 
     `done`: the share of the training that is over at a number of steps; by default of `config.steps`.
     """
@@ -159,12 +159,12 @@ class Numbers(KVWriter, dict[str, float]):
 
 
 def parts_of(model: MaskablePPO) -> checkpoint.Parts:
-    """The parts of the model that a resumed run needs."""
+    """Return the parts of the model that a resumed run needs."""
     return {"policy": model.policy, "optimizer": model.policy.optimizer}
 
 
 def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-    """The policy and value networks, as `save_network` takes them.
+    """Return the policy and value networks, as `save_network` takes them.
 
     In a game of more than two sides the policy alone: a value there is of all players, and PPO learns that of one.
     """
@@ -190,7 +190,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
 
 
 def read_snapshot(path: Path) -> PolicyAgent:
-    """A snapshot as an opponent."""
+    """Return a snapshot as an opponent."""
     network = load_torch_network(path)
     return PolicyAgent(Logits(network), history=network.info.history)
 
@@ -239,7 +239,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return True
 
     def one_round(steps: int) -> int:
-        """One rollout and the updates from it."""
+        """Return one rollout and the updates from it."""
         if config.entropy_final is not None:
             share = this.done(steps + rollout)
             model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)

@@ -53,7 +53,7 @@ class Reservoir(torch.nn.Module):
         self.added += n
 
     def sample(self, n: int, generator: np.random.Generator) -> dict[str, torch.Tensor]:
-        """n rows with replacement, tensors by name."""
+        """Return n rows with replacement, tensors by name."""
         rows = torch.from_numpy(generator.integers(0, min(int(self.added), self.size), n))
         return {name: self._of(name)[rows] for name in self.names}
 
@@ -66,6 +66,6 @@ class Reservoir(torch.nn.Module):
 def of_decisions(
     game: Game, **more: tuple[tuple[int, ...], torch.dtype]
 ) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """The rows of a reservoir of decisions: observations, masks, and what else is named."""
+    """Return the rows of a reservoir of decisions: observations, masks, and what else is named."""
     seen = {"observations": ((game.observation_size,), torch.int8), "masks": ((game.num_actions,), torch.bool)}
     return {**seen, **more}

@@ -105,7 +105,7 @@ class RNaD(PolicyGradient[Config]):
     def estimates(
         self, rollout: Rollout, log_ratio: np.ndarray, values: np.ndarray
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The values of actions float32 (d, num_actions), and of positions (d,), in the transformed game.
+        """Return the values of actions float32 (d, num_actions), and of positions (d,), in the transformed game.
 
         Args:
             rollout: decisions by the policy that is learned.

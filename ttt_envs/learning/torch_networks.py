@@ -50,7 +50,7 @@ class TorchNetwork(torch.nn.Module):
         )
 
     def forward(self, observations: torch.Tensor) -> dict[str, torch.Tensor]:
-        """float32 (n, inputs) -> the outputs by head, as `ttt_envs.agents.networks.Network` gives them."""
+        """Return float32 (n, inputs) -> the outputs by head, as `ttt_envs.agents.networks.Network` gives them."""
         if self.info.shared:
             local = self.through(self.shared, observations[:, self.parts])
             observations = torch.cat([local.flatten(1), observations[:, self.others]], dim=1)
@@ -74,7 +74,7 @@ class TorchNetwork(torch.nn.Module):
         return x
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """The weights as `Network` and `save_network` take them, copied."""
+        """Return the weights as `Network` and `save_network` take them, copied."""
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.state_dict().items()}
 
 
@@ -86,14 +86,14 @@ class Logits(torch.nn.Module):
         self.network = network
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """float32 (n, inputs) -> logits (n, actions)."""
+        """Return float32 (n, inputs) -> logits (n, actions)."""
         weight = next(self.network.parameters())
         logits: torch.Tensor = self.network(observations.to(weight.device))["policy"]
         return logits.to(observations.device)
 
 
 def load_torch_network(path: Path) -> TorchNetwork:
-    """A network file as a module; raises as `load_network`.
+    """Return a network file as a module; raises as `load_network`.
 
     During training, torch plays better than NumPy: its threads are limited to one, while NumPy's matrix products get in
     each other's way as soon as something else runs.

@@ -129,7 +129,7 @@ class ActionValues:
         self.info = _info(config, game, "q")
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """The positions that the games have come to as rows to learn from, and the actions to play."""
+        """Return the positions that the games have come to as rows to learn from, and the actions to play."""
         masks, observations = batch.masks(), batch.observations()
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
@@ -144,7 +144,7 @@ class ActionValues:
         return {"observations": observations, "values": values.astype(np.float32)}, actions
 
     def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
-        """The loss of a network on rows that are turned by a symmetry."""
+        """Return the loss of a network on rows that are turned by a symmetry."""
         features, actions = permutation
         target = torch.from_numpy(rows["values"][:, actions])
         legal = ~target.isnan()
@@ -215,7 +215,7 @@ def as_input(observations: np.ndarray) -> torch.Tensor:
 
 
 def evaluate(network: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
-    """One head of a network for observations int8 (n, size)."""
+    """Return one head of a network for observations int8 (n, size)."""
     with torch.inference_mode():
         return np.asarray(network(as_input(observations))[head].numpy())
 
@@ -244,7 +244,7 @@ def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator:
 def _rounds_on_device(
     this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator
 ) -> Losses:
-    """The same for action values, where nothing leaves the device."""
+    """Return the same for action values, where nothing leaves the device."""
     config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     games = DeviceValues(backup.game, config.num_envs, seed, config.device)
     ring = Ring(config.buffer, backup.game, games.device)
@@ -300,11 +300,11 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return config.num_envs
 
     def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """The average of the networks, as `Network` and `save_network` take it."""
+        """Return the average of the networks, as `Network` and `save_network` take it."""
         return replace(backup.info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:
-        """The agent that is measured."""
+        """Return the agent that is measured."""
         trained = Network(*kept(steps))
         return Lookahead(trained, worlds=config.worlds) if config.worlds else NetworkAgent(trained)
 

@@ -113,18 +113,18 @@ class Solver:
             self.iterations, self.seconds = number, self.seconds + time.perf_counter() - started
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
-        """The average policy, which converges to an equilibrium; at first, and where it never goes, uniform."""
+        """Return the average policy, which converges to an equilibrium; at first, and where it never goes, uniform."""
         first, second = (np.empty_like(each.policy) for each in self._learners)
         for each, policy in zip(self._learners, (first, second), strict=True):
             sequence.fill_policy(each.mine.sets, each.total, policy)
         return first, second
 
     def exploitability(self) -> Exploitability:
-        """The exact exploitability of the average policy."""
+        """Return the exact exploitability of the average policy."""
         return sequence.exploitability(self.tree, self.average())
 
     def point(self) -> "Point":
-        """The current figures of the average policy."""
+        """Return the current figures of the average policy."""
         result = self.exploitability()
         best = result.best_responses
         return Point(self.iterations, self.seconds, result.value, result.nash_conv, *best, result.expected)

@@ -150,7 +150,8 @@ class _Search:
         self.edges, self.results = list[_Edges](), list[float]()
 
     def enter(self, states: States) -> np.ndarray:
-        """int32 (k,): numbers of positions, new ones entered; -1 less the number of the result of finished games."""
+        """Return int32 (k,): numbers of positions, new ones entered; -1 less the number of the result of finished
+        games."""
         out, done = np.empty(len(states), np.int32), states["done"]
         paid = states["rewards"][:, self.game.teams[0][0]].astype(float)
         for result in np.unique(paid[done]).tolist():
@@ -204,7 +205,7 @@ class _Search:
                 return
 
     def values(self) -> Iterator[_Worth]:
-        """What the positions are worth, sweep by sweep; the last one is right."""
+        """Yield what the positions are worth, sweep by sweep; the last one is right."""
         results, by_chance = np.array(self.results), self.game.chance == "play"
         worth = _Worth(np.zeros(self.end), np.zeros(self.end, np.int32))
         if self.layered:
@@ -293,7 +294,7 @@ def solve(
 
 
 def _starts(game: Game) -> np.ndarray:
-    """All starts; ValueError, with the reason, if they or the chance of the first moves cannot be enumerated."""
+    """Return all starts; ValueError, with the reason, if they or the chance of the first moves cannot be enumerated."""
     try:
         starts = chance_of(game).starts()[1]
         owner, action = np.nonzero(game.masks(starts, check=False))
@@ -306,7 +307,7 @@ def _starts(game: Game) -> np.ndarray:
 
 
 def solved_oracle(game: Game) -> PositionOracle:
-    """The oracle of a small game of perfect information, for `Extras(oracle=...)`.
+    """Return the oracle of a small game of perfect information, for `Extras(oracle=...)`.
 
     The first question solves the game, see `solve`, and keeps the result in the cache folder; later processes read it.
     """

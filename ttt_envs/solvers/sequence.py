@@ -97,7 +97,7 @@ class Tree:
         return sum(len(each.sets) for each in self.players)
 
     def uniform(self) -> tuple[np.ndarray, np.ndarray]:
-        """The uniform policy over legal actions."""
+        """Return the uniform policy over legal actions."""
         first, second = (_spread(each, 1 / each.sets["count"]) for each in self.players)
         return first, second
 
@@ -114,7 +114,7 @@ class Tree:
             yield View.unchecked(self.game, some, np.full(len(some), player), seeds, info_state_keys=known, copy=False)
 
     def policy(self, tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """A policy from each player's table, float64 (information sets, num_actions)."""
+        """Return a policy from each player's table, float64 (information sets, num_actions)."""
         first, second = (
             np.concatenate([[1.0], table[np.repeat(np.arange(len(each.sets)), each.sets["count"]), each.actions[1:]]])
             for each, table in zip(self.players, tables, strict=True)
@@ -122,7 +122,7 @@ class Tree:
         return first, second
 
     def table(self, player: int, policy: np.ndarray) -> np.ndarray:
-        """float64 (information sets, num_actions), from one player's part of a policy."""
+        """Return float64 (information sets, num_actions), from one player's part of a policy."""
         mine = self.players[player]
         out = np.zeros((len(mine.sets), self.game.num_actions))
         out[np.repeat(np.arange(len(mine.sets)), mine.sets["count"]), mine.actions[1:]] = policy[1:]
@@ -179,21 +179,21 @@ def respond(sets, values, policy):  # type: ignore[no-untyped-def]
 
 
 def plan_of(mine: InformationSets, policy: np.ndarray) -> np.ndarray:
-    """The plan of one player's policy."""
+    """Return the plan of one player's policy."""
     plan = np.empty(mine.sequences)
     fill_plan(mine.sets, policy, plan)
     return plan
 
 
 def payoffs(mine: InformationSets, plan: np.ndarray) -> np.ndarray:
-    """The payoff of ends right after each sequence against the other player's plan: float64 (sequences,)."""
+    """Return the payoff of ends right after each sequence against the other player's plan: float64 (sequences,)."""
     out = np.empty(mine.sequences)
     fill_payoffs(mine.start, mine.other, mine.payoff, plan, out)
     return out
 
 
 def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.ndarray]:
-    """The best response of `player` to the other's plan: its value, and a policy that attains it."""
+    """Return the best response of `player` to the other's plan: its value, and a policy that attains it."""
     mine = tree.players[player]
     values, policy = payoffs(mine, plan), np.empty(mine.sequences)
     respond(mine.sets, values, policy)
@@ -201,7 +201,7 @@ def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.
 
 
 def action_values(tree: Tree, player: int, policy: Sequence[np.ndarray], reach: np.ndarray) -> np.ndarray:
-    """The reward that `player` expects after each action in each of their information sets.
+    """Return the reward that `player` expects after each action in each of their information sets.
 
     The other player follows `policy`, the player plays best from then on.
 
@@ -244,7 +244,7 @@ class Exploitability:
 
 
 def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
-    """The exact exploitability of a policy."""
+    """Return the exact exploitability of a policy."""
     plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
     first, second = (best_response(tree, player, plans[1 - player])[0] for player in (0, 1))
     expected = float(payoffs(tree.players[0], plans[1]) @ plans[0])
@@ -253,7 +253,7 @@ def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
 
 
 def _spread(mine: InformationSets, values: np.ndarray) -> np.ndarray:
-    """One value an information set, at each of its sequences; 1 for sequence 0."""
+    """Return one value an information set, at each of its sequences; 1 for sequence 0."""
     return np.concatenate([[1.0], np.repeat(values, mine.sets["count"])])
 
 

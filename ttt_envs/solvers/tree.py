@@ -69,7 +69,7 @@ class _Ply:
 
     @classmethod
     def join(cls, parts: Sequence["_Ply"]) -> "_Ply":
-        """All sets so far, joined in one."""
+        """Return all sets so far, joined in one."""
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in cls.__dataclass_fields__))
 
 
@@ -128,7 +128,7 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
 
 
 def reaches(tree: Tree, policy: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """How likely chance and the other player lead to each information set, by a policy of both players.
+    """Return how likely chance and the other player lead to each information set, by a policy of both players.
 
     The tree is walked through once more.
 
@@ -202,7 +202,8 @@ def _walk(
 
 
 def _estimate(game: Game, enough: float) -> float:
-    """A low estimate of the tree's positions: the number of ways on, multiplied along random games, up to `enough`.
+    """Return a low estimate of the tree's positions: the number of ways on, multiplied along random games, up to
+    `enough`.
 
     Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29 (1975). The draws of chance
     count as one way, so that the expected estimate is at most the tree's size.
@@ -220,7 +221,7 @@ def _estimate(game: Game, enough: float) -> float:
 
 
 def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequence[np.ndarray]) -> Iterator[_Ply]:
-    """The successors of the positions, a part at a time."""
+    """Yield the successors of the positions, a part at a time."""
     masks = masks[:, some]
     choices = np.maximum(masks.sum(axis=2), 1)
     total = int(choices.prod(axis=0).sum())
@@ -266,7 +267,7 @@ class _Ends:
         return _Ply(here.states[~done], here.chance[~done], here.sequence[~done], here.digest[~done])
 
     def settle(self, players: tuple[_Sets, _Sets]) -> tuple[InformationSets, InformationSets]:
-        """Both players' decisions and payoffs."""
+        """Return both players' decisions and payoffs."""
         pairs, payoffs = np.concatenate(self._pairs), np.concatenate(self._payoffs)
         key = pairs[:, 0].astype(np.int64) * players[1].sequences + pairs[:, 1]
         key, which = np.unique(key, return_inverse=True)
@@ -341,5 +342,5 @@ def joint_rows(masks, rows, joint, ranks):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def acts(mask, action):  # type: ignore[no-untyped-def]
-    """Whether the action is legal; -1 (no action) is legal where no other is."""
+    """Return whether the action is legal; -1 (no action) is legal where no other is."""
     return mask[action] if action >= 0 else not mask.any()

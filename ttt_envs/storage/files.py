@@ -90,7 +90,8 @@ def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether there is no such folder, or nothing in it but the lock and the unfinished files of a killed process."""
+    """Return whether there is no such folder, or nothing in it but the lock and the unfinished files of a killed
+    process."""
     if not folder.is_dir():
         return not folder.exists()
     return all(path.name == _LOCK or path.name.endswith(_PART) for path in folder.iterdir())
@@ -109,7 +110,7 @@ def check_writable(path: Path) -> None:
 
 
 def existing(path: str | Path, what: str) -> Path:
-    """The path, if it exists; else raises FileNotFoundError, which calls the missing file `what`."""
+    """Return the path, if it exists; else raises FileNotFoundError, which calls the missing file `what`."""
     reason = ""
     try:
         if Path(path).exists():
@@ -120,7 +121,7 @@ def existing(path: str | Path, what: str) -> Path:
 
 
 def reason_of(error: OSError) -> str:
-    """The text of an error without its number, for people."""
+    """Return the text of an error without its number, for people."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{brief(str(error.filename))}: {error.strerror}"
@@ -179,12 +180,12 @@ def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterat
 
 
 def _hidden(path: Path) -> str:
-    """The beginning of the names of its hidden files, with room for their endings in 255 bytes."""
+    """Return the beginning of the names of its hidden files, with room for their endings in 255 bytes."""
     return f".{os.fsencode(path.name)[:200].decode(errors='ignore')}"
 
 
 def in_use(folder: Path) -> bool:
-    """Whether another process is writing the folder now."""
+    """Return whether another process is writing the folder now."""
     if not (folder / _LOCK).exists():
         return False
     try:
@@ -247,7 +248,7 @@ def _holder(place: Path) -> str:
 
 
 def _unwritable(path: Path, error: OSError) -> OSError:
-    """The error, naming what could not be written and the fault alone."""
+    """Return the error, naming what could not be written and the fault alone."""
     text = f"{brief(str(path))} cannot be written: {error.strerror or error}"
     if isinstance(error, FileExistsError):  # from making the folder
         return NotADirectoryError(errno.ENOTDIR, f"{text}, and is no folder ({error.filename})")

@@ -16,7 +16,7 @@ class Rows:
     """Results that are also one table of plain values."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The main results: one row an agent, a rung, or a step, as name -> value; an interval is two values."""
+        """Return the main results: one row an agent, a rung, or a step, as name -> value; an interval is two values."""
         raise NotImplementedError
 
     def to_csv(self) -> str:
@@ -44,12 +44,13 @@ class Listed(Rows):
         self._rows = [dict(row) for row in rows]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Those that were given."""
+        """Return those that were given."""
         return self._rows
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's plain values alone: an interval becomes `..._low` and `..._high`, and what else has parts goes."""
+    """Return a record's plain values alone: an interval becomes `..._low` and `..._high`, and what else has parts
+    goes."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if name.endswith("interval"):
@@ -66,7 +67,7 @@ def as_json(data: Any) -> str:
 
 
 def as_plain(data: Any) -> Any:
-    """The same in JSON's types."""
+    """Return the same in JSON's types."""
     if isinstance(data, Mapping):
         return {str(key): as_plain(value) for key, value in data.items()}
     if isinstance(data, np.ndarray):

@@ -45,7 +45,7 @@ def read_config(folder: Path, missing: str = "nothing to resume") -> dict[str, A
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a game in JSON's types."""
+    """Return the options of a game in JSON's types."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(options)))
     return plain
 

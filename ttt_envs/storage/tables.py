@@ -46,7 +46,7 @@ def write_table(path: Path, kind: str, facts: Mapping[str, Any], body: bytes) ->
 
 
 def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
-    """The facts of a table by `write_table`, and its body, uint8 and mapped into memory.
+    """Return the facts of a table by `write_table`, and its body, uint8 and mapped into memory.
 
     Raises FileNotFoundError, or BadTable naming the fault: the file is damaged, or does not say `facts`.
     """
@@ -92,7 +92,8 @@ def without_building() -> Iterator[None]:
 
 
 def table_folder() -> Path:
-    """The folder of tables that do not come with the package: TTT_ENVS_CACHE, or else the user's cache folder."""
+    """Return the folder of tables that do not come with the package: TTT_ENVS_CACHE, or else the user's cache
+    folder."""
     from platformdirs import user_cache_path
 
     folder = os.environ.get("TTT_ENVS_CACHE")
@@ -105,7 +106,8 @@ def load_or_build(
     build: Callable[[Callable[[str, float], None]], Table],
     write: Callable[[Path, Table], None],
 ) -> Table:
-    """The table of a file. If the file is missing or damaged, the table is built, and written if that is possible.
+    """Return the table of a file. If the file is missing or damaged, the table is built, and written if that is
+    possible.
 
     Progress is shown on stderr. While another process builds it, this one waits. Raises TableMissing instead, if it
     would have to be built `without_building`.

@@ -32,7 +32,8 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
 
 
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The facts and arrays of a file by `write_tensors`; with several `forms`, "format" in the facts says which it is.
+    """Return the facts and arrays of a file by `write_tensors`; with several `forms`, "format" in the facts says which
+    it is.
 
     Raises BadTensorFile if it is damaged or of another form.
     """

@@ -8,7 +8,7 @@ MOST_LEVELS = 64
 
 
 def read_json(data: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises ValueError for what is no JSON, and for more levels than `MOST_LEVELS`: Python reads more of them than `repr`
     or a function that calls itself bears.
@@ -27,17 +27,17 @@ def read_json(data: str | bytes) -> Any:
 
 
 def with_tuples(value: Any) -> Any:
-    """A value of JSON with its lists as tuples, which JSON lacks."""
+    """Return a value of JSON with its lists as tuples, which JSON lacks."""
     if isinstance(value, dict):
         return {name: with_tuples(each) for name, each in value.items()}
     return tuple(map(with_tuples, value)) if isinstance(value, list) else value
 
 
 def printable(text: str) -> str:
-    """A text for reports and terminals: control characters and what is no Unicode become blanks."""
+    """Return a text for reports and terminals: control characters and what is no Unicode become blanks."""
     return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs()).strip()
 
 
 def brief(text: str, most: int = 200) -> str:
-    """A text for a message: its beginning and its end, if it is longer than `most`."""
+    """Return a text for a message: its beginning and its end, if it is longer than `most`."""
     return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"

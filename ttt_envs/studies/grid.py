@@ -46,7 +46,8 @@ _GOES_ON = "the same command goes on with all runs"
 
 
 def result_of(run: Run, out: Path) -> dict[str, Any] | None:
-    """The result of a finished run: measure, processor seconds, steps, and by name what `also` asks for; else None.
+    """Return the result of a finished run: measure, processor seconds, steps, and by name what `also` asks for; else
+    None.
 
     Raises ValueError if the file is damaged, or the run in the folder had other settings.
     """
@@ -58,7 +59,7 @@ def result_of(run: Run, out: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path, part: Callable[[Any], Any]) -> Any:
-    """A part of a file of JSON, None without the file; ValueError, naming it, if it is damaged."""
+    """Return a part of a file of JSON, None without the file; ValueError, naming it, if it is damaged."""
     if not path.is_file():
         return None
     try:
@@ -68,7 +69,7 @@ def _read(path: Path, part: Callable[[Any], Any]) -> Any:
 
 
 def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
-    """Whether a run has ended and was played in all ways; one that has ended is not trained again."""
+    """Return whether a run has ended and was played in all ways; one that has ended is not trained again."""
     found = result_of(run, out)
     return found is not None and (run.own or also.keys() <= found["also"].keys())
 
@@ -79,7 +80,7 @@ def _settings_of(run: Run) -> dict[str, Any]:
 
 
 def runs_of(plan: Plan, out: Path) -> list[Run]:
-    """The runs of the study itself, seed after seed, by the settings that its search has found so far."""
+    """Return the runs of the study itself, seed after seed, by the settings that its search has found so far."""
     found = [_best(plan, run, out) for runs in plan.methods.values() for run in runs]
     return [
         replace(run, seed=seed, budget=budget)
@@ -91,7 +92,7 @@ def runs_of(plan: Plan, out: Path) -> list[Run]:
 
 
 def _best(plan: Plan, run: Run, out: Path) -> Run | None:
-    """The run with the settings that the search has found; None before it has ended."""
+    """Return the run with the settings that the search has found; None before it has ended."""
     tried = plan.configurations(run)
     if not tried:
         return run
@@ -102,12 +103,12 @@ def _best(plan: Plan, run: Run, out: Path) -> Run | None:
 
 
 def _first(plan: Plan, run: Run) -> list[Run]:
-    """All configurations, with one seed that the study does not use."""
+    """Return all configurations, with one seed that the study does not use."""
     return [replace(each, seed=plan.first_seed + plan.seeds) for each in plan.configurations(run)]
 
 
 def _again(plan: Plan, run: Run, out: Path) -> list[Run]:
-    """The best configurations, with further seeds; none before all were tried once."""
+    """Return the best configurations, with further seeds; none before all were tried once."""
     tried = _first(plan, run)
     if (values := _measures(tried, out)) is None:
         return []
@@ -116,7 +117,7 @@ def _again(plan: Plan, run: Run, out: Path) -> list[Run]:
 
 
 def _measures(runs: Sequence[Run], out: Path) -> np.ndarray | None:
-    """float64 (runs,); None before all are finished, and if there are none."""
+    """Return float64 (runs,); None before all are finished, and if there are none."""
     found = [result_of(run, out) for run in runs]
     return np.array([each["measure"] for each in found if each]) if found and None not in found else None
 
@@ -227,7 +228,7 @@ def _train(out: Path, speeds: Mapping[str, float], also: Mapping[str, str], run:
 
 
 def _by_function(run: Run) -> tuple[agents.Agent, int, float]:
-    """The agent that a function of the user's trains, no steps, and the processor time it took."""
+    """Return the agent that a function of the user's trains, no steps, and the processor time it took."""
     function, _ = agents.find(run.method)
     game = load(run.task.game, **run.task.options)
     began = time.process_time()
@@ -236,7 +237,7 @@ def _by_function(run: Run) -> tuple[agents.Agent, int, float]:
 
 
 def _played(run: Run, text: str) -> float | None:
-    """The measure of what was trained as another agent; None if that cannot play it."""
+    """Return the measure of what was trained as another agent; None if that cannot play it."""
     try:
         return measure(run.task.name, text, run.seed)
     except (TypeError, ValueError):

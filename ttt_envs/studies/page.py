@@ -63,7 +63,7 @@ def _row(task: Task, method: str, played: str, seed: int, found: float, how: tup
 
 
 def rows_of(plan: Plan, out: Path) -> list[Row]:
-    """The measurements of the runs that are finished."""
+    """Return the measurements of the runs that are finished."""
     rows = []
     for run in grid.runs_of(plan, out):
         if (found := grid.result_of(run, out)) is not None:
@@ -130,11 +130,11 @@ class Found:
         self.baselines = [name for name in best if not self.longest[name]]
 
     def measures(self, method: str, played: str = "", budget: float = 0) -> np.ndarray:
-        """float64 (seeds,)."""
+        """Return float64 (seeds,)."""
         return np.array([row.measure for row in self.rows.get((method, played, budget), ())])
 
     def scores(self, method: str) -> np.ndarray:
-        """float64 (seeds,), at the largest budget of the task; none where the method has no run of it."""
+        """Return float64 (seeds,), at the largest budget of the task; none where the method has no run of it."""
         return self.task.score(self.measures(method, budget=self.budgets[-1]))
 
     def cell(self, method: str, played: str = "", budget: float = 0) -> str:
@@ -143,7 +143,7 @@ class Found:
         return of_seeds(t_interval(found), len(found), 4) if len(found) else "–"
 
     def reached(self, method: str) -> str:
-        """The least budget at which the interval of the mean score lies above 0.9."""
+        """Return the least budget at which the interval of the mean score lies above 0.9."""
         for budget in self.budgets:
             scores = self.task.score(self.measures(method, budget=budget))
             if len(scores) > 1:
@@ -154,7 +154,7 @@ class Found:
 
 
 def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> str:
-    """The page in Markdown; `runs`: those whose settings a search has found."""
+    """Return the page in Markdown; `runs`: those whose settings a search has found."""
     found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
     tables = [_of_tasks([each.task for each in found])]
     for each in found:
@@ -209,7 +209,7 @@ def _of_methods(found: Found) -> Table:
 
 
 def _of_agents(found: Found) -> Table:
-    """The baselines of a task."""
+    """Return the baselines of a task."""
     rows = []
     for name in found.baselines:
         scores = found.task.score(found.measures(name))
@@ -219,7 +219,7 @@ def _of_agents(found: Found) -> Table:
 
 
 def _compared(found: Sequence[Found]) -> Table:
-    """All pairs of methods of each task at its largest budget, the one with the better mean first."""
+    """Return all pairs of methods of each task at its largest budget, the one with the better mean first."""
     pairs = [(each, one, other) for each in found for one, other in combinations(each.methods, 2)]
     pairs = [(each, one, other) for each, one, other in pairs if len(each.scores(one)) and len(each.scores(other))]
     exact = [statistics.exact_p(each.scores(one), each.scores(other)) for each, one, other in pairs]
@@ -236,7 +236,7 @@ def _compared(found: Sequence[Found]) -> Table:
 
 
 def picture(rows: Sequence[Row]) -> bytes:
-    """A PNG: measure against budget, a panel for each task, below it one for each other way to play."""
+    """Return a PNG: measure against budget, a panel for each task, below it one for each other way to play."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 

@@ -62,7 +62,7 @@ class Run:
         return part if self.number is None else part / f"configuration-{self.number}"
 
     def folder(self, out: Path) -> Path:
-        """Its own folder."""
+        """Return its own folder."""
         return out / self.place / f"{self.budget:g}-{self.unit}" / f"seed-{self.seed}"
 
     @property
@@ -71,7 +71,8 @@ class Run:
         return self.method not in METHODS
 
     def config(self, steps: int, out: Path = Path("runs"), resume: bool = False) -> Any:
-        """The settings of a method of the library, which measures nothing on the way; ValueError if they are wrong."""
+        """Return the settings of a method of the library, which measures nothing on the way; ValueError if they are
+        wrong."""
         kind = import_module(METHODS[self.method]).Config
         task = {"game": self.task.game, "options": dict(self.task.options)}
         whole = {**task, "eval_every": steps, **LEAST, **self.settings}
@@ -106,7 +107,7 @@ class Plan:
     agents: Mapping[str, tuple[str, ...]]
 
     def configurations(self, run: Run) -> list[Run]:
-        """The configurations that a search tries of a run's method and task, drawn without replacement."""
+        """Return the configurations that a search tries of a run's method and task, drawn without replacement."""
         if not self.search or not run.ranges:
             return []
         every = list(itertools.product(*run.ranges.values()))
@@ -119,7 +120,7 @@ class Plan:
 
 
 def read_plan(path: str | Path, named: Collection[str] = ()) -> Plan:
-    """The plan of a file; FileNotFoundError, or ValueError naming the file and what is wrong in it.
+    """Return the plan of a file; FileNotFoundError, or ValueError naming the file and what is wrong in it.
 
     `named`: functions and agents of the user's own that the plan may run, see `plan_of`.
     """
@@ -131,7 +132,7 @@ def read_plan(path: str | Path, named: Collection[str] = ()) -> Plan:
 
 
 def plan_of(given: Mapping[str, Any], named: Collection[str] = ()) -> Plan:
-    """The plan of a file's contents; ValueError or TypeError naming what is wrong.
+    """Return the plan of a file's contents; ValueError or TypeError naming what is wrong.
 
     `named`: functions and agents that may do more than use the library's own data; others are refused.
     """
@@ -175,7 +176,7 @@ def plan_of(given: Mapping[str, Any], named: Collection[str] = ()) -> Plan:
 
 
 def _budgets(given: Mapping[str, Any]) -> tuple[str, list[float]]:
-    """The unit of the budgets, and the budgets in that unit."""
+    """Return the unit of the budgets, and the budgets in that unit."""
     if ("steps" in given) == ("seconds" in given):
         raise ValueError("a plan needs either steps or seconds of processor time")
     unit, least, most = ("steps", 1, 10**15) if "steps" in given else ("seconds", 0.1, 1e9)
@@ -194,7 +195,7 @@ def _table(name: str, given: Any) -> dict[str, Any]:
 
 
 def _names(name: str, given: Any, allowed: Sequence[str] = (), kind: str = "") -> tuple[str, ...]:
-    """A list of names, which are of this kind."""
+    """Return a list of names, which are of this kind."""
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
         raise TypeError(f"{name} must be a list of names, not {given!r}")
     for each in given if kind else ():
@@ -206,7 +207,7 @@ def _names(name: str, given: Any, allowed: Sequence[str] = (), kind: str = "") -
 def _run_of(
     task: Task, label: str, table: Mapping[str, Any], how: tuple[int, float, str], named: Collection[str]
 ) -> Run:
-    """The run of a method in a task by (seed, budget, unit)."""
+    """Return the run of a method in a task by (seed, budget, unit)."""
     if not label.replace("-", "").replace("_", "").replace(".", "").isalnum() or label.startswith("."):
         raise ValueError(f"a name has letters, digits, '-', '_' and '.', not {label!r}")
     settings = {name: value for name, value in table.items() if name not in ("tasks", *tasks())}

@@ -14,7 +14,8 @@ _GRID = np.linspace(0, 1, 1001)
 
 
 def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """The probability that a run of the first method scores more than one of the second; equal scores count half.
+    """Return the probability that a run of the first method scores more than one of the second; equal scores count
+    half.
 
     The interval holds the probabilities that differ from the figure by no more than Student's t times the standard
     error that they would have: also where every run of the one is ahead, it says what so few seeds leave open (R. G.
@@ -37,7 +38,7 @@ def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[flo
 
 
 def exact_p(first: np.ndarray, second: np.ndarray) -> float:
-    """The two-sided exact p-value of the rank-sum test of Mann and Whitney.
+    """Return the two-sided exact p-value of the rank-sum test of Mann and Whitney.
 
     Its hypothesis is that both methods' scores have the same distribution, so that every division of the runs between
     the methods is equally likely. Equal scores share their ranks.

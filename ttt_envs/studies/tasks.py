@@ -54,25 +54,25 @@ class Task:
     pure: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, values: np.ndarray) -> np.ndarray:
-        """The normalised scores of measurements: 1 for best play, 0 for random play, less for worse."""
+        """Return the normalised scores of measurements: 1 for best play, 0 for random play, less for worse."""
         return np.asarray(1 - values / self.random, np.float64)
 
 
 @cache
 def tasks() -> dict[str, Task]:
-    """All tasks, by name."""
+    """Return all tasks, by name."""
     return {name: Task(name=name, game=game, **facts) for game, name, facts in declared("tasks.toml")}
 
 
 def task_of(name: str) -> Task:
-    """The task of that name; ValueError if there is none."""
+    """Return the task of that name; ValueError if there is none."""
     if name not in tasks():
         raise ValueError(unknown("task", name, list(tasks())))
     return tasks()[name]
 
 
 def measure(task: str, agent: Any, seed: int = 0) -> float:
-    """The measure of an agent in a task, just as a training run of this seed is measured.
+    """Return the measure of an agent in a task, just as a training run of this seed is measured.
 
     `agent`: what `agents.load` takes. Raises ValueError for an unknown task, or an agent that cannot be measured.
     """

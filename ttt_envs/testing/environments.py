@@ -123,7 +123,8 @@ def _packed(game: Game, state: np.void) -> bytes:
 
 
 def _refuses(env: AECGame | ParallelGame, action: Any) -> bool:
-    """Whether the environment, made with illegal="raise", refuses the action, or actions, and stays as it was."""
+    """Return whether the environment, made with illegal="raise", refuses the action, or actions, and stays as it
+    was."""
     before = env.get_state()
     try:
         env.step(action)

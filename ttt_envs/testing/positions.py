@@ -25,7 +25,7 @@ class Play(NamedTuple):
 
 
 def random_joint(batch: Batch) -> np.ndarray:
-    """One random legal action for every player who acts: int64 (n, players), -1 for the rest."""
+    """Return one random legal action for every player who acts: int64 (n, players), -1 for the rest."""
     joint = np.full((batch.n, batch.game.num_players), -1)
     for player in range(batch.game.num_players):
         rows = np.flatnonzero(batch.acting(player))
@@ -74,27 +74,27 @@ def players_of(game: Game) -> range:
 
 
 def masks_of(game: Game, states: np.ndarray, player: int) -> np.ndarray:
-    """bool (n, num_actions)."""
+    """Return bool (n, num_actions)."""
     out = np.ones((len(states), game.num_actions), np.bool_)
     game.loops.mask_rows(states, np.full(len(states), player), out)
     return out
 
 
 def observations_of(game: Game, states: np.ndarray, player: int) -> np.ndarray:
-    """int8 (n, observation size)."""
+    """Return int8 (n, observation size)."""
     out = np.full((len(states), game.observation_size), 7, np.int8)
     game.loops.observe_rows(states, np.full(len(states), player), out)
     return out
 
 
 def worlds_of(game: Game, states: np.ndarray, player: int, seed: int) -> np.ndarray:
-    """A sampled world for each state."""
+    """Return a sampled world for each state."""
     seeds = np.arange(len(states), dtype=np.uint64) + np.uint64(10**6 * seed)
     return View.unchecked(game, states, np.full(len(states), player), seeds).sample_worlds(seed)
 
 
 def after(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
-    """The states after the actions int64 (n, players)."""
+    """Return the states after the actions int64 (n, players)."""
     states = states.copy()
     game.loops.step_rows(states, np.arange(len(states)), np.ascontiguousarray(joint, np.int64))
     return states
@@ -125,14 +125,14 @@ def difference(first: np.ndarray, second: np.ndarray, but: tuple[str, ...] = ())
 
 
 def without_rng(states: np.ndarray) -> np.ndarray:
-    """A copy whose generators are all the same."""
+    """Return a copy whose generators are all the same."""
     states = states.copy()
     states["rng"] = 0
     return states
 
 
 def with_random_rng(states: np.ndarray, seed: int) -> np.ndarray:
-    """A copy in which every state has a generator of its own, so that chance goes on differently in each."""
+    """Return a copy in which every state has a generator of its own, so that chance goes on differently in each."""
     states = states.copy()
     states["rng"] = np.random.default_rng(seed).integers(0, 2**64, len(states), np.uint64)
     return states

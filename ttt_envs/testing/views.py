@@ -101,7 +101,7 @@ def check_indistinguishable(game: Game) -> None:
 
 
 def _alike(game: Game, states: np.ndarray, player: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Some pairs of different ones of these positions, each (1,), of which the player is shown the same."""
+    """Return some pairs of different ones of these positions, each (1,), of which the player is shown the same."""
     seen, legal = observations_of(game, states, player), masks_of(game, states, player)
     groups = defaultdict(list)
     for i in range(len(states)):
@@ -161,7 +161,7 @@ def check_secret_choices(game: Game) -> None:
 
 
 def _commits(env: AECGame, packed: bytes, acting: int, actions: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """All beginnings of a joint choice of `players` players after which one of them has still to choose."""
+    """Yield all beginnings of a joint choice of `players` players after which one of them has still to choose."""
     if actions:
         yield actions
     if len(actions) + 1 < acting:

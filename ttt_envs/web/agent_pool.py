@@ -32,7 +32,7 @@ class Shelf:
         self._idle[spec].append(agent)
 
     def decide(self, spec: str, view: View) -> int:
-        """The action of an agent in the one position of a view; it raises what the agent raises."""
+        """Return the action of an agent in the one position of a view; it raises what the agent raises."""
         with without_building(), self.take(spec) as agent:
             actions, _ = ask(agent, view)
         return int(actions[0])

@@ -212,7 +212,7 @@ class App:
         return JSONResponse(render.game_of(served))
 
     def _finished(self, request: Request) -> ServedGame:
-        """The game of an address; raises Refused while it goes on, as it would reveal what is hidden."""
+        """Return the game of an address; raises Refused while it goes on, as it would reveal what is hidden."""
         served = self._served(request)
         if not served.live.over:
             raise Refused(409, "the game is not over")
@@ -242,12 +242,12 @@ class App:
 
 
 def _game(given: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The id and the options of the game that a body names."""
+    """Return the id and the options of the game that a body names."""
     return text(given["game"], "game"), texts(given["options"], "options")
 
 
 def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> Response:
-    """A file for a browser to keep."""
+    """Return a file for a browser to keep."""
     headers = {"content-disposition": f'attachment; filename="{served.game.id}-{served.id}.{ending}"'}
     return Response(content, media_type=kind, headers=headers)
 
@@ -283,7 +283,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def make_app(hall: Hall, records: Records) -> Starlette:
-    """The ASGI application.
+    """Return the ASGI application.
 
     Args:
         hall: the games; it is closed with the application.

@@ -39,7 +39,7 @@ _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
 
 
 def fields_of(game: Game) -> list[dict[str, Any]]:
-    """The options of a game as a form shows them, besides its own.
+    """Return the options of a game as a form shows them, besides its own.
 
     Each has its `name`, its `meaning`, its `default` as text, and a `kind`: "bool"; "choice" with `choices`, texts;
     "int" with `low` and `high`, and `optional` where it may be none; or "text" for what only the game itself can check.
@@ -66,7 +66,7 @@ def _field(game: Game, option: Parameter) -> dict[str, Any]:
 
 
 def _said(option: Parameter) -> str:
-    """The meaning of an option, shown next to a field with its range and its choices."""
+    """Return the meaning of an option, shown next to a field with its range and its choices."""
     range_or_true = r"(True|[\d,]+ to ([\d,]+|`\w+`)): "
     said = re.sub(rf"^{range_or_true}", "", option.meaning).replace("False: ", "otherwise ")
     empty = "none: " if option.annotation not in (int, int | None) else "empty: "
@@ -74,7 +74,7 @@ def _said(option: Parameter) -> str:
 
 
 def game_of(game_id: str, options: Mapping[str, str]) -> Game:
-    """The game with options given as texts; Refused for what is unknown or wrong.
+    """Return the game with options given as texts; Refused for what is unknown or wrong.
 
     Only registered games are loaded: another text could name any function of any module.
     """
@@ -114,7 +114,7 @@ class Level(NamedTuple):
 
 @cache
 def levels_of(game: Game) -> list[Level]:
-    """The opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
+    """Return the opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
 
     Easy and medium are rungs that far up the ladder, strong is the best trained agent or else the highest rung, and
     perfect is optimal play where it is a rung and strong loses more to it than an inaccuracy a game, and the only level
@@ -150,7 +150,8 @@ def levels_of(game: Game) -> list[Level]:
 
 
 def picture_of(game_id: str) -> bytes | None:
-    """A position in the middle of a registered game as SVG, without the words around it; None where there is none."""
+    """Return a position in the middle of a registered game as SVG, without the words around it; None where there is
+    none."""
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
@@ -159,7 +160,7 @@ def picture_of(game_id: str) -> bytes | None:
 
 @cache
 def lessons_of(game_id: str) -> bytes:
-    """The positions that show a registered game's rules, as JSON: of each what it shows, and its picture."""
+    """Return the positions that show a registered game's rules, as JSON: of each what it shows, and its picture."""
     found = []
     for lesson in load(game_id).faces.lessons:
         game, states = shown(game_id, lesson)
@@ -168,7 +169,7 @@ def lessons_of(game_id: str) -> bytes:
 
 
 def title_of(agent: str) -> str:
-    """An agent for people, such as "tree search, 16 simulations"."""
+    """Return an agent for people, such as "tree search, 16 simulations"."""
     if agent in (titles := _titles()):
         return titles[agent]
     if mixed := re.fullmatch(r"mixed:(.+),random=([\d.]+)", agent):
@@ -184,7 +185,7 @@ def _titles() -> dict[str, str]:
 
 
 def opponent(game: Game, agent: str) -> tuple[str, str]:
-    """The name of an agent that plays, its level if it is one, and its method and rating in small print."""
+    """Return the name of an agent that plays, its level if it is one, and its method and rating in small print."""
     level = next((each for each in levels_of(game) if each.agent == agent), None)
     return (title_of(agent), "") if level is None else (level.name.capitalize(), level.about)
 
@@ -200,7 +201,8 @@ class Agents:
         self._known: dict[Game, list[Offer]] = {}
 
     def offers(self, game: Game) -> list[Offer]:
-        """The agents that play the game with its options: trained ones, the server owner's, and the library's own."""
+        """Return the agents that play the game with its options: trained ones, the server owner's, and the library's
+        own."""
         if game not in self._known:
             self._known[game] = [each for each in self._candidates(game) if _plays(each.agent, game)]
         return self._known[game]

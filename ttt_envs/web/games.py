@@ -154,7 +154,8 @@ class Hall:
         return served
 
     def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
-        """The game number `k` of a file of records: the one that is here, if it was saved there, or one to look at.
+        """Return the game number `k` of a file of records: the one that is here, if it was saved there, or one to look
+        at.
 
         A game that is not over goes on. Its agents are asked only if they are available.
         """
@@ -168,7 +169,7 @@ class Hall:
         return self.games[ident]
 
     def find(self, ident: str) -> ServedGame:
-        """The game of that id; raises Refused if there is none."""
+        """Return the game of that id; raises Refused if there is none."""
         if ident not in self.games:
             raise Refused(
                 404,
@@ -293,7 +294,7 @@ class Hall:
     # --- to keep ---
 
     def record(self, served: ServedGame) -> GameRecord:
-        """A game as a record, over or not, which `ttt replay` and `ttt play --load` read."""
+        """Return a game as a record, over or not, which `ttt replay` and `ttt play --load` read."""
         return records.of_live(served.live, [Human.name if agent is None else agent for agent in served.seats])
 
     def _save(self, served: ServedGame) -> None:
@@ -320,7 +321,7 @@ class Hall:
 
 
 def _begin(game: Game) -> PlayedGame:
-    """A new game, whose kernels are compiled before the server needs them."""
+    """Return a new game, whose kernels are compiled before the server needs them."""
     trial = PlayedGame.begin(game, 0)
     while not trial.ply:
         player = trial.asked()[0]

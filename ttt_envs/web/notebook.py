@@ -30,14 +30,14 @@ _STATIC = Path(__file__).parent / "static"
 
 @cache
 def _module() -> str:
-    """The page's modules that the widget needs, as one: a notebook is given a single one."""
+    """Return the page's modules that the widget needs, as one: a notebook is given a single one."""
     parts = [(_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ("tools", "board", "widget")]
     return re.sub(r"^(import .*|export (?!default))", "", "\n".join(parts), flags=re.MULTILINE)
 
 
 @cache
 def _style() -> str:
-    """The page's style sheet, for what lies within the widget alone."""
+    """Return the page's style sheet, for what lies within the widget alone."""
     base = resources.files("ttt_envs.evaluation.reports") / "base.css"
     rules = base.read_text(encoding="utf-8") + (_STATIC / "style.css").read_text(encoding="utf-8")
     return f".ttt-envs {{\n{rules.replace(':root', '&')}\n}}\n"
@@ -92,7 +92,7 @@ class Board(anywidget.AnyWidget):
         self._begin(given)
 
     def __repr__(self) -> str:
-        """The game and how far it is."""
+        """Return the game and how far it is."""
         return f"Board({self.live.game!r}, ply {self.live.ply})"
 
     def choose(self, action: str) -> None:
@@ -108,7 +108,7 @@ class Board(anywidget.AnyWidget):
         self._answer()
 
     def hint(self) -> str:
-        """The name of a best action, which the board points at; "" if none is known, or it is not your turn."""
+        """Return the name of a best action, which the board points at; "" if none is known, or it is not your turn."""
         found = self._thoughts()
         best = found["best"][0] if found and found["best"] else ""
         self.position = {**self.position, "hint": best}
@@ -159,7 +159,7 @@ class Board(anywidget.AnyWidget):
         self.position = found
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget, and its picture for those who show notebooks without a kernel."""
+        """Return the widget, and its picture for those who show notebooks without a kernel."""
         found = super()._repr_mimebundle_()
         data, about = found or ({}, {})
         return {**data, "image/svg+xml": self.live.game.draw(self.live.state[0], self._player)}, about

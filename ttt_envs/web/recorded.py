@@ -28,7 +28,7 @@ class Records:
             raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
 
     def files(self) -> dict[str, Path]:
-        """The last `MOST_FILES` files of the folder and the folders in it by name, the latest first."""
+        """Return the last `MOST_FILES` files of the folder and the folders in it by name, the latest first."""
         found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}") if path.is_file()]
         latest = sorted(found, key=lambda path: -path.stat().st_mtime)
         names = {path.relative_to(self.folder).as_posix(): path for path in latest}
@@ -36,12 +36,13 @@ class Records:
         return dict(islice(((name, path) for name, path in names.items() if name.isprintable()), MOST_FILES))
 
     def listed(self) -> list[dict[str, Any]]:
-        """These files: name, time of writing, and of their first `COUNTED` games the number, the titles and agents."""
+        """Return these files: name, time of writing, and of their first `COUNTED` games the number, the titles and
+        agents."""
         times = {name: (path, path.stat().st_mtime) for name, path in self.files().items()}
         return [{"file": name, "touched": time, **_about(path, time)} for name, (path, time) in times.items()]
 
     def games(self, name: str) -> list[dict[str, Any]]:
-        """The first `COUNTED` games of a file; raises Refused."""
+        """Return the first `COUNTED` games of a file; raises Refused."""
         try:
             return [_summary(k, record) for k, record in enumerate(islice(read(self._path(name)), COUNTED))]
         except (OSError, ValueError) as error:
@@ -70,7 +71,7 @@ class Records:
 
 @lru_cache(MOST_FILES)
 def _about(path: Path, written: float) -> dict[str, Any]:
-    """The contents of a file as it was written then, or its fault."""
+    """Return the contents of a file as it was written then, or its fault."""
     try:
         games = list(islice(read(path), COUNTED + 1))
     except (OSError, ValueError) as error:
@@ -97,5 +98,5 @@ def _summary(k: int, record: GameRecord) -> dict[str, Any]:
 
 
 def _title(game: str) -> str:
-    """The title of a game that a file names, which may be no registered one."""
+    """Return the title of a game that a file names, which may be no registered one."""
     return load(game).title if game in GAMES else game

@@ -14,7 +14,7 @@ from ttt_envs.web.games import ServedGame
 
 
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
-    """The picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
+    """Return the picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
 
     The text around the picture is left out, and its head is given separately.
     """
@@ -44,7 +44,8 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int | None) -> list[list[float]]:
-    """The places of the actions that led from the first to the second state, as far as they are on both pictures."""
+    """Return the places of the actions that led from the first to the second state, as far as they are on both
+    pictures."""
     if game.spots is None or game.clicks is None:
         return []
     before, after = (game.spots(state, viewer) for state in states)
@@ -53,7 +54,8 @@ def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int 
 
 
 def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
-    """The end of a game: the winners, who won and how as a sentence with the players' names, and their rewards."""
+    """Return the end of a game: the winners, who won and how as a sentence with the players' names, and their
+    rewards."""
     rewards = [float(reward) for reward in state["rewards"]]
     winners, how = [player for player, reward in enumerate(rewards) if reward > 0], ending(game, state)
     who = " and ".join(names[player] for player in winners)
@@ -62,14 +64,14 @@ def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def ending(game: Game, state: Any) -> str:
-    """How a game or a round has ended, in the game's words for people, or else in the first line of its text."""
+    """Return how a game or a round has ended, in the game's words for people, or else in the first line of its text."""
     if game.faces.ending is not None:
         return game.faces.ending(state)
     return game.format_state(state, None).splitlines()[0].removeprefix("over: ")
 
 
 def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
-    """The actions of each ply by name, with their players."""
+    """Return the actions of each ply by name, with their players."""
     return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
 
 
@@ -79,7 +81,7 @@ def spoken_names(game: Game) -> dict[str, str]:
 
 
 def options_text(game: Game) -> str:
-    """The options that are not as they are by default, such as "size=4 players=2"."""
+    """Return the options that are not as they are by default, such as "size=4 players=2"."""
     defaults = {each.name: each.default for each in options_of(game.id)}
     changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
     # Some defaults are worked out by the game.
@@ -97,7 +99,7 @@ def called(served: ServedGame) -> list[str]:
 
 
 def game_of(served: ServedGame) -> dict[str, Any]:
-    """A game as those at the screen may see it."""
+    """Return a game as those at the screen may see it."""
     live, game, people, viewer = served.live, served.game, served.people, served.viewer
     names = called(served)
     state = live.state[0]
@@ -147,7 +149,7 @@ def _landed(served: ServedGame, ply: int) -> list[list[float]]:
 
 
 def about(served: ServedGame) -> dict[str, Any]:
-    """The constant facts of a game in progress."""
+    """Return the constant facts of a game in progress."""
     faces = served.game.faces
     return {
         "rules": faces.rules_text,
@@ -158,7 +160,7 @@ def about(served: ServedGame) -> dict[str, Any]:
 
 
 def thinkers(served: ServedGame, ply: int) -> list[int]:
-    """The players whose thoughts on the position after `ply` plies may be shown.
+    """Return the players whose thoughts on the position after `ply` plies may be shown.
 
     In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
     """
@@ -171,7 +173,7 @@ def thinkers(served: ServedGame, ply: int) -> list[int]:
 
 
 def past(served: ServedGame, ply: int) -> dict[str, Any]:
-    """The position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
+    """Return the position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
     ended, viewer = served.live.ended_round(ply), served.viewer
     return {
         "ply": ply,
@@ -204,7 +206,7 @@ def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
 
 
 def judged(game: Game, found: Sequence[Judgement]) -> dict[str, Any]:
-    """A review as a JSON object: the judgement of each decision."""
+    """Return a review as a JSON object: the judgement of each decision."""
     return {
         "limits": GRADES,
         "decisions": [

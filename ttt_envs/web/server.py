@@ -53,7 +53,7 @@ def serve(port: int = 8000, *, agents: Sequence[str] = (), records: Path | None 
 
 
 def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, Hall]":
-    """A server that has not begun, and the hall of its games; arguments and errors as of `serve`."""
+    """Return a server that has not begun, and the hall of its games; arguments and errors as of `serve`."""
     import uvicorn
 
     from ttt_envs.web.app import make_app
@@ -80,7 +80,8 @@ def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, 
 
 
 def listening_at(port: int) -> socket.socket:
-    """A socket that listens at this computer's own address; raises OSError that names the port if it is in use."""
+    """Return a socket that listens at this computer's own address; raises OSError that names the port if it is in
+    use."""
     found = socket.socket()
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -17,7 +17,7 @@ class Ended(Exception):
 
 
 def said(error: BaseException) -> str:
-    """An error as text, such as "ValueError: no move"; also one whose own text fails."""
+    """Return an error as text, such as "ValueError: no move"; also one whose own text fails."""
     what = error.__cause__ if isinstance(error, Ended) else error
     return printable("".join(traceback.format_exception_only(what)))
 

@@ -79,7 +79,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self._acting = self.game.move(self._states, self._committed, play, self._rows, masks, seen)
 
     def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
-        """An agent's info: its mask, zeros for None, and in a match the rounds' rewards since it acted last."""
+        """Return an agent's info: its mask, zeros for None, and in a match the rounds' rewards since it acted last."""
         own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask
         if not self._pay.has_rounds:
             return {"action_mask": own}
@@ -110,7 +110,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self._ready = self._with_past(player, seen) if self._history else seen
 
     def observe(self, agent: str) -> Any:
-        """The observation of `agent`: fresh `observation`, and the `action_mask` of `infos`."""
+        """Return the observation of `agent`: fresh `observation`, and the `action_mask` of `infos`."""
         self._check_live("observe")
         player = self._player(agent)
         selected = agent == self.agent_selection

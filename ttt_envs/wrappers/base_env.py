@@ -81,11 +81,11 @@ class Board:
         return f"{type(self).__name__}({self.game!r})"
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """The same object at each call."""
+        """Return the same object at each call."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gymnasium.spaces.Space[Any]:
-        """The same object at each call."""
+        """Return the same object at each call."""
         return self.action_spaces[agent]
 
     def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
@@ -103,13 +103,13 @@ class Board:
         self._episodes = None
 
     def _seen(self, player: int) -> np.ndarray:
-        """The flat observation of a player, with the history."""
+        """Return the flat observation of a player, with the history."""
         out = np.empty(self._size, np.int8)
         self.game.loops.observe_one(self._states, 0, player, out)
         return self._with_past(player, out) if self._history else out
 
     def _with_past(self, player: int, seen: np.ndarray) -> np.ndarray:
-        """A flat observation with the history that a player has."""
+        """Return a flat observation with the history that a player has."""
         return self._known.encoded(FIRST, np.array([player]), seen[None])[0]
 
     def _cut_off(self) -> bool:
@@ -119,7 +119,7 @@ class Board:
         return bool(not state["done"] and state["ply"] >= self.max_plies)
 
     def state(self) -> np.ndarray:
-        """All players' observations, one after the other, as in `state_space`; for centralised critics."""
+        """Return all players' observations, one after the other, as in `state_space`; for centralised critics."""
         self._check_live("state")
         players = np.arange(self.game.num_players)
         seen = self.game.observations(self._states.repeat(len(players)), players, check=False)
@@ -132,7 +132,7 @@ class Board:
         return read_only(self._states)
 
     def action_masks(self, agent: str) -> NDArray[np.bool_]:
-        """The actions that `agent` may choose now: bool, one entry an action of its space."""
+        """Return the actions that `agent` may choose now: bool, one entry an action of its space."""
         self._check_live("action_masks")
         return self._mask_of(self._player(agent))
 
@@ -140,7 +140,8 @@ class Board:
         raise NotImplementedError
 
     def view(self, agent: str) -> View:
-        """The view for an agent of this library, of this one game: `agents.load("random").act(env.view(name))`."""
+        """Return the view for an agent of this library, of this one game:
+        `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
         player = self._player(agent)
         if self._episodes is None:
@@ -150,7 +151,7 @@ class Board:
         return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))
 
     def get_state(self) -> bytes:
-        """The whole position, hidden things and choices already committed included, for `set_state` of any such
+        """Return the whole position, hidden things and choices already committed included, for `set_state` of any such
         environment."""
         self._check_live("get_state")
         return pack_state(self.game, self._states[0], self._committed, self._episode_seed, self._known.past[0])
@@ -178,7 +179,7 @@ class Board:
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
 
     def _repr_svg_(self) -> str | None:
-        """The position with all that is hidden, for notebooks; None before the first reset."""
+        """Return the position with all that is hidden, for notebooks; None before the first reset."""
         return self.game.draw(self._states[0], None) if self._live else None
 
     def close(self) -> None:

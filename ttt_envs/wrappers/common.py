@@ -73,7 +73,7 @@ class Encoder:
         return encoded if encoded.dtype is self.dtype else encoded.astype(self.dtype, copy=False)
 
     def shown_space(self, actions: int) -> gymnasium.Space[Any]:
-        """The space of the results of `shown`, for masks of `actions` actions."""
+        """Return the space of the results of `shown`, for masks of `actions` actions."""
         if not self.masked:
             return self.space
         mask = gymnasium.spaces.Box(0, 1, (actions,), np.int8)
@@ -86,7 +86,7 @@ class Encoder:
 
 
 def as_action(action: Any, num_actions: int, who: str, least: int = 0) -> int:
-    """A single action as an int from `least` to num_actions-1; raises TypeError or ValueError naming the action.
+    """Return a single action as an int from `least` to num_actions-1; raises TypeError or ValueError naming the action.
 
     Whatever is a whole number for Python will do, such as torch's or JAX's scalars, and any array of one number.
     """
@@ -119,7 +119,7 @@ def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> Non
 
 
 def manual(game: Game) -> str:
-    """The rules of an environment's game, and the meaning of an action: the docstring of the environment."""
+    """Return the rules of an environment's game, and the meaning of an action: the docstring of the environment."""
     actions = (
         f"Actions are numbers from 0 to {game.num_actions - 1}; `env.game.action_names` has their names, each "
         f"{game.faces.action_format}. The action mask of an observation says which are legal."
@@ -185,7 +185,7 @@ def pack_state(
     *,
     learner: int = -1,
 ) -> bytes:
-    """A position as bytes: all of it, hidden things and the generator included.
+    """Return a position as bytes: all of it, hidden things and the generator included.
 
     It contains the record, the choices int16 (players,) that wait for others, the seed of the agents' own random
     numbers, `past`, int8 (players, history, features), see `core.information.Known`, and the learner's player number,
@@ -231,7 +231,7 @@ class Saved(NamedTuple):
 
 
 def unpack_state(game: Game, data: bytes, history: int = 0) -> Saved:
-    """What `pack_state`'s bytes hold; TypeError or ValueError names the fault."""
+    """Return what `pack_state`'s bytes hold; TypeError or ValueError names the fault."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
     data, players = bytes(data), game.num_players

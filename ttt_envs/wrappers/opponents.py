@@ -71,7 +71,7 @@ class Opponents:
         self._pools = pools
 
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
-        """The keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
+        """Return the keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
 
         `seeds` uint64 (k,) are the episodes' seeds.
         """
@@ -95,7 +95,7 @@ class Opponents:
         return out
 
     def draw_uniformly(self, keys: np.ndarray) -> bool:
-        """Whether the agents with these keys, int64 (...), -1 for none, all play as `agents.random` does.
+        """Return whether the agents with these keys, int64 (...), -1 for none, all play as `agents.random` does.
 
         Its class says so by `draws_uniformly`. No subclass inherits that, and no agent has it whose `act` was replaced.
         """
@@ -106,7 +106,7 @@ class Opponents:
         return True
 
     def among(self, keys: np.ndarray) -> list[int]:
-        """The keys of agents that stand among these, int64 (...), -1 for none."""
+        """Return the keys of agents that stand among these, int64 (...), -1 for none."""
         if len(self.by_key) == 1 and keys.size >= 16:
             return list(self.by_key) if (keys >= 0).any() else []
         return among(keys)
@@ -130,7 +130,7 @@ class Opponents:
         self.by_key = {key: agent for key, agent in self.by_key.items() if key in kept}
 
     def _read(self, given: Any) -> dict[int | None, _Pool]:
-        """A pool for each player, or one for all with the key None."""
+        """Return a pool for each player, or one for all with the key None."""
         if not (isinstance(given, Mapping) and given and all(map(_is_number, given))):
             return {None: self._pool_of(given)}
         players = self.game.num_players

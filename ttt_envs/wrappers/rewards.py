@@ -50,13 +50,13 @@ class Pay:
             self._rounds_paid[rows] = self.rounds_so_far(states)
 
     def before(self, states: np.ndarray) -> np.ndarray | None:
-        """A copy of the states for the function; None without one."""
+        """Return a copy of the states for the function; None without one."""
         return None if self.function is None else copied(states)
 
     def rewards(
         self, rows: np.ndarray, states: np.ndarray, before: np.ndarray | None, players: np.ndarray
     ) -> np.ndarray:
-        """The pay of one player a game for a step, float32 (k,).
+        """Return the pay of one player a game for a step, float32 (k,).
 
         Args:
             rows: numbers of games, int64 (k,).
@@ -82,13 +82,14 @@ class Pay:
         return self.rewards(np.zeros(n, np.int64), states.repeat(n), old, np.arange(n))
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """The rewards of the rounds so far, float32 (k, players), in states (k,); the next call may overwrite them."""
+        """Return the rewards of the rounds so far, float32 (k, players), in states (k,); the next call may overwrite
+        them."""
         paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])
         self._game.extras.round_rewards(states, paid)  # type: ignore[misc]  # a match has it
         return paid
 
     def rounds(self, rows: np.ndarray, states: np.ndarray, players: np.ndarray) -> np.ndarray:
-        """The pay of one player a game for the rounds of a match since it was last told, float32 (k,)."""
+        """Return the pay of one player a game for the rounds of a match since it was last told, float32 (k,)."""
         total = self.rounds_so_far(states)[np.arange(len(rows)), players]
         new = total - self._rounds_paid[rows, players]
         self._rounds_paid[rows, players] = total
@@ -102,7 +103,7 @@ class Pay:
         return float(new)
 
     def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
-        """The numbers that the function gives, float32 (k,); TypeError or ValueError if they are none."""
+        """Return the numbers that the function gives, float32 (k,); TypeError or ValueError if they are none."""
         assert self.function is not None
         answer = np.asarray(self.function(read_only(before), read_only(after), players.copy()))
         if answer.dtype.kind not in "fiub":

@@ -79,7 +79,8 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return self._encode(self._games.observations()), self._games.rewards, done, infos
 
     def get_images(self) -> list[np.ndarray | None]:
-        """The picture of each game as its learner may see it, uint8 (height, width, 3); None without a render mode."""
+        """Return the picture of each game as its learner may see it, uint8 (height, width, 3); None without a render
+        mode."""
         self._check_live("get_images")
         if self.render_mode is None:
             return [None] * self.num_envs
@@ -99,11 +100,11 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         """Close the environments: nothing is held open."""
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether the games have that attribute."""
+        """Return whether the games have that attribute."""
         return hasattr(self, attr_name)
 
     def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
-        """The attribute, once for each game asked for."""
+        """Return the attribute, once for each game asked for."""
         value = getattr(self, attr_name)
         return [value for _ in self._get_indices(indices)]
 
@@ -135,5 +136,5 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: int | Iterable[int] | None = None,
     ) -> list[bool]:
-        """Whether environments are wrapped: never."""
+        """Return whether environments are wrapped: never."""
         return [False for _ in self._get_indices(indices)]

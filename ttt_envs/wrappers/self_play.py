@@ -136,7 +136,8 @@ class PlayerGames:
         self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
-        """A list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for neither."""
+        """Return a list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for
+        neither."""
         if seed is None:
             return None
         if not isinstance(seed, (list, tuple)) and getattr(seed, "ndim", 0) != 1:
@@ -257,7 +258,7 @@ class PlayerGames:
         )
 
     def observations(self) -> np.ndarray:
-        """int8 (n, observation size, with the history), the learner's."""
+        """Return int8 (n, observation size, with the history), the learner's."""
         seen, self._seen = self._seen, None  # the caller's own from now on
         if seen is not None:
             return seen
@@ -268,7 +269,7 @@ class PlayerGames:
         return seen
 
     def masks(self) -> np.ndarray:
-        """bool (n, num_actions), the learner's, read-only: computed once per step, and used by `step` for its
+        """Return bool (n, num_actions), the learner's, read-only: computed once per step, and used by `step` for its
         checks."""
         if self._masks is None:
             self._masks, _ = self._looks(self.n)
@@ -352,7 +353,7 @@ class PlayerGames:
             self.round_rewards[rows] = self._pay.rounds(rows, at, by)
 
     def _over(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """bool (k,): which of the games, or of all, have ended or are cut off; a new array."""
+        """Return bool (k,): which of the games, or of all, have ended or are cut off; a new array."""
         rows = self._rows if rows is None else rows
         states = self.batch.states
         done = states["done"][rows]  # not of states[rows], which would copy the records
@@ -430,7 +431,7 @@ class LooksAtGames:
         return read_only(self._games.batch.states)
 
     def view(self) -> View:
-        """The view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
+        """Return the view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
         self._check_live("view")
         return self._games.batch.view(self._games.players)
 
@@ -446,23 +447,23 @@ class LooksAtMany(LooksAtGames):
         return f"{type(self).__name__}({self._games.game!r}, {self._games.n})"
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool (games, num_actions): the learners' legal actions now."""
+        """Return bool (games, num_actions): the learners' legal actions now."""
         self._check_live("action_masks")
         return self._games.masks().copy()
 
     def get_state(self) -> list[bytes]:
-        """All positions as bytes, as `get_state` of a single environment gives them."""
+        """Return all positions as bytes, as `get_state` of a single environment gives them."""
         self._check_live("get_state")
         return [self._games.get_state(i) for i in range(self._games.n)]
 
 
 def fixed_player(game: Game, player: Any) -> int | None:
-    """The learner's number, None for "alternate"; ValueError for anything else."""
+    """Return the learner's number, None for "alternate"; ValueError for anything else."""
     number = int(player) if isinstance(player, np.integer) else player
     choice("player", number, ("alternate", *range(game.num_players)))
     return None if number == "alternate" else number
 
 
 def first_player(seed: np.uint64, players: int) -> int:
-    """The learner's number, drawn by the episode's seed: a loop that seeds every episode sees all players."""
+    """Return the learner's number, drawn by the episode's seed: a loop that seeds every episode sees all players."""
     return int(scale(np.uint64(derive(seed, int(Purpose.LEARNER), 0)), players))

@@ -120,12 +120,13 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._encode.shown(flat, mask), info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
+        """Return bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
         self._check_live("action_masks")
         return self._legal.copy()
 
     def get_state(self) -> bytes:
-        """The whole position, hidden things and the learner's number included, for `set_state` of any environment."""
+        """Return the whole position, hidden things and the learner's number included, for `set_state` of any
+        environment."""
         self._check_live("get_state")
         return self._games.get_state(0)
 
@@ -149,7 +150,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self.game.draw(*self._shown()) if self._live else None
 
     def _shown(self) -> tuple[Any, int | None]:
-        """The position, and who looks at it: everybody when the game is over."""
+        """Return the position, and who looks at it: everybody when the game is over."""
         state = self._games.batch.states[0]
         return state, None if state["done"] else int(self._games.players[0])
 

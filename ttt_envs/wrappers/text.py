@@ -105,7 +105,7 @@ class TextGame:
         self._settle(None)
 
     def _told(self) -> dict[str, Any]:
-        """The info that `reset` and `step` share."""
+        """Return the info that `reset` and `step` share."""
         others = {} if self._opponents is None else {"opponent": self._opponents.told(self._others[None])[0].tolist()}
         return {"player": self.player, **others}
 
@@ -230,14 +230,14 @@ class TextGame:
         return self._env.states
 
     def view(self) -> View:
-        """The view of the player to answer, for an agent of this library. RuntimeError if there is none."""
+        """Return the view of the player to answer, for an agent of this library. RuntimeError if there is none."""
         self._env._check_live("view")
         if not self._asks:
             raise RuntimeError("the game is over: reset() starts another one")
         return self._env.view(self._env.agent_selection)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool (num_actions,): the legal actions of the player to answer, by number; see `legal` for names."""
+        """Return bool (num_actions,): the legal actions of the player to answer, by number; see `legal` for names."""
         return self._env.action_masks(self._env.possible_agents[self.player])
 
     @property
@@ -246,7 +246,7 @@ class TextGame:
         return legal_names(self.game, self.action_masks())
 
     def get_state(self) -> bytes:
-        """The whole position, hidden things and choices that wait for others included, for `set_state`."""
+        """Return the whole position, hidden things and choices that wait for others included, for `set_state`."""
         if self._opponents is None:
             return self._env.get_state()
         nothing = np.full(self.game.num_players, -1)
@@ -290,5 +290,5 @@ class TextGame:
         return bool(self._env.agents) and any(self._env.truncations.values())
 
     def render(self) -> Any:
-        """The whole position as text, for people who look on."""
+        """Return the whole position as text, for people who look on."""
         return self._env.render()

@@ -135,7 +135,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         return self._look()
 
     def render(self) -> tuple[Any, ...] | None:
-        """Each game as its learner may see it: text ("ansi") or uint8 (height, width, 3) ("rgb_array")."""
+        """Return each game as its learner may see it: text ("ansi") or uint8 (height, width, 3) ("rgb_array")."""
         self._check_live("render")
         if self.render_mode is None:
             self._renderer(None)  # says so

@@ -201,7 +201,7 @@ class LanguageModel(Agent):
             portal.call(self._reach)
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action.
+        """Return int64 (n,); -1 where the player has no legal action.
 
         Raises AgentFailed if the server failed in some positions, or the model named no legal action.
         """
@@ -390,7 +390,7 @@ class LanguageModel(Agent):
         return answer, unusable
 
     def _reason(self, error: BaseException) -> str:
-        """The error as one line, without the key."""
+        """Return the error as one line, without the key."""
         named = str(error) if isinstance(error, _Unusable) else f"{type(error).__name__}: {error}"
         text = " ".join(printable(named).split())
         key = self._key()
@@ -398,7 +398,7 @@ class LanguageModel(Agent):
 
 
 def _object(name: str, given: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A JSON object from its text, or as it is; ValueError for anything else."""
+    """Return a JSON object from its text, or as it is; ValueError for anything else."""
     found = given
     if isinstance(given, str):
         try:
@@ -411,7 +411,7 @@ def _object(name: str, given: str | Mapping[str, Any] | None) -> Mapping[str, An
 
 
 def _said(message: Any) -> tuple[str, str | None, str]:
-    """The text of a message, the reasoning if the server gives it, and why the text is not to be read, or "".
+    """Return the text of a message, the reasoning if the server gives it, and why the text is not to be read, or "".
 
     The text is the arguments of calls of tools, if there are some.
     """
@@ -440,7 +440,7 @@ def _parts(content: Sequence[Any], kind: str) -> Iterator[str]:
 
 
 def _http_client(headers: Mapping[str, str] | None) -> Any:
-    """The HTTP client of the requests: it follows no redirects and reads at most the allowed size of an answer.
+    """Return the HTTP client of the requests: it follows no redirects and reads at most the allowed size of an answer.
 
     `headers`: sent besides plain ones, instead of all others; None for everything that `openai` sends.
     """
@@ -473,7 +473,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
 
 
 def _is_completion(body: bytes) -> bool:
-    """Whether a body is a chat completion, and no error with the status of a success."""
+    """Return whether a body is a chat completion, and no error with the status of a success."""
     try:
         found = read_json(body)
         return not found.get("error") and isinstance(found["choices"][0]["message"], dict)
@@ -498,7 +498,7 @@ async def _body(answer: Any) -> bytes:
 
 
 def _checked_url(url: str) -> str:
-    """The URL without a slash at its end; ValueError for one that is none, or that holds a password."""
+    """Return the URL without a slash at its end; ValueError for one that is none, or that holds a password."""
     try:
         parts = urlsplit(url)
         port_is_number = parts.port is None or parts.port >= 0

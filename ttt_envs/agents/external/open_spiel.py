@@ -55,7 +55,7 @@ class OpenSpiel(Agent):
         require("crosscheck", "pyspiel")
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,); -1 where the player has no legal action. By the view's seeds alone.
+        """Return int64 (n,); -1 where the player has no legal action. By the view's seeds alone.
 
         Raises errors as `check` does, and ValueError for a position without an order of moves.
         """

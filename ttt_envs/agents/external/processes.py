@@ -49,7 +49,7 @@ class TooSlow(Broken):
 
 
 def environment(*more: str) -> dict[str, str]:
-    """The environment variables of `ENVIRONMENT` and `more` that are set."""
+    """Return the environment variables of `ENVIRONMENT` and `more` that are set."""
     return {name: os.environ[name] for name in (*ENVIRONMENT, *more) if name in os.environ}
 
 

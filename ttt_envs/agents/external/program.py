@@ -85,7 +85,7 @@ class Program(Agent):
             raise ValueError(f"agent {self.name!r} {broken.reason}{stderr}") from None
 
     def act(self, view: View) -> np.ndarray:
-        """int64 (n,), asked for one after the other; -1 where the player has no legal action.
+        """Return int64 (n,), asked for one after the other; -1 where the player has no legal action.
 
         Raises AgentFailed if the program failed in some positions, and ValueError if it does not play the game.
         """
@@ -113,7 +113,7 @@ class Program(Agent):
             self._stop()
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy has a process of its own."""
+        """Return a copy has a process of its own."""
         return {name: value for name, value in vars(self).items() if name not in _OWN}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ class Program(Agent):
         return action
 
     def _checked_answer(self, view: View, row: int, number: int, answer: dict[str, Any]) -> int:
-        """The legal action of an answer; raises Broken."""
+        """Return the legal action of an answer; raises Broken."""
         if answer.get("type") != "answer":
             raise Broken(f"answered a question with {brief(repr(answer))}, whose type is not 'answer'")
         if not is_whole(answer.get("id")) or answer["id"] != number:
@@ -205,7 +205,7 @@ class Program(Agent):
     # --- starts ---
 
     def _ready(self, game: Game) -> Process:
-        """The process, which has said that it plays the game; raises Broken or GameRefused."""
+        """Return the process, which has said that it plays the game; raises Broken or GameRefused."""
         if self._process is not None and self._process.owner == os.getpid() and _same(self._game, game):
             return self._process
         self._stop()
@@ -267,12 +267,12 @@ def _same(one: Game | None, other: Game) -> bool:
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
-    """A message as it is sent: one line of ASCII, without blanks between its parts."""
+    """Return a message as it is sent: one line of ASCII, without blanks between its parts."""
     return json.dumps(message, separators=(",", ":"), allow_nan=False, default=str).encode() + b"\n"
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """The message of a line; raises Broken if it is none."""
+    """Return the message of a line; raises Broken if it is none."""
     try:
         message = read_json(line)
     except ValueError:  # no JSON, no UTF-8, or too deep

@@ -28,7 +28,7 @@ class Transcripts:
 
 
 def read_transcripts(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The decisions of a file, in order; a last line that a killed process left unfinished is passed over.
+    """Yield the decisions of a file, in order; a last line that a killed process left unfinished is passed over.
 
     Raises FileNotFoundError, and ValueError naming a line that is no decision.
     """

@@ -89,7 +89,7 @@ _CHUNK = 20_000
 @jit.kernel
 @jit.allocates_nothing
 def digest_of(memory, start):
-    """The number of a position, uint64, from its record as uint64 (words,); `start` tells searches apart."""
+    """Return the number of a position, uint64, from its record as uint64 (words,); `start` tells searches apart."""
     digest = start
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -174,7 +174,7 @@ def sort_actions(order, count, values, first, killers):
 @jit.kernel
 @jit.allocates_nothing
 def rank(action, values, first, killers):
-    """The number that an action is sorted by."""
+    """Return the number that an action is sorted by."""
     if action == first:
         return _INFINITE
     bonus = 0.1 if action in (killers[0], killers[1]) else 0.0
@@ -430,7 +430,7 @@ class AlphaBeta(Agent):
             self.values.check(game)
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): 1 for the best action; of equals, the seed chooses."""
+        """Return float64 (n, num_actions): 1 for the best action; of equals, the seed chooses."""
         scores = self.scores(view)
         out = np.zeros(scores.shape)
         rows = np.flatnonzero(view.masks.any(axis=1))
@@ -438,7 +438,7 @@ class AlphaBeta(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """The value of the best action, the others are NaN: float64 (n, num_actions).
+        """Return the value of the best action, the others are NaN: float64 (n, num_actions).
 
         It is known where the game is surely won or lost; and elsewhere by a network, in games of two sides. With more,
         a search that takes all others for one side proves wins alone.
@@ -454,7 +454,8 @@ class AlphaBeta(Agent):
 
     @kept
     def scores(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions), NaN where illegal: the score of the best action; all others are at most theirs.
+        """Return float64 (n, num_actions), NaN where illegal: the score of the best action; all others are at most
+        theirs.
 
         A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
         action is not searched. Without a file, each round of a match is a game of its own.

@@ -113,7 +113,7 @@ class Guided(Agent):
             raise ValueError(f"{self.name} needs a network with a value for each player here, not a q network: {game}")
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): 1 for the best action, or the improved policy at the temperature.
+        """Return float64 (n, num_actions): 1 for the best action, or the improved policy at the temperature.
 
         With chance it varies with the view's seeds.
         """
@@ -124,16 +124,16 @@ class Guided(Agent):
         return softmax_rows(logits, view.masks, self.temperature)
 
     def action_values(self, view: View) -> np.ndarray:
-        """The completed values of the search: float64 (n, num_actions); NaN for a forced action, too."""
+        """Return the completed values of the search: float64 (n, num_actions); NaN for a forced action, too."""
         return self.search(view).q.astype(np.float64)
 
     def value(self, view: View) -> np.ndarray:
-        """The reward under the improved policy of the search: float64 (n,); NaN for a forced action."""
+        """Return the reward under the improved policy of the search: float64 (n,); NaN for a forced action."""
         return self.search(view).values[np.arange(len(view)), view.players].astype(np.float64)
 
     @kept
     def search(self, view: View) -> SearchResult:
-        """The results of the searches. A forced action is not searched; a player without any has no action, -1.
+        """Return the results of the searches. A forced action is not searched; a player without any has no action, -1.
 
         The same decision gets the same result in any batch, except with `seconds`, and except for rounding in networks.
         """

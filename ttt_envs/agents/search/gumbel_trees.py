@@ -21,7 +21,7 @@ from ttt_envs.core.loops import Kernels, advance_for
 
 
 def node_for(players: int) -> np.dtype:
-    """The dtype of a position in a tree."""
+    """Return the dtype of a position in a tree."""
     return np.dtype(
         [
             ("value", np.float32, (players,)),  # by the network
@@ -34,7 +34,7 @@ def node_for(players: int) -> np.dtype:
 
 
 def edge_for(players: int) -> np.dtype:
-    """The dtype of an action in a position."""
+    """Return the dtype of an action in a position."""
     return np.dtype(
         [
             ("total", np.float32, (players,)),  # of the values that its visits led to
@@ -136,7 +136,7 @@ class SearchResult(NamedTuple):
 
 @jit.kernel
 def follow(memory, trie, edge, new):
-    """The node after an edge where nothing is left to chance; `new` where there was none."""
+    """Return the node after an edge where nothing is left to chance; `new` where there was none."""
     if edge["child"] == 0:
         edge["child"] = new
     return edge["child"]
@@ -144,7 +144,7 @@ def follow(memory, trie, edge, new):
 
 @jit.kernel
 def recognise(memory, trie, edge, new):
-    """The node of the position in `memory` uint64 (words,); `new` where there was none."""
+    """Return the node of the position in `memory` uint64 (words,); `new` where there was none."""
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -153,7 +153,7 @@ def recognise(memory, trie, edge, new):
 
 @jit.kernel
 def mixed_value(node, edges, player):
-    """The value to a player of the actions that were not tried in a node; `edges` are the node's own.
+    """Return the value to a player of the actions that were not tried in a node; `edges` are the node's own.
 
     It is the mean of the network's value of the position, which counts as one visit, and of the visits' values, each
     action weighted by its prior.
@@ -171,7 +171,7 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """The value of an edge to a player, `mixed` if it was not tried and nothing is proven of it."""
+    """Return the value of an edge to a player, `mixed` if it was not tried and nothing is proven of it."""
     if edge["visits"]:
         return edge["total"][player] / edge["visits"]
     return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed
@@ -206,7 +206,7 @@ def softmax(scores):
 
 @jit.kernel
 def best_at_root(edges, scores, noise, visits):
-    """The edge of highest score plus noise among those with `visits` visits; noise float32 (num_actions,)."""
+    """Return the edge of highest score plus noise among those with `visits` visits; noise float32 (num_actions,)."""
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
         if edges[k]["visits"] == visits:
@@ -218,7 +218,7 @@ def best_at_root(edges, scores, noise, visits):
 
 @jit.kernel
 def best_below(edges, scores, visits):
-    """The edge whose share of the visits is furthest below its probability."""
+    """Return the edge whose share of the visits is furthest below its probability."""
     softmax(scores)
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
@@ -230,13 +230,13 @@ def best_below(edges, scores, visits):
 
 @jit.kernel
 def own_edges(edges, node):
-    """The edges of a node."""
+    """Return the edges of a node."""
     return edges[node["first"] : node["first"] + node["count"]]
 
 
 @jit.kernel
 def lost_edges(node, edges):
-    """How many edges of a node are proven to lose."""
+    """Return how many edges of a node are proven to lose."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["proved"][node["mover"]] < 0
@@ -245,7 +245,7 @@ def lost_edges(node, edges):
 
 @jit.kernel
 def open_edges(node, edges):
-    """The number of root edges compared: those not lost from the first; all if there are no others."""
+    """Return the number of root edges compared: those not lost from the first; all if there are no others."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
@@ -254,7 +254,7 @@ def open_edges(node, edges):
 
 @jit.kernel
 def best_result(node, edges, scores, noise):
-    """The edge to play: one that is proven to win, or the best of those visited most.
+    """Return the edge to play: one that is proven to win, or the best of those visited most.
 
     Edges proven to lose are excluded, with a score of minus infinity, unless all are.
     """
@@ -358,7 +358,8 @@ def carry_up(forest, game, rewards):
 
 
 def walk(simulation, plan, forest, leaves):
-    """One simulation of each game, up to a position that is new or the end of the game, whose rewards are backed up.
+    """Return one simulation of each game, up to a position that is new or the end of the game, whose rewards are backed
+    up.
 
     Games whose tree is empty get their root instead. Returns how many leaves wait for the network.
     """

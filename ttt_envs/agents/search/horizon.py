@@ -43,7 +43,7 @@ class Valuation(NamedTuple):
 
 @jit.allocates_nothing
 def evaluate_patterns(state, mover, valuation):
-    """The value to `mover` of the position after their move, by an n-tuple network."""
+    """Return the value to `mover` of the position after their move, by an n-tuple network."""
     present, weights = valuation.present, valuation.weights
     find(state, mover, present)
     total = 0.0
@@ -55,7 +55,8 @@ def evaluate_patterns(state, mover, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def forward(features, weights, form, activations):
-    """The row of `activations` float32 (2, the widest layer) in which a network's outputs stand; see `flattened`.
+    """Return the row of `activations` float32 (2, the widest layer) in which a network's outputs stand; see
+    `flattened`.
 
     features: its inputs, int8 (n,), most of them 0.
     """
@@ -85,7 +86,7 @@ def forward(features, weights, form, activations):
 
 @jit.allocates_nothing
 def evaluate_network(state, mover, valuation):
-    """The value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
+    """Return the value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
     sides, weights, form, _, features, activations, legal = valuation
     player = state["to_move"]
     observe(state, player, features)
@@ -114,7 +115,7 @@ TEMPLATES = {"patterns": evaluate_patterns, "network": evaluate_network, "nothin
 
 
 def flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """The weights of a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
+    """Return the weights of a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
     info = network.info
     head = "q" if info.kind == "q" else "value"
     layers = network.layers(head)

@@ -55,7 +55,7 @@ _WORD = 64
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """The legal action of highest upper confidence bound in a position; 0 while a legal one was not tried.
+    """Return the legal action of highest upper confidence bound in a position; 0 while a legal one was not tried.
 
     For players other than the searcher the exploration constant varies at random, by up to a quarter.
     """
@@ -80,7 +80,7 @@ def best_child(tree, place, legal, exploration):
 
 
 def arrive(state, tree, index, node, seen):
-    """The position after action `node`, see the module; seen int8 (observation size,) is room to work."""
+    """Return the position after action `node`, see the module; seen int8 (observation size,) is room to work."""
     player, mover = tree[0]["mover"], state["to_move"]
     if mover != player:
         return mcts.find(index, tree[0]["visits"] + 1, rng.fold(node, mover))
@@ -179,7 +179,7 @@ class ISMCTS(mcts.MCTS):
             self.network.check(game)
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
-        """The worlds that a player who knows more than they see now thinks possible: states, structured (n, k).
+        """Return the worlds that a player who knows more than they see now thinks possible: states, structured (n, k).
 
         By default None: each simulation draws its own world that fits the view. A subclass with a memory gives worlds
         of its own, such as `view.sample_worlds` with the hands that it believes others to hold. Each simulation draws

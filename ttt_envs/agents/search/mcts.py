@@ -79,7 +79,7 @@ _CHUNK = 64
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """The action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried.
+    """Return the action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried.
 
     -1 if all of them are proven to lose.
     """
@@ -107,7 +107,7 @@ def best_child(tree, place, legal, exploration):
 
 @jit.kernel
 def vary(tree, number):
-    """A factor of exploration from 0.75 to 1.25, random for each number and simulation; see `ismcts`."""
+    """Return a factor of exploration from 0.75 to 1.25, random for each number and simulation; see `ismcts`."""
     return 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], number), _STEPS) / _STEPS
 
 
@@ -159,13 +159,13 @@ def prove(state, tree, node, grown):
 
 @jit.kernel
 def follow(state, tree, index, node, memory):
-    """The position after action `node` where nothing is left to chance: it has the same number."""
+    """Return the position after action `node` where nothing is left to chance: it has the same number."""
     return node
 
 
 @jit.kernel
 def recognise(state, tree, index, node, memory):
-    """The position of a record, the memory of `state` as uint64 (words,) from `position_start` on.
+    """Return the position of a record, the memory of `state` as uint64 (words,) from `position_start` on.
 
     A position is all of a record but the generator, its script and the fields that are only shown. The count of plies
     is part of it, so that no simulation returns to a position.
@@ -178,7 +178,7 @@ def recognise(state, tree, index, node, memory):
 
 @jit.kernel
 def find(index, new, digest):
-    """The position of a digest, uint64; one that was never met gets the number `new`."""
+    """Return the position of a digest, uint64; one that was never met gets the number `new`."""
     place, rest = np.int64(0), digest
     while index[place]["digest"] != digest:
         branch = np.int64(rest & np.uint64(3))
@@ -279,7 +279,7 @@ def read_root(tree, out):
 
 
 def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The legal actions that were visited most and, of these, have the best mean value: bool (n, num_actions).
+    """Return the legal actions that were visited most and, of these, have the best mean value: bool (n, num_actions).
 
     Visits and sums of values are float64 (n, num_actions).
     """
@@ -362,7 +362,7 @@ class MCTS(Agent):
             )
 
     def policy(self, view: View) -> np.ndarray:
-        """float64 (n, num_actions): the probabilities of `act`'s answers, for one tree; for visits see `search`.
+        """Return float64 (n, num_actions): the probabilities of `act`'s answers, for one tree; for visits see `search`.
 
         It varies with the view's seeds. ValueError as of `check`.
         """
@@ -378,7 +378,7 @@ class MCTS(Agent):
         return results[:, 0], np.clip(results[:, 1], 0.0, results[:, 0])
 
     def action_values(self, view: View) -> np.ndarray:
-        """The mean reward of the simulations that began with each action: float64 (n, num_actions).
+        """Return the mean reward of the simulations that began with each action: float64 (n, num_actions).
 
         NaN for an action that was not visited, and for a forced one, which is not searched.
         """
@@ -388,14 +388,16 @@ class MCTS(Agent):
         return np.where(searched, means / view.game.sharers[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """The policy that follows from the results of `_read`: proven wins before all others, proven losses last."""
+        """Return the policy that follows from the results of `_read`: proven wins before all others, proven losses
+        last."""
         visits, values = results[:, 0], results[:, 1]
         proved = np.where(np.isinf(values), np.sign(values), 0.0)
         return uniform(most_visited(best_of(proved, masks), visits, np.clip(values, 0.0, visits)))
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """The results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
+        """Return the results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced
+        action."""
         self.check(view.game)
         return by_round(view, self._searched)
 
@@ -433,18 +435,20 @@ class MCTS(Agent):
         return results
 
     def _worlds(self, view: View) -> tuple[np.ndarray, Callable[..., Any]]:
-        """The positions that are searched, structured (n, k), and the kernel that searches."""
+        """Return the positions that are searched, structured (n, k), and the kernel that searches."""
         return view.sample_worlds()[:, None], self._kernel(view.game)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         return kernel_for(game.kernels, self._recognises(game), self.proofs)
 
     def _recognises(self, game: Game) -> bool:
-        """Whether the search looks up positions, because an action can lead to several: `recognise`, or `follow`."""
+        """Return whether the search looks up positions, because an action can lead to several: `recognise`, or
+        `follow`."""
         return game.stochastic and not self.proofs
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A tree of a given size, the index of its positions, and the memory that `arrive` reads; see `simulate`."""
+        """Return a tree of a given size, the index of its positions, and the memory that `arrive` reads; see
+        `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
         return np.zeros(size, NODE), np.zeros(size if self._recognises(game) else 0, INDEX), position
 

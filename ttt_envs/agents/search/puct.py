@@ -65,7 +65,7 @@ class Guide(NamedTuple):
 
 
 def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
-    """A network, by `flattened`, with memory for a search of `game`."""
+    """Return a network, by `flattened`, with memory for a search of `game`."""
     turns = game.proper_symmetries
     return Guide(
         seen=np.zeros(game.observation_size, np.int8),
@@ -94,7 +94,7 @@ def judge(guide, share, symmetry, out):
 
 @jit.kernel
 def best_of(worth, legal):
-    """The highest worth of a legal action."""
+    """Return the highest worth of a legal action."""
     best = 0.0
     for action in range(legal.shape[0]):
         if legal[action]:
@@ -104,7 +104,7 @@ def best_of(worth, legal):
 
 @jit.kernel
 def select(tree, place, mover, legal, guide, exploration):
-    """The legal action of highest PUCT in a position, and its entry in the tree, or 0; clears some of `legal`.
+    """Return the legal action of highest PUCT in a position, and its entry in the tree, or 0; clears some of `legal`.
 
     For players other than the searcher the exploration constant varies at random, as in `ismcts`.
     """

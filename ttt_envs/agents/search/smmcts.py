@@ -93,7 +93,7 @@ def keep_untried(tree, place, player, legal):
 
 @jit.kernel
 def best_arm(tree, place, player, exploration):
-    """The arm of highest upper confidence bound (UCB1), of a player who acts alone and has tried all actions."""
+    """Return the arm of highest upper confidence bound (UCB1), of a player who acts alone and has tried all actions."""
     visits = 0
     arm = tree[place]["newest"][player]
     while arm:
@@ -113,7 +113,7 @@ def best_arm(tree, place, player, exploration):
 
 @jit.kernel
 def draw_arm(tree, place, player, explores, x):
-    """An arm by regret matching, or any if the player `explores`, by the random uint64 `x`; notes the strategy.
+    """Return an arm by regret matching, or any if the player `explores`, by the random uint64 `x`; notes the strategy.
 
     The player does not act alone, and has tried all actions of the position.
     """
@@ -134,7 +134,7 @@ def draw_arm(tree, place, player, explores, x):
 
 @jit.kernel
 def count_regrets(tree, place, player):
-    """The number of a player's arms in a position, and the sum of their regrets."""
+    """Return the number of a player's arms in a position, and the sum of their regrets."""
     count, total = 0, 0.0
     arm = tree[place]["newest"][player]
     while arm:
@@ -146,7 +146,7 @@ def count_regrets(tree, place, player):
 
 @jit.kernel
 def find_cell(tree, player, arms):
-    """The cell of these arms int64 (players,), the player's own among them; 0 if there is none yet."""
+    """Return the cell of these arms int64 (players,), the player's own among them; 0 if there is none yet."""
     cell = tree[arms[player]]["cell"][player]
     while cell:
         same = True
@@ -237,7 +237,8 @@ def playout(state, joint, legal):
 
 
 def fill_masks(state, masks, acts):
-    """The players who act, bool (players,), and their legal actions, bool (players, num_actions); other rows are kept.
+    """Return the players who act, bool (players,), and their legal actions, bool (players, num_actions); other rows are
+    kept.
 
     Returns how many act.
     """
@@ -374,7 +375,7 @@ class SMMCTS(mcts.MCTS):
         self.gamma = gamma
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """The average strategy of the search; if the player acts alone, as for MCTS."""
+        """Return the average strategy of the search; if the player acts alone, as for MCTS."""
         weights = np.where(results[:, 3] > 0, results[:, 2], mcts.most_visited(masks, results[:, 0], results[:, 1]))
         totals = weights.sum(axis=1, keepdims=True)
         return np.asarray(weights / np.where(totals > 0, totals, 1), np.float64)

@@ -37,7 +37,7 @@ _BIT_K, _TO_TOP = np.uint64(0x8040201008040201), np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 def _at_once(*arrays):
-    """Whether many entries of such arrays of bytes are read or written at once."""
+    """Return whether many entries of such arrays of bytes are read or written at once."""
     return _LITTLE_ENDIAN and all(array.layout == "C" for array in arrays)
 
 
@@ -46,7 +46,7 @@ def _length(context, builder, kind, array):
 
 
 def _vector(context, builder, array, at, count):
-    """A pointer to `count` entries at once, from `at` on, of an array (n,) of bytes: its type and its value."""
+    """Return a pointer to `count` entries at once, from `at` on, of an array (n,) of bytes: its type and its value."""
     kind, value = array
     made = context.make_array(kind)(context, builder, value)
     stride = ir.Constant(_INT, 1) if kind.layout == "C" else unpack_tuple(builder, made.strides)[0]
@@ -55,7 +55,7 @@ def _vector(context, builder, array, at, count):
 
 
 def _known(kind):
-    """The number that a type tells: of a constant, or of the entries of an array in a record; else None."""
+    """Return the number that a type tells: of a constant, or of the entries of an array in a record; else None."""
     if isinstance(kind, types.NestedArray):
         return kind.shape[0]
     return getattr(kind, "literal_value", None)
@@ -97,12 +97,13 @@ def _taken(builder, entries, relation, value):
 
 
 def _is_few(builder, size):
-    """Whether that many entries, 9 to 16, are read as `_sixteen`."""
+    """Return whether that many entries, 9 to 16, are read as `_sixteen`."""
     return builder.icmp_unsigned("<", builder.sub(size, ir.Constant(_INT, 9)), ir.Constant(_INT, 8))
 
 
 def _sixteen(context, builder, array):
-    """The entries of an array of 9 to 16 and zeros behind them as one vector, and the last 8 of them as another."""
+    """Return the entries of an array of 9 to 16 and zeros behind them as one vector, and the last 8 of them as
+    another."""
     size = _length(context, builder, *array)
     low, high = (
         builder.load(_vector(context, builder, array, at, 8), align=1)
@@ -115,7 +116,7 @@ def _sixteen(context, builder, array):
 
 
 def _few(typingctx, numbers, out):
-    """Whether an array has 9 to 16 entries that are read at once, and another one is written so."""
+    """Return whether an array has 9 to 16 entries that are read at once, and another one is written so."""
     whole = _at_once(numbers, out)
 
     def generate(context, builder, signature, args):
@@ -139,7 +140,7 @@ def _sum(typingctx, numbers):
 
 
 def _passed(typingctx, numbers, skip):
-    """How many running sums of `few` entries are `skip` or less."""
+    """Return how many running sums of `few` entries are `skip` or less."""
 
     def generate(context, builder, signature, args):
         sums, _ = _sixteen(context, builder, (numbers, args[0]))
@@ -177,7 +178,7 @@ def _mark_few(typingctx, numbers, most, out, at):
 
 
 def _many(typingctx, mask):
-    """Whether the entries of a bool array (n,) can be read eight at a time."""
+    """Return whether the entries of a bool array (n,) can be read eight at a time."""
     whole = _at_once(mask)
 
     def generate(context, builder, signature, args):
@@ -190,7 +191,7 @@ def _many(typingctx, mask):
 
 
 def _read_part(typingctx, mask, at, size):
-    """The `size` entries from `at` on as a set; 8, 32 or 64, a constant. There must be that many."""
+    """Return the `size` entries from `at` on as a set; 8, 32 or 64, a constant. There must be that many."""
     count = size.literal_value
 
     def generate(context, builder, signature, args):
@@ -203,7 +204,7 @@ def _read_part(typingctx, mask, at, size):
 
 
 def _lowest_bit(typingctx, x):
-    """The number of zeros below the lowest bit of a uint64 that is not 0."""
+    """Return the number of zeros below the lowest bit of a uint64 that is not 0."""
 
     def generate(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -236,7 +237,7 @@ def _put(typingctx, members, count, out, at):
 
 
 def _where(relation):
-    """An intrinsic: the set of entries of int8 (n,) that are so related to a number."""
+    """Return an intrinsic: the set of entries of int8 (n,) that are so related to a number."""
 
     def where(typingctx, numbers, value):
         widths = (32, 16, 8) if _at_once(numbers) else ()
@@ -338,7 +339,7 @@ _sum_few, _passed_few, _mark_few_counts = (_intrinsic(each, None) for each in (_
 @jit.inlined
 @jit.allocates_nothing
 def total(counts):
-    """The number of things, 127 at most, of which these are counts int8 (n,) by kind."""
+    """Return the number of things, 127 at most, of which these are counts int8 (n,) by kind."""
     if _are_few(counts, counts):
         return _sum_few(counts)
     result = np.int64(0)
@@ -351,7 +352,7 @@ def total(counts):
 @jit.inlined
 @jit.allocates_nothing
 def counted(counts, skip):
-    """The kind of item number `skip`, if items are in a row by kind; see `total`, which must be larger."""
+    """Return the kind of item number `skip`, if items are in a row by kind; see `total`, which must be larger."""
     if _are_few(counts, counts):
         return _passed_few(counts, skip)
     kind, passed = np.int64(0), np.int64(0)
@@ -379,7 +380,7 @@ def mark_counts(counts, most, out, at):
 @jit.inlined
 @jit.allocates_nothing
 def read_set(mask, at):
-    """The entries from `at` on, 64 at most, as a set, of a mask bool (n,) that can be read `many` at a time.
+    """Return the entries from `at` on, 64 at most, as a set, of a mask bool (n,) that can be read `many` at a time.
 
     `at` is a multiple of 64. The last part is read with entries before it.
     """
@@ -401,7 +402,7 @@ def read_set(mask, at):
 @jit.inlined
 @jit.allocates_nothing
 def nth(members, skip):
-    """The member of a set after `skip` others; there must be enough. No branch goes by what is random."""
+    """Return the member of a set after `skip` others; there must be enough. No branch goes by what is random."""
     members, left = np.uint64(members), np.uint64(skip)
     sums = members - (members >> _1 & _PAIRS)
     sums = (sums & _FOURS) + (sums >> _2 & _FOURS)
@@ -418,7 +419,8 @@ def nth(members, skip):
 @jit.inlined
 @jit.allocates_nothing
 def _above(sums, left):
-    """The top bits of the bytes of `sums`, 64 at most each, that are greater than `left`, which is less than 64."""
+    """Return the top bits of the bytes of `sums`, 64 at most each, that are greater than `left`, which is less than
+    64."""
     return (sums + (_127 - left) * _BYTES) & _TOPS
 
 
@@ -426,7 +428,8 @@ def _above(sums, left):
 @jit.inlined
 @jit.allocates_nothing
 def up_to(number, most):
-    """The set of the numbers from 0 on that are less than `number`, and less than `most`, `MOST_AT_ONCE` at most."""
+    """Return the set of the numbers from 0 on that are less than `number`, and less than `most`, `MOST_AT_ONCE` at
+    most."""
     return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1
 
 

@@ -113,7 +113,7 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)
 
 @cache
 def _imports(path: Path) -> frozenset[Path]:
-    """The package's files that a Python file imports by name, itself included if it is one of them."""
+    """Return the package's files that a Python file imports by name, itself included if it is one of them."""
     names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)} if PACKAGE in path.parents else set()
     text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
     for module, members, modules in _IMPORT.findall(text):
@@ -129,7 +129,7 @@ def _imports(path: Path) -> frozenset[Path]:
 
 
 def _with_imports(paths: Iterable[Path]) -> set[Path]:
-    """The files, and the package's files that they import, directly or indirectly."""
+    """Return the files, and the package's files that they import, directly or indirectly."""
     files: set[Path] = set()
     waiting = set(paths)
     while waiting:
@@ -200,7 +200,8 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
 
 
 def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
-    """The version that a kernel's call gets; for calls with constants, Numba has another for each number written."""
+    """Return the version that a kernel's call gets; for calls with constants, Numba has another for each number
+    written."""
     return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
@@ -286,7 +287,7 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
 
 
 def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """A kernel for arguments of exactly these types, compiled, to be called from Python in half the time.
+    """Return a kernel for arguments of exactly these types, compiled, to be called from Python in half the time.
 
     Numba looks at the types of all arguments at each call of a kernel. Here the caller answers for them: an array of
     another dtype is taken for one of this dtype.

@@ -68,7 +68,7 @@ class MachineCode:
         return self._folder / f"{self._results.filename_base}.{_DIGEST(key.encode()).hexdigest()[:32]}.nbc"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The result of compiling for a signature; None if there is none or not a whole one."""
+        """Return the result of compiling for a signature; None if there is none or not a whole one."""
         target.refresh()
         try:
             data = self._path(signature, target.codegen()).read_bytes()

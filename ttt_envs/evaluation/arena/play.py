@@ -107,7 +107,7 @@ class Games:
 
 
 def game_seeds(seed: int, n: int) -> np.ndarray:
-    """uint64 (n,): the episode seeds of `Batch(game, n, seed=seed)`; the first ones are the same for any n.
+    """Return uint64 (n,): the episode seeds of `Batch(game, n, seed=seed)`; the first ones are the same for any n.
 
     Raises TypeError or ValueError for a wrong seed.
     """
@@ -291,7 +291,7 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
 
 
 def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """The sums of counts of the same names."""
+    """Return the sums of counts of the same names."""
     total: dict[str, float] = {}
     for each in counts:
         for name, number in each.items():
@@ -300,7 +300,7 @@ def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
-    """An agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
+    """Return an agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
 
     An agent that fails on many positions at a time without naming them is asked again one by one, so that only the
     failing positions count. Raises the agent's errors; TypeError or ValueError, naming the agent, for an answer other
@@ -449,7 +449,8 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
 def _game_by_game(
     steps: Sequence[tuple[np.ndarray, np.ndarray]], keep: Sequence[int], players: int
 ) -> dict[int, np.ndarray]:
-    """The actions of some games, int64 (T, players), from the games int64 (k,) and actions (k, players) of each ply."""
+    """Return the actions of some games, int64 (T, players), from the games int64 (k,) and actions (k, players) of each
+    ply."""
     games = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in steps)])
     actions = np.concatenate([np.zeros((0, players), np.int32), *(played for _, played in steps)])
     order = np.argsort(games, kind="stable")  # a game's plies stay in their order
@@ -458,7 +459,7 @@ def _game_by_game(
 
 
 def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
-    """The digests uint64 (k,) with the actions int64 (k, players) of one more step; see `Games.moves`."""
+    """Return the digests uint64 (k,) with the actions int64 (k, players) of one more step; see `Games.moves`."""
     for column in (played + 2).astype(np.uint64).T:
         moves = (moves ^ column) * _MULTIPLIER
         moves ^= moves >> np.uint64(29)
@@ -466,6 +467,6 @@ def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
 
 
 def seen(game: Game, states: np.ndarray) -> np.ndarray:
-    """uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
+    """Return uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
     rows = np.stack([game.observations(states, player, check=False) for player in range(game.num_players)], axis=1)
     return np.array([zlib.crc32(row.data) for row in rows], np.uint64)

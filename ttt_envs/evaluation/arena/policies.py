@@ -61,7 +61,7 @@ class Asked:
         return policy
 
     def policy(self, game: Game) -> Policy:
-        """The policy as a function of states and players, in the form that oracles call."""
+        """Return the policy as a function of states and players, in the form that oracles call."""
 
         def policy(states: np.ndarray, players: np.ndarray) -> np.ndarray:
             seeds, numbers = np.empty(len(states), np.uint64), np.arange(len(states), dtype=np.uint64)
@@ -75,7 +75,7 @@ class Asked:
 
 
 def probabilities(agent: Agent, view: View) -> np.ndarray:
-    """An agent's probabilities, float64 (n, num_actions).
+    """Return an agent's probabilities, float64 (n, num_actions).
 
     Raises ValueError if they are no distribution over the legal actions.
     """

@@ -79,7 +79,7 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
 
 def text_of(spec: Any) -> str | None:
-    """The text of an agent, with the name that it is given; None for an object."""
+    """Return the text of an agent, with the name that it is given; None for an object."""
     if isinstance(spec, Mapping) and len(spec) == 1:
         ((name, inner),) = spec.items()
         text = f"{name}={inner}" if isinstance(inner, str) else None
@@ -88,7 +88,7 @@ def text_of(spec: Any) -> str | None:
 
 
 def seatings(game: Game) -> np.ndarray:
-    """bool (seatings, players): the seats of the first of two agents, the second has the others.
+    """Return bool (seatings, players): the seats of the first of two agents, the second has the others.
 
     One agent is alone on each side in turn, the other on all others: first the first one, and between more than two
     sides then the second one. Raises ValueError for a game with one side, which has no opponents.
@@ -102,7 +102,7 @@ def seatings(game: Game) -> np.ndarray:
 
 
 def rounding(games: int, seatings: int) -> list[str]:
-    """A sentence on why there are more games than were asked for; none if there are as many."""
+    """Return a sentence on why there are more games than were asked for; none if there are as many."""
     more = -(-games // seatings) * seatings
     if more == games:
         return []
@@ -111,7 +111,7 @@ def rounding(games: int, seatings: int) -> list[str]:
 
 
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The wins and losses of one agent against another in n games, each float64 (n,).
+    """Return the wins and losses of one agent against another in n games, each float64 (n,).
 
     Between two players: 1 and 0 for a win, 1/2 each for a draw. In general each seat of the one is compared with each
     of the other; equal rewards count only where all rewards of the game are equal, since losers have not drawn. With
@@ -182,7 +182,7 @@ class Result(Games):
 
 
 def result_of(first: int, second: int, parts: Sequence[tuple[range, Games]], game: Game) -> Result:
-    """The games of two agents, from those on some seeds each, in order of the seeds."""
+    """Return the games of two agents, from those on some seeds each, in order of the seeds."""
     parts, held = sorted(parts, key=lambda part: part[0].start), seatings(game)
     seeds = np.array([seed for some, _ in parts for seed in some], np.int64)
     whole = join([games for _, games in parts], game, 2)

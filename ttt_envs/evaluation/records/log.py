@@ -100,7 +100,7 @@ class GamesLog:
 
 
 def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:
-    """The games of a job, as they were played; `first`: the number of the first one in its pairing."""
+    """Return the games of a job, as they were played; `first`: the number of the first one in its pairing."""
     return Games(
         rewards=np.array([each.rewards for each in records], np.float32),
         lengths=np.array([len(each.actions) for each in records]),
@@ -124,14 +124,14 @@ def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) 
 
 
 def as_settings(game: Game, settings: Arguments) -> dict[str, Any]:
-    """The settings of a tournament as JSON's types, including the settings in `MAY_CHANGE`."""
+    """Return the settings of a tournament as JSON's types, including the settings in `MAY_CHANGE`."""
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     options = {name: as_text(value) for name, value in game.options.items()}
     return {"game": settings.game or game.id, "game_id": game.id, "option": options, **plain, "ttt_envs": __version__}
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The settings of the tournament in a folder, see `as_settings`.
+    """Return the settings of the tournament in a folder, see `as_settings`.
 
     Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
     """

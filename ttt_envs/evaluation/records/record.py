@@ -99,7 +99,7 @@ class GameRecord:
         return tuple(dict.fromkeys(a for a, reward in zip(self.agents, self.rewards, strict=True) if reward > 0))
 
     def json(self) -> str:
-        """The record as one line."""
+        """Return the record as one line."""
         line = {
             "format": FORMAT,
             "version": VERSION,
@@ -125,7 +125,7 @@ class GameRecord:
 def of_games(
     game: Game, games: Games, agents: Sequence[str], seats: Any, seeds: Any, first: int = 0
 ) -> Iterator[GameRecord]:
-    """The records of those games whose actions were kept.
+    """Yield the records of those games whose actions were kept.
 
     Args:
         game: the game.
@@ -163,7 +163,7 @@ def of_games(
 
 
 def of_live(live: PlayedGame, agents: Sequence[str]) -> GameRecord:
-    """The record of a game that was played move by move, over or not.
+    """Return the record of a game that was played move by move, over or not.
 
     Args:
         live: the game; its seed in the record holds all that is hidden and all chance to come.
@@ -216,7 +216,7 @@ def read(
     min_plies: int = 0,
     max_plies: int | None = None,
 ) -> Iterator[GameRecord]:
-    """The records of a file, one after the other; compressed or not.
+    """Yield the records of a file, one after the other; compressed or not.
 
     Args:
         path: the file; or the folder of a tournament whose games were recorded.
@@ -261,7 +261,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def record_of(line: bytes, place: str) -> GameRecord:
-    """The record of a line; ValueError naming its place and the fault."""
+    """Return the record of a line; ValueError naming its place and the fault."""
     try:
         entry = read_json(line)
     except ValueError as error:
@@ -291,7 +291,7 @@ _KINDS: dict[str, type] = {
 
 
 def _checked(entry: dict[str, Any], place: str) -> GameRecord:
-    """The record of the JSON object of a line; KeyError, TypeError or ValueError if it is none."""
+    """Return the record of the JSON object of a line; KeyError, TypeError or ValueError if it is none."""
     for name, kind in _KINDS.items():
         if type(entry[name]) is not kind:
             raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")

@@ -47,7 +47,7 @@ class ReplayedGame:
 
 
 def game_of(record: GameRecord) -> Game:
-    """The game of a record, with its options, see `registry.game_of_file`; ValueError naming the line."""
+    """Return the game of a record, with its options, see `registry.game_of_file`; ValueError naming the line."""
     try:
         return game_of_file(record.game, record.options)
     except ValueError as error:
@@ -133,7 +133,8 @@ def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> It
 
 
 def _codes(game: Game, record: GameRecord) -> np.ndarray:
-    """The actions of a record by number: int64 (T, players), -1 for none; or (T, 1) where one player acts at a time."""
+    """Return the actions of a record by number: int64 (T, players), -1 for none; or (T, 1) where one player acts at a
+    time."""
     try:
         fits = game.id == record.game and game_of_file(game, record.options).options == game.options
     except ValueError as error:

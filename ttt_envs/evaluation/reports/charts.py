@@ -43,7 +43,7 @@ class Whiskers:
     before: str = ""
 
     def html(self) -> str:
-        """The chart; empty if no value is known."""
+        """Return the chart; empty if no value is known."""
         known = [each for each in self.rows if np.isfinite([each.low, each.value, each.high]).all()]
         if not known:
             return ""

@@ -24,12 +24,12 @@ _MORE, _FEW = 1.5, 6
 
 
 def student(free: Any) -> Any:
-    """The 97.5 % quantile of Student's t with these degrees of freedom, 1 or more, also fractions of one."""
+    """Return the 97.5 % quantile of Student's t with these degrees of freedom, 1 or more, also fractions of one."""
     return np.interp(1 / np.asarray(free), [0, *(1 / np.arange(30, 0, -1))], _T)
 
 
 def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    """The mean of some seeds, and the half width of its 95 % interval by Student's t; nan for fewer than two."""
+    """Return the mean of some seeds, and the half width of its 95 % interval by Student's t; nan for fewer than two."""
     numbers = np.asarray(values, np.float64)
     if len(numbers) < 2:
         return float(numbers.mean()) if len(numbers) else np.nan, np.nan
@@ -39,7 +39,7 @@ def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
 def mean_interval(
     sums: np.ndarray, counts: np.ndarray, most: float, tail: float = 2.5
 ) -> tuple[float, tuple[float, float]]:
-    """The ratio of two totals over n independent units, such as what is lost a game, and its interval.
+    """Return the ratio of two totals over n independent units, such as what is lost a game, and its interval.
 
     Each end is that of a Bayesian bootstrap, in which the units have random weights, and one unit more: for the lower
     end it has lost nothing, for the upper end much (N. Gaffke, Mathematical Methods of Statistics 14, 2005; E.
@@ -84,7 +84,8 @@ def mean_interval(
 
 
 def of_seeds(found: tuple[Any, Any], seeds: int, digits: int = 3) -> str:
-    """A mean over training seeds and the half width of its interval, nan for none; where all seeds agree, that."""
+    """Return a mean over training seeds and the half width of its interval, nan for none; where all seeds agree,
+    that."""
     mean, half = (f"{float(each):.{digits}f}" for each in found)
     if np.isnan(found[1]):
         return mean
@@ -92,7 +93,7 @@ def of_seeds(found: tuple[Any, Any], seeds: int, digits: int = 3) -> str:
 
 
 def shown(value: float, ends: tuple[float, float], digits: int = 4) -> str:
-    """A figure with its interval as text."""
+    """Return a figure with its interval as text."""
     if np.isnan(value):
         return "–"
     figure, low, high = (f"{each:.{digits}f}" for each in (value, *ends))
@@ -100,7 +101,7 @@ def shown(value: float, ends: tuple[float, float], digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage; none is rounded to 0 or 100 %."""
+    """Return a share as a percentage; none is rounded to 0 or 100 %."""
     if np.isnan(share):
         return "–"
     text = f"{100 * share:.1f} %"

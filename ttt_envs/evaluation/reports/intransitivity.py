@@ -40,7 +40,7 @@ class Circles:
     nash_average: np.ndarray
 
     def tables(self, names: Sequence[str], order: Sequence[int]) -> list[Table]:
-        """One row an agent, in that order; no table unless all agents played each other."""
+        """Return one row an agent, in that order; no table unless all agents played each other."""
         if np.isnan(self.nash_share).any():
             return []
         rows = [
@@ -54,7 +54,7 @@ class Circles:
         return [Table("Circles", ["agent", "Nash average", "share"], rows, note)]
 
     def remarks(self, names: Sequence[str], ratings: Ratings) -> list[str]:
-        """A warning for each cycle."""
+        """Return a warning for each cycle."""
         remarks = []
         for way in self.cycles:
             beaten = "; ".join(
@@ -65,7 +65,7 @@ class Circles:
         return remarks
 
     def data(self, names: Sequence[str]) -> dict[str, Any]:
-        """The contents as JSON's types."""
+        """Return the contents as JSON's types."""
         return {
             "cycles": [[names[i] for i in way] for way in self.cycles],
             "nash_share": self.nash_share,
@@ -83,7 +83,8 @@ def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
 
 
 def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
-    """A shortest cycle of each group of agents that beat each other in circles: each beats the next beyond chance.
+    """Return a shortest cycle of each group of agents that beat each other in circles: each beats the next beyond
+    chance.
 
     A group is a strongly connected component of who beats whom.
 
@@ -119,7 +120,7 @@ def _shortest(beats: np.ndarray, start: int) -> tuple[int, ...]:
 
 
 def log_odds(wins: np.ndarray) -> np.ndarray:
-    """float64 (k, k), antisymmetric: Elo differences that single pairings show, one drawn game added to each.
+    """Return float64 (k, k), antisymmetric: Elo differences that single pairings show, one drawn game added to each.
 
     `wins` float64 (k, k): wins of the row agent against the column agent, a draw half a win for both.
     """
@@ -127,7 +128,7 @@ def log_odds(wins: np.ndarray) -> np.ndarray:
 
 
 def _square(name: str, values: Any) -> np.ndarray:
-    """A copy, float64 (k, k); ValueError for anything else, or for k of 0."""
+    """Return a copy, float64 (k, k); ValueError for anything else, or for k of 0."""
     array = np.array(values, np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not len(array) or not np.isfinite(array).all():
         raise ValueError(f"{name} must be a square matrix of finite numbers, not of shape {array.shape}")
@@ -135,7 +136,7 @@ def _square(name: str, values: Any) -> np.ndarray:
 
 
 def nash_average(payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The maximum entropy Nash equilibrium of a symmetric zero-sum game, and what each agent gets against it.
+    """Return the maximum entropy Nash equilibrium of a symmetric zero-sum game, and what each agent gets against it.
 
     It is the limit of the logit equilibria p = softmax(payoffs @ p / temperature) (R. D. McKelvey and T. R. Palfrey,
     Games and Economic Behavior 10, 1995): these are saddle points of the game with entropies as bonus, so that none has
@@ -168,7 +169,7 @@ def nash_average(payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _logit_equilibrium(payoffs: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """The solution of logits = payoffs @ softmax(logits), by damped Newton steps from a guess."""
+    """Return the solution of logits = payoffs @ softmax(logits), by damped Newton steps from a guess."""
     residual = logits - payoffs @ _softmax(logits)
     for _ in range(_NEWTON_STEPS):
         shares = _softmax(logits)

@@ -35,7 +35,7 @@ class PagedReport(Report):
         return ()
 
     def html(self) -> str:
-        """The whole report as a page."""
+        """Return the whole report as a page."""
         options = ", ".join(f"<code>{escape(f'{name}={value}')}</code>" for name, value in self.game.options.items())
         notes = "".join(f"<li>{escape(each)}</li>" for each in self.notes())
         parts = [
@@ -65,14 +65,14 @@ class PagedReport(Report):
 
 
 def _section(table: Table, charts: Sequence[Whiskers]) -> str:
-    """A table with its heading, its note, and the charts that belong to it."""
+    """Return a table with its heading, its note, and the charts that belong to it."""
     drawn = "".join(each.html() for each in charts if each.before == table.title)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     return f"<section><h2>{escape(table.title)}</h2>{drawn}{html_table(table)}{note}</section>"
 
 
 def html_table(table: Table) -> str:
-    """A table; a wide one has its own scroll bar."""
+    """Return a table; a wide one has its own scroll bar."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     rows = []
     for first, *rest in table.rows:
@@ -85,7 +85,7 @@ def html_table(table: Table) -> str:
 
 
 def _cell(text: str, heat: bool) -> str:
-    """A cell; with `heat` the further a share is from one half, the stronger its colour."""
+    """Return a cell; with `heat` the further a share is from one half, the stronger its colour."""
     if len(text) > _LONG:
         return f'<td class="words">{escape(text)}</td>'
     match = _SHARE.match(text) if heat else None

@@ -86,7 +86,7 @@ def rate_pairs(
     known = games > 0
 
     def table(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """float64 (k, k) from a value of each pair's first and second, (p,); nan where there were no games."""
+        """Return float64 (k, k) from a value of each pair's first and second, (p,); nan where there were no games."""
         found = np.full((k, k), np.nan)
         found[i[known], j[known]], found[j[known], i[known]] = first[known], second[known]
         return found
@@ -132,7 +132,7 @@ def rate_pairs(
 
 
 def connected(agents: int, pairs: Any) -> list[list[int]]:
-    """The groups of agents 0 to agents - 1 that chains of pairs, int (p, 2), connect, each sorted."""
+    """Return the groups of agents 0 to agents - 1 that chains of pairs, int (p, 2), connect, each sorted."""
     group = list(range(agents))
 
     def root(agent: int) -> int:
@@ -157,7 +157,7 @@ def _tables(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.
 
 
 def strengths(wins: np.ndarray) -> np.ndarray:
-    """The most likely log-strengths float64 (r, k), of mean 0, for each of r tables of wins float64 (r, k, k).
+    """Return the most likely log-strengths float64 (r, k), of mean 0, for each of r tables of wins float64 (r, k, k).
 
     Agents without games get 0. Where a group of agents has won all its games against the rest, there are none.
     """
@@ -186,7 +186,8 @@ def strengths(wins: np.ndarray) -> np.ndarray:
 
 
 def _weights(theta: np.ndarray, pairs: np.ndarray, games: np.ndarray) -> np.ndarray:
-    """float64 (k,), sum 1: Fisher information about each rating, the others given, from the games of each pair."""
+    """Return float64 (k,), sum 1: Fisher information about each rating, the others given, from the games of each
+    pair."""
     i, j = pairs.T
     chance = 1 / (1 + np.exp(theta[j] - theta[i]))
     known = np.bincount(pairs.ravel(), np.repeat(games * chance * (1 - chance), 2), len(theta))

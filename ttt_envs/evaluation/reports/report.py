@@ -74,7 +74,8 @@ class Table:
     heat: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table as `rich.print` shows it: its title, the table, and the note in lines as wide as the terminal.
+        """Return the table as `rich.print` shows it: its title, the table, and the note in lines as wide as the
+        terminal.
 
         A terminal that is narrow breaks the names of rows, and numbers only where no room is left for names. An
         interval stands below its number.
@@ -98,7 +99,7 @@ class Table:
             yield Text(self.note, "dim")
 
     def markdown(self) -> str:
-        """A heading, the table, the note."""
+        """Return a heading, the table, the note."""
         lines = [
             f"## {self.title}",
             "",
@@ -169,7 +170,7 @@ class Report(Rows):
         return []
 
     def how(self) -> list[str]:
-        """The facts, and a remark on agents that the command cannot name."""
+        """Return the facts, and a remark on agents that the command cannot name."""
         made = [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}."]
         return [*self.facts(), *(made if self.made else [])]
 
@@ -181,7 +182,7 @@ class Report(Rows):
         return {text: name for text in texts if (name := full_name(text, self.game)) is not None}
 
     def tables(self) -> list[Table]:
-        """The results."""
+        """Return the results."""
         raise NotImplementedError
 
     def remarks(self) -> list[str]:
@@ -189,13 +190,14 @@ class Report(Rows):
         return []
 
     def notes(self) -> list[str]:
-        """All sentences about the results: whether they are partial, the agents that texts mean, and the remarks."""
+        """Return all sentences about the results: whether they are partial, the agents that texts mean, and the
+        remarks."""
         partial = f"Partial: it was interrupted. Only the {self.unit} finished by then count."
         chosen = [f"With these options {text} is {name}." for text, name in self.chosen.items()]
         return [*([] if self.complete else [partial]), *chosen, *self.remarks()]
 
     def unmeasured(self, measured: int) -> list[str]:
-        """A remark on the agents that were not measured: those after the first `measured`."""
+        """Return a remark on the agents that were not measured: those after the first `measured`."""
         missing = self.settings["agents"][measured:]
         return [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
 
@@ -204,15 +206,15 @@ class Report(Rows):
         return []
 
     def data(self) -> dict[str, Any]:
-        """The results in `json`, besides the facts common to all reports."""
+        """Return the results in `json`, besides the facts common to all reports."""
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an agent that was measured."""
+        """Return one row an agent that was measured."""
         return [flat(each) for each in self.data()["measurements"]]
 
     def markdown(self) -> str:
-        """The whole report."""
+        """Return the whole report."""
         options = ", ".join(f"`{name}={value}`" for name, value in self.game.options.items())
         lines = [f"# {self.title}: {self.game.title}", "", f"Options: {options or 'none'}.", *self.how()]
         lines += ["", "```", self.command, "```", ""]
@@ -223,7 +225,7 @@ class Report(Rows):
         return "\n".join(lines)
 
     def json(self) -> dict[str, Any]:
-        """The results for programs, as in results.json."""
+        """Return the results for programs, as in results.json."""
         return {
             "verb": self.verb,
             "game": self.game.id,
@@ -249,7 +251,7 @@ class Report(Rows):
         write_whole(folder / "report.md", self.markdown())
 
     def kept(self, folder: Path | None) -> Self:
-        """This report, saved unless `folder` is None; raises NotSaved if that fails."""
+        """Return this report, saved unless `folder` is None; raises NotSaved if that fails."""
         if folder is not None:
             try:
                 self.save(folder)
@@ -299,6 +301,6 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def _line(cells: Sequence[str]) -> str:
-    """A row of a table in Markdown; names are arbitrary text, which must end neither the cell nor the row."""
+    """Return a row of a table in Markdown; names are arbitrary text, which must end neither the cell nor the row."""
     texts = (" ".join(cell.splitlines()).replace("|", "\\|") for cell in cells)
     return "| " + " | ".join(_TAG.sub("&lt;", text) for text in texts) + " |"

@@ -30,7 +30,7 @@ class Seats:
     lengths: tuple[int, int, int, int, int]
 
     def table(self) -> Table:
-        """One row a side, one for draws."""
+        """Return one row a side, one for draws."""
         scores = zip((*self.seats, "draws"), (*self.score, self.drawn), strict=True)
         shortest, low, median, high, longest = self.lengths
         note = (
@@ -41,7 +41,8 @@ class Seats:
 
 
 def seats(game: Game, rewards: np.ndarray, lengths: np.ndarray) -> Seats:
-    """The scores of the sides, from rewards float (n, players) and lengths int (n,) in plies; n is at least 1."""
+    """Return the scores of the sides, from rewards float (n, players) and lengths int (n,) in plies; n is at least
+    1."""
     reward = rewards[:, [team[0] for team in game.teams]]
     higher = (reward[:, :, None] > reward[:, None, :]).sum(axis=2)
     equal = (reward[:, :, None] == reward[:, None, :]).sum(axis=2) - 1

@@ -82,7 +82,7 @@ class TournamentReport(PagedReport):
             return np.asarray(won[0] / won.sum(axis=0))
 
     def comparison(self, first: str, second: str) -> str:
-        """The score of one agent against another with its 95 % interval, as a sentence.
+        """Return the score of one agent against another with its 95 % interval, as a sentence.
 
         Raises ValueError for a name of no agent.
         """
@@ -143,7 +143,7 @@ class TournamentReport(PagedReport):
         return [sum(len(p) for p in self.results if k in (p.first, p.second)) for k in range(len(self.agents))]
 
     def facts(self) -> list[str]:
-        """The number of games to be played."""
+        """Return the number of games to be played."""
         size = len(self.results[0].held)
         some = f"{len(self.results)} pairings, of a list. " if self.settings["pairs"] else ""
         return [
@@ -249,7 +249,7 @@ class TournamentReport(PagedReport):
         return Table("Time", ["agent", "µs a move", "moves"], rows, note)
 
     def texts(self) -> list[tuple[str, str]]:
-        """The sections on the first failures."""
+        """Return the sections on the first failures."""
         texts = []
         for each in self.failures[:_SHOWN]:
             who = f"{each.agent} as player_{each.player}"
@@ -306,7 +306,7 @@ class TournamentReport(PagedReport):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an agent, from the strongest one on."""
+        """Return one row an agent, from the strongest one on."""
         r = self.ratings
         return [
             {
@@ -322,7 +322,7 @@ class TournamentReport(PagedReport):
         ]
 
     def mean_score(self, agent: int) -> float:
-        """The mean of an agent's scores against the opponents that it has met; nan if there are none."""
+        """Return the mean of an agent's scores against the opponents that it has met; nan if there are none."""
         scores = self.ratings.score[agent]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else np.nan
 

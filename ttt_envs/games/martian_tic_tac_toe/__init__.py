@@ -50,7 +50,7 @@ def make(
     max_plies: int | None = None,
     same_size_swap: bool = False,
 ) -> Game:
-    """The game with these options.
+    """Return the game with these options.
 
     Args:
         size: 3 to 8: rows and columns of the board. Each player has as many pieces of each size, at most 5,

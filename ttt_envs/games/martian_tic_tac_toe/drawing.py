@@ -95,7 +95,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The cells, such as "cell b2", and the sizes in the stash of the player to move; see `Faces.spots`."""
+    """Return the cells, such as "cell b2", and the sizes in the stash of the player to move; see `Faces.spots`."""
     size = int(state["size"])
     boxes = {f"cell {name}": cell_box(cell, size) for cell, name in enumerate(cell_names(size))}
     if not state["done"]:
@@ -105,7 +105,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The piece in the stash, then the cell; see `Faces.clicks`."""
+    """Return the piece in the stash, then the cell; see `Faces.clicks`."""
     cell, kind = divmod(int(action), SIZES)
     return f"stash {SIZE_NAMES[kind]}", f"cell {cell_names(int(state['size']))[cell]}"
 
@@ -163,7 +163,7 @@ def cell_box(cell: int, size: int) -> Box:
 
 
 def _cell(state: Any, cell: int) -> str:
-    """The piece in a cell, and the sizes that may be put there now."""
+    """Return the piece in a cell, and the sizes that may be put there now."""
     box, piece, parts = cell_box(cell, int(state["size"])), int(state["piece"][cell]), []
     sizes = _fitting(state, cell)
     if sizes:
@@ -178,14 +178,15 @@ def _cell(state: Any, cell: int) -> str:
 
 
 def _fitting(state: Any, cell: int) -> int:
-    """The sizes that the player to move may put into a cell, as a bit mask; 0 once the game is over."""
+    """Return the sizes that the player to move may put into a cell, as a bit mask; 0 once the game is over."""
     if state["done"]:
         return 0
     return int(sizes_for(state, int(state["to_move"]), cell))
 
 
 def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
-    """A pyramid in a cell of that size, whose base has its middle at (x, low): two faces, and pips above the base."""
+    """Return a pyramid in a cell of that size, whose base has its middle at (x, low): two faces, and pips above the
+    base."""
     height, half = _HEIGHTS[size - 1] * cell, _HALVES[size - 1] * cell
     ridge, edge = x + 0.35 * half, max(0.045 * cell, 2)
     tip, left, right = f"{x:g} {low - height:g}", f"{x - half:g} {low - 0.07 * cell:g}", f"{x + half:g}"
@@ -215,7 +216,7 @@ def stash_box(state: Any, player: int, kind: int) -> Box:
 
 
 def _stashes(state: Any) -> str:
-    """A row a player: the number of pieces of each size that they have left to put."""
+    """Return a row a player: the number of pieces of each size that they have left to put."""
     top = _stash_top(int(state["size"]))
     parts = [text("left to put:", MARGIN, top + 22, LABEL, SOFT)]
     for kind, name in enumerate(SIZE_NAMES):

@@ -14,7 +14,7 @@ STAGES = 16
 
 
 def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple[Block, ...]:
-    """The blocks of an observation; a limit of 0 means none."""
+    """Return the blocks of an observation; a limit of 0 means none."""
     cells = size * size
     board = np.arange(players * SIZES * cells).reshape(players * SIZES, size, size)
     whose = "of the player k turns after me"

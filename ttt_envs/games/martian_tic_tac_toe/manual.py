@@ -14,7 +14,7 @@ PITCH = "Put pyramids of three sizes: swap your own, capture smaller ones. Three
 
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:
-    """The rules with these options; see `Faces.rules_text` for the form."""
+    """Return the rules with these options; see `Faces.rules_text` for the form."""
     line = pieces = min(size, 5)
     colours = f"{', '.join(COLOURS[: players - 1])} and {COLOURS[players - 1]}"
     last = f"{chr(ord('a') + size - 1)}{size}"

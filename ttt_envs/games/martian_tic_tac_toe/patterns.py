@@ -33,7 +33,8 @@ _WITH_RECTANGLES, _WITH_SEVENS = 4, 3
 
 
 def _places(size: int) -> list[list[int]]:
-    """The cells of a lying rectangle in each place, if these count, and of each line, in an order to read them in."""
+    """Return the cells of a lying rectangle in each place, if these count, and of each line, in an order to read them
+    in."""
     rectangles = [
         [(row + k // 3) * size + column + k % 3 for k in range(6)]
         for row in range(size - 1)
@@ -45,7 +46,7 @@ def _places(size: int) -> list[list[int]]:
 
 @cache
 def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """How the places of a board are read.
+    """Return how the places of a board are read.
 
     Returns:
         Cells int8 (places, 2, 6), two ways to read each place, -1 behind the last cell, and at the beginning of a
@@ -88,7 +89,7 @@ def relation(piece, player):
 
 @kernel
 def _seen(state, player, cells):
-    """The number of what is in these cells, up to the first that is negative."""
+    """Return the number of what is in these cells, up to the first that is negative."""
     number = np.int64(0)
     for cell in cells:
         if cell < 0:
@@ -121,7 +122,7 @@ def find(state, player, out):
 
 
 def patterns_for(size: int, pieces: int, players: int) -> Patterns:
-    """The patterns for a board's size, a number of pieces of each size, and a number of players."""
+    """Return the patterns for a board's size, a number of pieces of each size, and a number of players."""
     cells, _, end = _table(size)
     number, count = end + (players - 1) * (pieces + 1) ** (2 * SIZES), len(cells) + players - 1
     if size != _WITH_SEVENS:
@@ -154,7 +155,7 @@ def prior(size: int, number: int) -> np.ndarray:
 
 
 def _moves_to_own(content: int, size: int) -> float:
-    """The moves of a player that turn what a cell holds into a piece of theirs of this size."""
+    """Return the moves of a player that turn what a cell holds into a piece of theirs of this size."""
     if content == 0:
         return size  # a small one, then one size up at a time
     if content <= SIZES:

@@ -42,7 +42,7 @@ USUAL, SAME_SIZE_TOO, FIRST_TURN = np.arange(3)
 
 
 def _sizes_for(rule: int, player: int, piece: int) -> int:
-    """The sizes that may replace a piece, as a set: bit s - 1 is size s."""
+    """Return the sizes that may replace a piece, as a set: bit s - 1 is size s."""
     size, owner = (piece - 1) % SIZES + 1, (piece - 1) // SIZES
     if piece == EMPTY:  # place a small piece
         sizes = {SMALL}
@@ -63,13 +63,13 @@ _TOGETHER = 16
 
 
 def usual_plies(size: int) -> int:
-    """The default of the option max_plies, and the most moves that are remembered."""
+    """Return the default of the option max_plies, and the most moves that are remembered."""
     return 300 if size == 3 else 25 * size * size
 
 
 @cache
 def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
-    """The dtype of states; `remembers`: repetitions are counted, and so there is a log."""
+    """Return the dtype of states; `remembers`: repetitions are counted, and so there is a log."""
     cells, remembered = size * size, usual_plies(size) if remembers else 1
     entries = cells * (SIZES * players + 1) * players
     return state_dtype(
@@ -118,7 +118,7 @@ def legal_mask(state, player, out):
 @kernel
 @inlined
 def sizes_for(state, player, cell):
-    """The sizes that the player, if it is their turn, may put into the cell from their stash, as a set."""
+    """Return the sizes that the player, if it is their turn, may put into the cell from their stash, as a set."""
     # Else USUAL or SAME_SIZE_TOO, by the option.
     rule = FIRST_TURN if is_first_turn(state) else np.int64(state["same_size_swap"])
     in_stash = np.int64(0)
@@ -129,7 +129,7 @@ def sizes_for(state, player, cell):
 
 @kernel
 def is_first_turn(state):
-    """Whether the player to move has not moved yet. Every player has an empty cell at first, so no first turn is
+    """Return whether the player to move has not moved yet. Every player has an empty cell at first, so no first turn is
     skipped."""
     return state["ply"] < state["stash"].shape[0]
 
@@ -161,7 +161,7 @@ def step(state, actions):
 
 @kernel
 def completes_line(state, cell):
-    """Whether the piece just put into `cell` is one of `line` equal ones in a row: of the same size and player.
+    """Return whether the piece just put into `cell` is one of `line` equal ones in a row: of the same size and player.
 
     There are no more of them, so that none is a row without it.
     """
@@ -191,7 +191,7 @@ def next_player(state):
 
 @kernel
 def can_move(state, player):
-    """Whether the player, if it were their turn, would have a legal move."""
+    """Return whether the player, if it were their turn, would have a legal move."""
     for cell in range(state["piece"].shape[0]):
         if sizes_for(state, player, cell) != 0:
             return True
@@ -226,7 +226,7 @@ def forget_oldest(state):
 
 @kernel
 def occurrences(state):
-    """The number of times that this board with this player to move has occurred, by the log; now included.
+    """Return the number of times that this board with this player to move has occurred, by the log; now included.
 
     It is MOST_OCCURRENCES at most: no game continues after that many.
     """
@@ -242,7 +242,7 @@ def occurrences(state):
 
 @kernel
 def entry(state, cell, replaced, player):
-    """A move as a number: the player, the place, and its former contents."""
+    """Return a move as a number: the player, the place, and its former contents."""
     players = state["stash"].shape[0]
     return (np.int64(cell) * (SIZES * players + 1) + replaced) * players + player
 
@@ -257,13 +257,13 @@ def read_entry(state, k):
 
 @kernel
 def owner_of(piece):
-    """The player whose piece it is."""
+    """Return the player whose piece it is."""
     return (piece - 1) // SIZES
 
 
 @kernel
 def size_of(piece):
-    """The size of the piece, 1 to 3."""
+    """Return the size of the piece, 1 to 3."""
     return (piece - 1) % SIZES + 1
 
 

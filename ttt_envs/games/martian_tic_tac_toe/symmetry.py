@@ -11,7 +11,7 @@ from ttt_envs.games.martian_tic_tac_toe import encoding, rules
 
 
 def symmetries(size: int, players: int, pieces: int, repetition_limit: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
+    """Yield the 8 symmetries of the square."""
     cells = size * size
     total = sum(block.size for block in encoding.blocks(size, players, pieces, repetition_limit))
     for name, permutation in dihedral(size).items():
@@ -37,7 +37,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """The states (n,) with each player's part given to the next."""
+    """Return the states (n,) with each player's part given to the next."""
     new, players = rotate_header(states), states["stash"].shape[1]
     count = rules.SIZES * players
     pieces = np.concatenate([[0], 1 + (np.arange(count) + rules.SIZES) % count])

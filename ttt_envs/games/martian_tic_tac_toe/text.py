@@ -55,7 +55,7 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """A position as text: turn or result; board; stashes; count of plies; repeatable moves; the last move.
+    """Return a position as text: turn or result; board; stashes; count of plies; repeatable moves; the last move.
 
     A move that can still be repeated is written as what it replaced: `R b2 from B1` says that red took blue's small
     piece on b2. The same for every viewer. `parse_state` reads it back.
@@ -84,7 +84,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def result(state: Any) -> str:
-    """The result of a finished game: `R wins with R2 on a1 b1 c1`, `R wins by forfeit`, `draw by repetition`."""
+    """Return the result of a finished game: `R wins with R2 on a1 b1 c1`, `R wins by forfeit`, `draw by repetition`."""
     winners = [COLOURS[player] for player in np.flatnonzero(state["rewards"] > 0)]
     if winners:
         names = cell_names(int(state["size"]))
@@ -100,7 +100,7 @@ def result(state: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """How a finished game ended, for people; see `Faces.ending`."""
+    """Return how a finished game ended, for people; see `Faces.ending`."""
     rows = [f"{len(row)} pyramids of one size {where(row, int(state['size']))}" for row in winning_rows(state)]
     if rows or state["rewards"].any():
         return " and ".join(rows) or "the other side made no legal choice"
@@ -110,21 +110,21 @@ def ending(state: Any) -> str:
 
 
 def winning_rows(state: Any) -> list[list[int]]:
-    """The cells of each winning row."""
+    """Return the cells of each winning row."""
     size, pieces = int(state["size"]), state["piece"]
     rows = rows_of(size, size, int(state["line"]))
     return [row.tolist() for row in rows if pieces[row[0]] != EMPTY and (pieces[row] == pieces[row[0]]).all()]
 
 
 def last_move(state: Any) -> str:
-    """The last move with its player, such as `R b2=3`."""
+    """Return the last move with its player, such as `R b2=3`."""
     cell = int(state["last_action"]) // SIZES
     name = action_names(int(state["size"]))[state["last_action"]]
     return f"{COLOURS[owner_of(int(state['piece'][cell]))]} {name}"
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
     The last move, and how it ended, may be left out. Raises ValueError that names the part that is wrong.
     """
@@ -235,7 +235,7 @@ def _check_result(state: Any, given: str | None) -> None:
 
 
 def _last_action(state: Any, words: str) -> int:
-    """The action of the last move; the piece must be there, and match the former contents."""
+    """Return the action of the last move; the piece must be there, and match the former contents."""
     player, _, name = words.partition(" ")
     names = action_names(int(state["size"]))
     if name not in names:

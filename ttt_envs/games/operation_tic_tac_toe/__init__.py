@@ -67,7 +67,7 @@ def make(
     specialists: tuple[Hand, Hand] | str | None = None,
     first_placer: int | None = None,
 ) -> Game:
-    """The game with these options.
+    """Return the game with these options.
 
     Args:
         mode: "match" (rounds until a player has won `rounds_to_win`) or "round" (a game is one round).
@@ -177,7 +177,7 @@ def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game
 
 
 def _hands(specialists: Any) -> tuple[Hand, Hand]:
-    """The option, with tuples for lists; raises ValueError saying what is wrong if it is no pair of hands."""
+    """Return the option, with tuples for lists; raises ValueError saying what is wrong if it is no pair of hands."""
     wrong = (
         f"option specialists={specialists!r} must be None or a pair, player 0's and player 1's, "
         "each of them None, a specialist's name or two different names; or text such as 'none,none', 'sniper,mole' or "
@@ -201,7 +201,7 @@ def _hands(specialists: Any) -> tuple[Hand, Hand]:
 
 
 def _hand_of(names: list[str]) -> Any:
-    """A hand given as text: None, a name, or several."""
+    """Return a hand given as text: None, a name, or several."""
     if len(names) > 1:
         return tuple(name.strip() for name in names)
     return None if names[0].lower() == "none" else names[0]
@@ -212,7 +212,7 @@ def _names(hand: Any) -> tuple[Any, ...]:
 
 
 def _given(hands: tuple[Hand, Hand] | None) -> list[list[int]]:
-    """The field `given` of a state."""
+    """Return the field `given` of a state."""
     if hands is None:
         return [[rules.DRAWN, rules.SPY]] * 2
     kinds = [[rules.KIND_NAMES.index(name) for name in _names(hand)] for hand in hands]

@@ -132,7 +132,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The rooms, such as "room E", or the specialists to choose from; the Placer's specialists; buttons.
+    """Return the rooms, such as "room E", or the specialists to choose from; the Placer's specialists; buttons.
 
     See `Faces.spots`.
     """
@@ -148,7 +148,8 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The room for a spy, the specialist and then the room, the room or both rooms that a choice is about, or a button.
+    """Return the room for a spy, the specialist and then the room, the room or both rooms that a choice is about, or a
+    button.
 
     See `Faces.clicks`.
     """
@@ -165,7 +166,7 @@ def clicks(state: Any, action: int) -> tuple[str, ...]:
 
 
 def _rooms_of(state: Any, action: int) -> list[int]:
-    """The rooms that a prediction or the use of an ability names."""
+    """Return the rooms that a prediction or the use of an ability names."""
     if action >= rules.PUSH:
         return [int(rules.NEXT[state["pending"], action - rules.PUSH])]
     if action >= rules.GRAPPLE:
@@ -192,7 +193,7 @@ def _is_turn(state: Any) -> bool:
 
 
 def _buttons(state: Any) -> list[tuple[str, Box]]:
-    """The actions that have no place on the board."""
+    """Return the actions that have no place on the board."""
     actions = []
     if state["phase"] == ROLE:
         actions = [rules.PLACE_FIRST, rules.PREDICT_FIRST]
@@ -269,7 +270,7 @@ def room_box(room: int) -> Box:
 
 
 def _lit(state: Any, viewer: int | None) -> set[str]:
-    """The spots that the viewer can choose; without one, the choices of the placer or of all who act."""
+    """Return the spots that the viewer can choose; without one, the choices of the placer or of all who act."""
     if state["done"] or is_round_over(state):
         return set()
     legal, open_now = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
@@ -294,7 +295,7 @@ def _room(state: Any, room: int, open_now: set[str]) -> str:
 
 
 def _piece(player: int, kind: int, x: float, y: float, scale: float, fill: str = "") -> str:
-    """A spy, or a specialist with a dark edge: a square of X's or a disc of O's."""
+    """Return a spy, or a specialist with a dark edge: a square of X's or a disc of O's."""
     colour = fill or MARK_COLOURS[player + 1]
     edge = f' stroke="{INK}" stroke-width="3"' if kind != SPY else ""
     ground = f'<circle r="25" fill="{colour}"{edge}/>'
@@ -308,7 +309,7 @@ def _sign(kind: int, colour: str, ground: str) -> str:
 
 
 def _candidate(state: Any, specialist: int, open_now: set[str]) -> str:
-    """A specialist to choose from, with the markers of those who may."""
+    """Return a specialist to choose from, with the markers of those who may."""
     (x, y), box = _centre(specialist), room_box(specialist)
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
@@ -378,7 +379,7 @@ def _way(state: Any, room: int) -> str:
 
 
 def _arrow(start: int, end: int) -> str:
-    """An arrow from room to room; two opposite ones lie side by side."""
+    """Return an arrow from room to room; two opposite ones lie side by side."""
     (x1, y1), (x2, y2) = _centre(start), _centre(end)
     along = np.array([x2 - x1, y2 - y1]) / np.hypot(x2 - x1, y2 - y1)
     across = np.array([-along[1], along[0]])
@@ -391,7 +392,7 @@ def _arrow(start: int, end: int) -> str:
 
 
 def _edged(way: str, width: float) -> str:
-    """A dark stroke along a path, with a light edge."""
+    """Return a dark stroke along a path, with a light edge."""
     ends = 'stroke-linecap="round" stroke-linejoin="round"'
     return (
         f'<path d="{way}" fill="none" stroke="{PAPER}" stroke-width="{width + 6:g}" {ends}/>'
@@ -400,7 +401,7 @@ def _edged(way: str, width: float) -> str:
 
 
 def _rows(state: Any) -> str:
-    """A stroke through each row of three, once the game or this round is over."""
+    """Return a stroke through each row of three, once the game or this round is over."""
     if not (state["done"] or is_round_over(state)):
         return ""
     parts = []
@@ -416,7 +417,7 @@ def _rows(state: Any) -> str:
 
 
 def _idle(state: Any) -> str:
-    """The number of turns in a row that changed nothing."""
+    """Return the number of turns in a row that changed nothing."""
     most, idle, width = int(state["max_idle_turns"]), int(state["idle"]), 180
     words = f"idle turns: {idle} of {most}"
     parts = [text(words, MARGIN, BELOW + 15, LABEL, INK), rect(Box(MARGIN, BELOW + 24, width, 12), PANEL, SOFT, 1.5, 3)]
@@ -426,7 +427,8 @@ def _idle(state: Any) -> str:
 
 
 def shown_specialists(state: Any, player: int) -> dict[int, bool]:
-    """All specialists of a player in a match, or the specialists of a single round; whether each is in a room."""
+    """Return all specialists of a player in a match, or the specialists of a single round; whether each is in a
+    room."""
     on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
     found: Iterable[int] = range(SPECIALISTS)
     if not state["is_match"]:
@@ -435,7 +437,7 @@ def shown_specialists(state: Any, player: int) -> dict[int, bool]:
 
 
 def tile(state: Any, player: int, specialist: int) -> Box:
-    """The place of a specialist who is shown; in a single round next to the player's name, from the right."""
+    """Return the place of a specialist who is shown; in a single round next to the player's name, from the right."""
     top = BANDS + player * _band_height(state)
     if state["is_match"]:
         row, column = divmod(specialist, 4)
@@ -450,7 +452,7 @@ def _band_height(state: Any) -> float:
 
 
 def _band(state: Any, player: int, open_now: set[str]) -> str:
-    """A player's mark, their part in this turn, their wins, and their specialists."""
+    """Return a player's mark, their part in this turn, their wins, and their specialists."""
     y = BANDS + player * _band_height(state) + (24 if state["is_match"] else 30)
     parts = [
         line(
@@ -488,7 +490,7 @@ def _part(state: Any, player: int) -> str:
 
 
 def _specialist(state: Any, player: int, specialist: int, on_board: bool, open_now: set[str]) -> str:
-    """A specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
+    """Return a specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
 
     Yellow if it can be placed now; framed while it is in a room.
     """

@@ -45,7 +45,7 @@ ROOM_FEATURES = range(0, _PENDING + 1, ROOMS)
 
 
 def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Block, ...]:
-    """The blocks of an observation with these options."""
+    """Return the blocks of an observation with these options."""
     room = np.arange(ROOMS).reshape(1, 3, 3)
     whose = "my (k=0) and the opponent's (k=1)"
     made = [
@@ -114,7 +114,7 @@ def observe(state, player, out):
 
 @kernel
 def seen_of_turn(state, player):
-    """The blocks from "pending room" to "hacker on", as a set of features; the first is bit 0."""
+    """Return the blocks from "pending room" to "hacker on", as a set of features; the first is bit 0."""
     seen, pending = np.int64(0), np.int64(state["pending"])
     if pending != NOWHERE:
         seen = np.int64(1) << pending | np.int64(1) << (ROOMS + kind_of(state["board"][pending]) - 1)
@@ -126,7 +126,7 @@ def seen_of_turn(state, player):
 
 @kernel
 def seen_of_match(state, player):
-    """The blocks from "phase" to "last rounds", likewise."""
+    """Return the blocks from "phase" to "last rounds", likewise."""
     left = min(np.int64(state["max_rounds"]) - state["round"], LAST_ROUNDS)
     seen = np.int64(1) << np.int64(state["phase"])
     seen |= np.int64(state["first"] == player) << (_ROUND - _PHASE)

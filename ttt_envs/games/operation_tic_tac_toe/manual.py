@@ -41,7 +41,7 @@ def rules_text(
     specialists: Any,
     first_placer: int | None,
 ) -> str:
-    """The rules with these options; see `Faces.rules_text` for the form."""
+    """Return the rules with these options; see `Faces.rules_text` for the form."""
     setting = _match(rounds_to_win, max_rounds) if mode == "match" else _single_round(specialists, first_placer)
     passing = "A Placer who can place nothing passes."
     if allow_pass:
@@ -81,7 +81,7 @@ def rules_text(
 
 
 def _match(rounds_to_win: int, max_rounds: int) -> list[str]:
-    """The paragraphs on a match."""
+    """Return the paragraphs on a match."""
     first = rounds_to_win if rounds_to_win > 1 else "one"
     match = (
         f"A game is a match: the first player to win {first} round{'s' if rounds_to_win > 1 else ''} wins it. A drawn "
@@ -104,7 +104,7 @@ def _match(rounds_to_win: int, max_rounds: int) -> list[str]:
 
 
 def _single_round(specialists: Any, first_placer: int | None) -> list[str]:
-    """The paragraph on a single round."""
+    """Return the paragraph on a single round."""
     if specialists is None:
         held = "Each player holds one random specialist."
     else:
@@ -135,7 +135,7 @@ ENDINGS = (
 
 
 def ending(state: Any) -> str:
-    """How a finished game or round ended, for people; see `Faces.ending`."""
+    """Return how a finished game or round ended, for people; see `Faces.ending`."""
     if text.is_forfeit(state):
         return "the other side made no legal choice"
     if state["is_match"] and state["done"]:

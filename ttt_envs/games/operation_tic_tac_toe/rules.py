@@ -78,13 +78,13 @@ OPTIONAL = np.isin(np.arange(KINDS), (SNIPER, NINJA, PUSHER, GRAPPLER))
 
 
 def _near(near):
-    """The set of the other rooms near each room, by near(rows apart, columns apart): int64 (ROOMS,)."""
+    """Return the set of the other rooms near each room, by near(rows apart, columns apart): int64 (ROOMS,)."""
     apart = [[(abs(a // 3 - b // 3), abs(a % 3 - b % 3)) for b in range(ROOMS)] for a in range(ROOMS)]
     return np.array([sum(1 << b for b in range(ROOMS) if a != b and near(*apart[a][b])) for a in range(ROOMS)])
 
 
 def _next():
-    """The room next to each one in each of the DIRECTIONS, or NOWHERE: int8 (ROOMS, 4)."""
+    """Return the room next to each one in each of the DIRECTIONS, or NOWHERE: int8 (ROOMS, 4)."""
     steps = ((-1, 0), (0, 1), (1, 0), (0, -1))
     inside = [[0 <= r // 3 + dr < 3 and 0 <= r % 3 + dc < 3 for dr, dc in steps] for r in range(ROOMS)]
     rooms = [[r + 3 * dr + dc for dr, dc in steps] for r in range(ROOMS)]
@@ -97,14 +97,14 @@ def _contains_line():
 
 
 def _beside():
-    """The rooms orthogonally adjacent to a room of each set of rooms: int64 (512,)."""
+    """Return the rooms orthogonally adjacent to a room of each set of rooms: int64 (512,)."""
     return np.array(
         [np.bitwise_or.reduce([0] + [ORTHOGONAL[k] for k in range(ROOMS) if s >> k & 1]) for s in range(1 << ROOMS)]
     )
 
 
 def _predicted():
-    """The set of rooms that each action predicts, none for a pass or an offer: int64 (NUM_ACTIONS,)."""
+    """Return the set of rooms that each action predicts, none for a pass or an offer: int64 (NUM_ACTIONS,)."""
     sets = np.zeros(NUM_ACTIONS, np.int64)
     sets[PREDICT:PREDICT_TWO] = 1 << np.arange(ROOMS)
     sets[PREDICT_TWO:REMOVE] = (1 << PAIRS.astype(np.int64)).sum(axis=1)
@@ -160,7 +160,7 @@ STATE = state_dtype(
 
 
 def most_plies(state) -> int:
-    """The most plies of a game with the options of this record.
+    """Return the most plies of a game with the options of this record.
 
     In a round spies are placed at most ROOMS times, since nothing else leaves fewer rooms occupied; each specialist and
     each hacker on is used up once. Before each such turn and at the end there may be idle turns.
@@ -215,7 +215,8 @@ def legal_mask(state, player, out):
 @inlined
 @allocates_nothing
 def choices(state, player):
-    """The legal actions of this player: `some` from `first` on, `others` from `second` on, and those from PASS on."""
+    """Return the legal actions of this player: `some` from `first` on, `others` from `second` on, and those from PASS
+    on."""
     first, some, second, others, ending = PLACE, np.int64(0), PLACE, np.int64(0), np.int64(0)
     if not acts(state, player):
         return first, some, second, others, ending
@@ -245,7 +246,8 @@ def choices(state, player):
 
 @kernel
 def acts(state, player):
-    """Whether the player has something to decide. Nobody has in a state whose fields do not go with its phase."""
+    """Return whether the player has something to decide. Nobody has in a state whose fields do not go with its
+    phase."""
     phase = state["phase"]
     if phase in (TURN, PICK):
         player = SIMULTANEOUS
@@ -255,7 +257,8 @@ def acts(state, player):
 
 @kernel
 def placements(state, player):
-    """A spy into an empty room, a specialist in hand into a room that it may enter: sets of actions from PLACE on.
+    """Return a spy into an empty room, a specialist in hand into a room that it may enter: sets of actions from PLACE
+    on.
 
     The first set is of TOGETHER kinds, the second of the others.
     """
@@ -281,7 +284,7 @@ def is_legal(state, player, action):
 
 @kernel
 def has(members, k):
-    """Whether k is in a set of numbers from 0 to MOST - 1."""
+    """Return whether k is in a set of numbers from 0 to MOST - 1."""
     return 0 <= k < MOST and members >> k & 1 == 1
 
 
@@ -311,7 +314,7 @@ def step(state, actions):
 
 @kernel
 def are_legal(state, actions):
-    """Whether each player who acts has chosen something legal."""
+    """Return whether each player who acts has chosen something legal."""
     if state["to_move"] == SIMULTANEOUS:
         return is_legal(state, 0, actions[0]) and is_legal(state, 1, actions[1])
     return is_legal(state, np.int64(state["to_move"]), actions[state["to_move"]])
@@ -354,13 +357,13 @@ def take_role(state, action):
 
 @kernel
 def is_overtime(state):
-    """Whether all specialists have returned, so that each player picks any two."""
+    """Return whether all specialists have returned, so that each player picks any two."""
     return state["round"] > ROUNDS_OF_OFFERS
 
 
 @kernel
 def picks_two(state, player):
-    """Whether the player picks any two: in overtime, and if nothing is offered, as in no game from its start."""
+    """Return whether the player picks any two: in overtime, and if nothing is offered, as in no game from its start."""
     return is_overtime(state) or where_equal(state["standing"][player], OFFERED) == 0
 
 
@@ -542,7 +545,7 @@ def end_turn(state):
 
 @kernel
 def has_no_room(state, occupied):
-    """Whether one room at most is empty, and no specialist in hand can enter an occupied one."""
+    """Return whether one room at most is empty, and no specialist in hand can enter an occupied one."""
     empty = empty_rooms(occupied)
     if empty & (empty - 1):  # two or more rooms are empty
         return False
@@ -558,7 +561,7 @@ def has_no_room(state, occupied):
 
 @kernel
 def rooms_to_enter(occupied, player, kind):
-    """The set of rooms that a piece of the player's may be placed into."""
+    """Return the set of rooms that a piece of the player's may be placed into."""
     if kind == ASSASSIN:
         return spies(occupied, 1 - player)
     if kind == COURIER:
@@ -568,7 +571,7 @@ def rooms_to_enter(occupied, player, kind):
 
 @kernel
 def ability_choices(state, room):
-    """The targets of the specialist just placed in the room: a set of rooms, pairs of rooms or directions."""
+    """Return the targets of the specialist just placed in the room: a set of rooms, pairs of rooms or directions."""
     kind = kind_of(state["board"][room])
     occupied = occupation(state)
     enemies = spies(occupied, 1 - state["placer"])  # specialists may not affect specialists
@@ -589,7 +592,7 @@ def ability_choices(state, room):
 
 @kernel
 def pairs_between(some, others):
-    """The pairs of one room of each of two sets, as a set of PAIRS."""
+    """Return the pairs of one room of each of two sets, as a set of PAIRS."""
     pairs = np.int64(0)
     for k in range(len(PAIRS)):
         a, b = PAIRS[k]
@@ -599,7 +602,8 @@ def pairs_between(some, others):
 
 @kernel
 def directions_to_push(state, room):
-    """The DIRECTIONS in which there is another room, and no specialist in the run of occupied rooms, as a set."""
+    """Return the DIRECTIONS in which there is another room, and no specialist in the run of occupied rooms, as a
+    set."""
     directions = np.int64(0)
     for direction in range(len(DIRECTIONS)):
         at = NEXT[room, direction]
@@ -659,13 +663,13 @@ def kind_of(piece):
 
 @kernel
 def owner_of(piece):
-    """The player whose piece it is; the piece is not EMPTY."""
+    """Return the player whose piece it is; the piece is not EMPTY."""
     return (piece - 1) // KINDS
 
 
 @kernel
 def occupation(state):
-    """The occupied rooms: the sets of X's spies and specialists, then of O's, ROOMS bits each."""
+    """Return the occupied rooms: the sets of X's spies and specialists, then of O's, ROOMS bits each."""
     occupied = np.int64(0)
     for room in range(ROOMS):
         occupied |= _OCCUPIES[np.uint8(state["board"][room])] << room
@@ -674,20 +678,20 @@ def occupation(state):
 
 @kernel
 def spies(occupied, player):
-    """The set of rooms with a spy of the player's."""
+    """Return the set of rooms with a spy of the player's."""
     return occupied >> (2 * ROOMS * player) & ALL_ROOMS
 
 
 @kernel
 def pieces(occupied, player):
-    """The set of rooms with a spy or specialist of the player's."""
+    """Return the set of rooms with a spy or specialist of the player's."""
     own = occupied >> (2 * ROOMS * player)
     return (own | own >> ROOMS) & ALL_ROOMS
 
 
 @kernel
 def empty_rooms(occupied):
-    """The set of empty rooms."""
+    """Return the set of empty rooms."""
     return ~(pieces(occupied, 0) | pieces(occupied, 1)) & ALL_ROOMS
 
 

@@ -15,7 +15,7 @@ _OTHER_END[[rules.LINE_OF_X, rules.LINE_OF_O]] = rules.LINE_OF_O, rules.LINE_OF_
 
 
 def symmetries(features: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
+    """Yield the 8 symmetries of the square."""
     for name, rooms in dihedral(3).items():
         actions = _turned_actions(rooms)
         permutation = np.arange(features)
@@ -25,7 +25,7 @@ def symmetries(features: int) -> Iterator[Symmetry]:
 
 
 def _turned_actions(permutation: np.ndarray) -> np.ndarray:
-    """The action that each one was before the board was turned: int64 (num_actions,)."""
+    """Return the action that each one was before the board was turned: int64 (num_actions,)."""
     actions = np.arange(rules.NUM_ACTIONS)
     by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
     for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
@@ -50,12 +50,12 @@ def _turned(states: States, permutation: np.ndarray, actions: np.ndarray) -> np.
 
 
 def _after(permutation: np.ndarray) -> np.ndarray:
-    """The inverse of a permutation of numbers; -1, the last entry, stays."""
+    """Return the inverse of a permutation of numbers; -1, the last entry, stays."""
     return np.append(np.argsort(permutation), -1)
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """The states (n,) with the two players' parts exchanged."""
+    """Return the states (n,) with the two players' parts exchanged."""
     new = rotate_header(states)
     pieces = 2 * rules.KINDS
     board = states["board"].astype(np.int64)

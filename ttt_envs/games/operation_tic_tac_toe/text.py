@@ -49,7 +49,7 @@ _STANDINGS = {"in hand": IN_HAND, "offered": OFFERED, "unused": UNUSED}
 
 
 def action_names() -> tuple[str, ...]:
-    """One name an action, in the order of the constants in `rules`."""
+    """Return one name an action, in the order of the constants in `rules`."""
     pairs = [(ROOM_NAMES[a], ROOM_NAMES[b]) for a, b in PAIRS]
     return (
         *(f"{kind} to {room}" for kind in KIND_NAMES for room in ROOM_NAMES),
@@ -86,7 +86,8 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """A position as text: the decision; the rooms; both players' specialists; the counts; the last turn and round.
+    """Return a position as text: the decision; the rooms; both players' specialists; the counts; the last turn and
+    round.
 
     A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back, but not a
     position of `finished_round`.
@@ -104,17 +105,17 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Whether this is a position of `finished_round`: a turn without choices, and not the end of the game."""
+    """Return whether this is a position of `finished_round`: a turn without choices, and not the end of the game."""
     return bool(not state["done"] and state["phase"] == TURN and state["to_move"] != SIMULTANEOUS)
 
 
 def is_forfeit(state: Any) -> bool:
-    """Whether the game ended while a player still had to choose, and not by the rules."""
+    """Return whether the game ended while a player still had to choose, and not by the rules."""
     return bool(state["done"] and (state["phase"] != TURN or state["to_move"] == SIMULTANEOUS))
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
-    """The rooms as a step inside a match left them, before they were cleared: structured (1,), for the eye only.
+    """Return the rooms as a step inside a match left them, before they were cleared: structured (1,), for the eye only.
 
     `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
     """
@@ -133,7 +134,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def head(state: Any) -> str:
-    """The first line: what is decided now, or how the game has ended."""
+    """Return the first line: what is decided now, or how the game has ended."""
     placer, mover = MARKS[state["placer"]], MARKS[state["to_move"]]
     if state["done"]:
         rewards = state["rewards"]
@@ -171,13 +172,13 @@ def _facts(state: Any) -> str:
 
 
 def last_placer(state: Any) -> int:
-    """The player who placed in the turn described by `last`; in phase TURN the roles have been swapped since."""
+    """Return the player who placed in the turn described by `last`; in phase TURN the roles have been swapped since."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"]) % 2
 
 
 def last_turn(state: Any) -> str:
-    """Both submissions in the last turn, the Placer's first, and the decision on an ability."""
+    """Return both submissions in the last turn, the Placer's first, and the decision on an ability."""
     placer = last_placer(state)
     words = ", ".join(f"{MARKS[player]} {ACTIONS[state['last'][player]]}" for player in (placer, 1 - placer))
     return words if state["last_ability"] == NONE else f"{words}, then {ACTIONS[state['last_ability']]}"
@@ -187,7 +188,7 @@ def last_turn(state: Any) -> str:
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
     The lines on the last turn and, unless it is over, in a single round on the last round may be left out.
     Raises ValueError that names the part that is wrong.

@@ -31,7 +31,7 @@ ID = "super_tic_tac_toe"
 
 
 def make(*, first_move: str = "center_board", won_boards: str = "open", random_opening_plies: int = 0) -> Game:
-    """The game with these options.
+    """Return the game with these options.
 
     Args:
         first_move: "center_board" (the first mark goes into the centre board) or "anywhere".

@@ -59,12 +59,12 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The 81 cells, such as "cell 4/4"; see `Faces.spots`."""
+    """Return the 81 cells, such as "cell 4/4"; see `Faces.spots`."""
     return {f"cell {name}": _cell(action) for action, name in enumerate(ACTION_NAMES)}
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The cell; see `Faces.clicks`."""
+    """Return the cell; see `Faces.clicks`."""
     return (f"cell {ACTION_NAMES[action]}",)
 
 

@@ -8,7 +8,7 @@ PITCH = "Nine boards in one: the cell you take decides the board in which your o
 
 
 def rules_text(first_move: str, won_boards: str, random_opening_plies: int) -> str:
-    """The rules with these options; see `Faces.rules_text` for the form."""
+    """Return the rules with these options; see `Faces.rules_text` for the form."""
     where = "the centre board, board 4" if first_move == "center_board" else "any board"
     opening = f"X moves first, into any cell of {where}; then the players take turns."
     if random_opening_plies:

@@ -35,13 +35,14 @@ _WORTHS = 16
 
 
 def _ranks(keys: np.ndarray) -> tuple[np.ndarray, int]:
-    """The numbers of equal keys, from 0 on, and how many there are."""
+    """Return the numbers of equal keys, from 0 on, and how many there are."""
     different, ranks = np.unique(keys, return_inverse=True)
     return ranks.reshape(keys.shape).astype(np.int32), len(different)
 
 
 def _of_boards() -> tuple[np.ndarray, int]:
-    """int32 (9, 3**9): the number of a board's cells at a place, the same for all places and cells turned alike."""
+    """Return int32 (9, 3**9): the number of a board's cells at a place, the same for all places and cells turned
+    alike."""
     keys = np.full((9, 3**9), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = _DIGITS[:, turn] @ _POWERS
@@ -51,7 +52,7 @@ def _of_boards() -> tuple[np.ndarray, int]:
 
 
 def _of_owners() -> tuple[np.ndarray, int]:
-    """int32 (3**9, 10): the number of owners and target + 1, the same for all that are turned alike."""
+    """Return int32 (3**9, 10): the number of owners and target + 1, the same for all that are turned alike."""
     keys = np.full((3**9, 10), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = (_DIGITS[:, turn] @ _POWERS)[:, None]
@@ -61,7 +62,8 @@ def _of_owners() -> tuple[np.ndarray, int]:
 
 
 def _of_lines() -> tuple[np.ndarray, int]:
-    """int32 (8, 16, 16, 16): the number of three boards' worths on a line, the same for all that are turned alike."""
+    """Return int32 (8, 16, 16, 16): the number of three boards' worths on a line, the same for all that are turned
+    alike."""
     worths = np.indices((_WORTHS,) * 3).reshape(3, -1)
     keys = np.full((8, _WORTHS**3), np.iinfo(np.int64).max)
     for k, line in enumerate(_LINES):
@@ -76,7 +78,7 @@ def _of_lines() -> tuple[np.ndarray, int]:
 
 
 def _finishing() -> np.ndarray:
-    """int16 (512,): of each set, what is not in it and would make three in a row."""
+    """Return int16 (512,): of each set, what is not in it and would make three in a row."""
     found = np.zeros(512, np.int16)
     for line in _LINES:
         for k in range(3):

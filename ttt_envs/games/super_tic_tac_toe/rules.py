@@ -72,19 +72,20 @@ def legal_mask(state, player, out):
 
 @kernel
 def open_cells(state, boards, board):
-    """The cells of a small board that the next mark may be put into, if the board is one of `boards`."""
+    """Return the cells of a small board that the next mark may be put into, if the board is one of `boards`."""
     return empty(state, board) * (boards >> board & 1)
 
 
 @kernel
 def targets(state):
-    """The small boards that the next mark may be put into: the one that the last move points to, or all playable."""
+    """Return the small boards that the next mark may be put into: the one that the last move points to, or all
+    playable."""
     return np.int64(state["playable"]) if state["target"] == ANYWHERE else np.int64(1) << np.int64(state["target"])
 
 
 @kernel
 def empty(state, board):
-    """The cells of a small board that hold no mark."""
+    """Return the cells of a small board that hold no mark."""
     return ALL & ~(np.int64(state["marks"][0, board]) | np.int64(state["marks"][1, board]))
 
 
@@ -124,7 +125,7 @@ def put(state, action):
 
 @kernel
 def is_owned(state, board):
-    """Whether this small board is owned."""
+    """Return whether this small board is owned."""
     return ((state["owned"][0] | state["owned"][1]) >> board & 1) != 0
 
 

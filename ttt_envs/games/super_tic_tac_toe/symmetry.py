@@ -12,7 +12,7 @@ from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of, put
 
 
 def symmetries() -> Iterator[Symmetry]:
-    """The 8 symmetries of the square, applied to the boards and to the cells in them alike."""
+    """Yield the 8 symmetries of the square, applied to the boards and to the cells in them alike."""
     for name, turn in dihedral(3).items():
         cells = (9 * turn[:, None] + turn[None, :]).ravel()
         features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189, 190]])
@@ -30,7 +30,7 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """The states (n,) with X's part and O's exchanged."""
+    """Return the states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     for name in ("marks", "owned"):
         new[name] = states[name][:, ::-1]

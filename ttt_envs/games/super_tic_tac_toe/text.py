@@ -27,24 +27,24 @@ SPOKEN_NAMES = tuple(f"{cell} of the {board} board" for board in PLACES for cell
 
 
 def cells_of(states: Any) -> np.ndarray:
-    """int8 (..., small board, cell): EMPTY or the player's number + 1; of states (...,) or a single record."""
+    """Return int8 (..., small board, cell): EMPTY or the player's number + 1; of states (...,) or a single record."""
     held = MEMBERS[states["marks"]].astype(np.int8)
     return np.maximum(held[..., 0, :, :], 2 * held[..., 1, :, :])
 
 
 def owners_of(states: Any) -> np.ndarray:
-    """int8 (..., small board): EMPTY or the owner's number + 1; of states (...,) or a single record."""
+    """Return int8 (..., small board): EMPTY or the owner's number + 1; of states (...,) or a single record."""
     held = MEMBERS[states["owned"]].astype(np.int8)
     return np.maximum(held[..., 0, :], 2 * held[..., 1, :])
 
 
 def set_of(members: np.ndarray) -> np.ndarray:
-    """int64 (...): the sets of bool (..., 9), see `rules`."""
+    """Return int64 (...): the sets of bool (..., 9), see `rules`."""
     return np.asarray(members @ _BITS)
 
 
 def playable_of(states: Any) -> np.ndarray:
-    """int64 (...): the small boards that are not full, nor, if won boards are closed, anybody's."""
+    """Return int64 (...): the small boards that are not full, nor, if won boards are closed, anybody's."""
     owned = states["owned"][..., 0] | states["owned"][..., 1]
     full = set_of(states["marks"][..., 0, :] | states["marks"][..., 1, :] == ALL)
     return np.asarray(ALL & ~(full | np.where(states["closed"], owned, 0)))
@@ -59,7 +59,8 @@ def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """A position as text: whose move and where, or the result; the 81 cells; the nine boards' owners; the last move.
+    """Return a position as text: whose move and where, or the result; the 81 cells; the nine boards' owners; the last
+    move.
 
     The same for every viewer. `parse_state` reads it back.
     """
@@ -81,7 +82,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def result(state: Any) -> str:
-    """The result of a finished game: `X wins with boards 0 4 8`, `X wins by forfeit` or `draw`."""
+    """Return the result of a finished game: `X wins with boards 0 4 8`, `X wins by forfeit` or `draw`."""
     if not state["rewards"].any():
         return "draw"
     rows = [" ".join(map(str, row)) for row in winning_rows(state)]
@@ -90,7 +91,7 @@ def result(state: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """How a finished game ended, for people; see `Faces.ending`."""
+    """Return how a finished game ended, for people; see `Faces.ending`."""
     if not state["rewards"].any():
         return "no cell is left"
     rows = [f"three boards {where(row, 3)}" for row in winning_rows(state)]
@@ -98,18 +99,18 @@ def ending(state: Any) -> str:
 
 
 def winning_rows(state: Any) -> list[list[int]]:
-    """The rows of three boards that belong to the winner of a finished game."""
+    """Return the rows of three boards that belong to the winner of a finished game."""
     owned = owners_of(state) == int(np.argmax(state["rewards"])) + 1
     return [row.tolist() for row in lines(3, 3, 3) if owned[row].all()] if state["rewards"].any() else []
 
 
 def last_mover(state: Any) -> str:
-    """The mark that the last move put."""
+    """Return the mark that the last move put."""
     return MARKS[cells_of(state).ravel()[state["last_action"]]]
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
     The last move, and how a winner has won, may be left out. Raises ValueError that names the part that is wrong.
     """
@@ -175,7 +176,7 @@ def _read_head(state: Any, line: str) -> None:
 
 
 def _last_action(state: Any, line: str) -> int:
-    """The action in the last line; the position must be its result."""
+    """Return the action in the last line; the position must be its result."""
     mark, _, name = line.removeprefix("last move:").strip().partition(" ")
     if name not in ACTION_NAMES or mark != "OX"[state["to_move"]]:
         raise ValueError(f"the last move must be like '{'OX'[state['to_move']]} 4/4', not {line!r}")

@@ -8,7 +8,7 @@ from ttt_envs.games.super_tic_tac_toe.text import EMPTY, MARKS, cells_of, owners
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """The owner of each small board, and the moves that lead to it; see `Faces.tips`."""
+    """Return the owner of each small board, and the moves that lead to it; see `Faces.tips`."""
     found = []
     cells, owners = cells_of(state), owners_of(state)
     for board in range(9):

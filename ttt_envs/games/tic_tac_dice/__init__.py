@@ -36,7 +36,7 @@ ROUNDS = ("match", "single")
 
 
 def make(*, size: int = 3, win_length: int = 3, target_points: int = 5, rounds: str = "match") -> Game:
-    """The game with these options.
+    """Return the game with these options.
 
     Args:
         size: 3 to 5: rows and columns of the square of cards.
@@ -63,7 +63,7 @@ make_big.__doc__ = make_super.__doc__ = make.__doc__
 
 
 def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping[str, Any]) -> Game:
-    """The game with the options `given`, as for `make`."""
+    """Return the game with the options `given`, as for `make`."""
     size = whole("size", given["size"], min(rules.SIZES), max(rules.SIZES))
     options: dict[str, Any] = {
         "size": size,

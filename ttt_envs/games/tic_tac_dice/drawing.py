@@ -65,13 +65,13 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The cards, such as "card A"; see `Faces.spots`."""
+    """Return the cards, such as "card A"; see `Faces.spots`."""
     size = int(state["size"])
     return {f"card {name}": card_box(cell, size) for cell, name in enumerate(action_names(size))}
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The card; see `Faces.clicks`."""
+    """Return the card; see `Faces.clicks`."""
     return (f"card {action_names(int(state['size']))[action]}",)
 
 
@@ -109,14 +109,14 @@ def _caption(state: Any) -> Caption:
 
 
 def card_box(cell: int, size: int) -> Box:
-    """The place of a card."""
+    """Return the place of a card."""
     width = min((INNER - (size - 1) * GAP) / size, 130.0)
     height, left = min(width, 106.0), (WIDTH - size * width - (size - 1) * GAP) / 2
     return Box(left + cell % size * (width + GAP), TOP + BAR + cell // size * (height + GAP), width, height)
 
 
 def _dice(state: Any) -> str:
-    """The dice, next to the marker of the player who has rolled them."""
+    """Return the dice, next to the marker of the player who has rolled them."""
     mark, y = int(state["to_move"]) + 1, TOP + 26
     one, two = (int(number) for number in state["dice"])
     parts = [text("rolled", MARGIN, y + 6, LABEL, SOFT)]
@@ -163,6 +163,6 @@ def _card(state: Any, cell: int, ended: bool) -> str:
 
 
 def _reason(state: Any, rank: int) -> str:
-    """The dice that allow a card to be claimed."""
+    """Return the dice that allow a card to be claimed."""
     one, two = (int(number) for number in state["dice"])
     return f"{one} + {two}" if rank == one + two else f"die {rank}"

@@ -11,7 +11,7 @@ from ttt_envs.games.tic_tac_dice.rules import RANKS, claimable, doubles
 
 
 def blocks(size: int, target: int) -> tuple[Block, ...]:
-    """The blocks of an observation; `target` points end the match, 0 means a single round."""
+    """Return the blocks of an observation; `target` points end the match, 0 means a single round."""
     cells = size * size
     board = np.arange(cells).reshape(1, size, size)
     ranks = np.arange(RANKS * cells).reshape(RANKS, size, size)

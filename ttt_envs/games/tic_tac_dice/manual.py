@@ -13,7 +13,7 @@ def pitch(size: int, win_length: int) -> str:
 
 
 def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> str:
-    """The rules with these options; see `Faces.rules_text` for the form."""
+    """Return the rules with these options; see `Faces.rules_text` for the form."""
     cells, even = size * size, size % 2 == 0
     last = chr(ord("A") + cells - 1)
     anywhere = "" if size == win_length else ", anywhere on the board"

@@ -62,7 +62,8 @@ STATE = {
 
 
 def most_rounds(size: int, target: int) -> int:
-    """The most rounds of a game: each gives a point at least, or maybe none on an even board. `target` 0: one."""
+    """Return the most rounds of a game: each gives a point at least, or maybe none on an even board. `target` 0:
+    one."""
     if not target:
         return 1
     return 2 * target - 1 + (MOST_DRAWN_ROUNDS - 1 if size % 2 == 0 else 0)
@@ -123,7 +124,7 @@ def legal_mask(state, player, out):
 
 @kernel
 def claimable(state):
-    """The cells whose cards are unclaimed and allowed by the dice, as a set."""
+    """Return the cells whose cards are unclaimed and allowed by the dice, as a set."""
     one, two = np.int64(state["dice"][0]), np.int64(state["dice"][1])
     rank = state["rank"]
     return markers(state, EMPTY) & (where_equal(rank, one) | where_equal(rank, two) | where_equal(rank, one + two))
@@ -180,19 +181,19 @@ def end_game(state, player, reward):
 
 @kernel
 def die(state):
-    """A die's number, 1 to 6."""
+    """Return a die's number, 1 to 6."""
     return 1 + rng.below(state, 6)
 
 
 @kernel
 def doubles(state):
-    """Whether both dice are equal: the same player rolls again."""
+    """Return whether both dice are equal: the same player rolls again."""
     return state["dice"][0] == state["dice"][1]
 
 
 @kernel
 def markers(state, mark):
-    """The cells whose cards carry this mark, player + 1 or EMPTY, as a set."""
+    """Return the cells whose cards carry this mark, player + 1 or EMPTY, as a set."""
     return where_equal(state["owner"], mark)
 
 

@@ -20,7 +20,7 @@ _OTHER_END[[rules.ROW_OF_X, rules.ROW_OF_O, rules.MORE_OF_X, rules.MORE_OF_O]] =
 
 
 def symmetries(size: int, target: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
+    """Yield the 8 symmetries of the square."""
     cells, total = size * size, sum(block.size for block in encoding.blocks(size, target))
     for name, permutation in dihedral(size).items():
         features = np.arange(total)
@@ -38,7 +38,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """The states (n,) with X's part and O's exchanged."""
+    """Return the states (n,) with X's part and O's exchanged."""
     new = rotate_header(states)
     new["owner"] = np.array([0, 2, 1])[states["owner"]]
     new["points"] = states["points"][:, ::-1]

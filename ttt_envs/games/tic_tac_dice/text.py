@@ -36,12 +36,13 @@ _CELL = re.compile(r"([A-Y])\s*(\d{1,3})([XO*]?)")
 
 
 def action_names(size: int) -> tuple[str, ...]:
-    """A letter a cell, row by row."""
+    """Return a letter a cell, row by row."""
     return tuple(chr(ord("A") + cell) for cell in range(size * size))
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """A position as text: turn and dice, or result; each cell's letter, card, marker, `*` if it can be claimed; counts.
+    """Return a position as text: turn and dice, or result; each cell's letter, card, marker, `*` if it can be claimed;
+    counts.
 
     In a match, the points too, and how the round before ended; then the last claim of this round. The same for every
     viewer. `parse_state` reads it back, but not a position of `finished_round`.
@@ -77,12 +78,13 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Whether this is a position of `finished_round`: no player's turn, and not the end of the game."""
+    """Return whether this is a position of `finished_round`: no player's turn, and not the end of the game."""
     return not state["done"] and not state["dice"].any()
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
-    """The cards as a step inside a match left them, before the next round was dealt: structured (1,), for the eye only.
+    """Return the cards as a step inside a match left them, before the next round was dealt: structured (1,), for the
+    eye only.
 
     `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
     """
@@ -101,7 +103,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def aside(before: Any, actions: np.ndarray, after: Any) -> str:
-    """The roll of a claim, and the player who found no card after it; see `Faces.aside`."""
+    """Return the roll of a claim, and the player who found no card after it; see `Faces.aside`."""
     one, two = map(int, before["dice"])
     said = f"rolled {one} and {two}"
     if after["done"] or not (after["owner"] != EMPTY).any():
@@ -113,7 +115,7 @@ def aside(before: Any, actions: np.ndarray, after: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """How a finished game or round ended, for people; see `Faces.ending`."""
+    """Return how a finished game or round ended, for people; see `Faces.ending`."""
     size = int(state["size"])
     rows = [f"a row of {len(row)} {where(row, size)}" for row in winning_rows(state)]
     how = " and ".join(rows) or _how(state)
@@ -128,14 +130,15 @@ def ending(state: Any) -> str:
 
 
 def winning_rows(state: Any) -> list[list[int]]:
-    """The cells of each row on the board that wins a round."""
+    """Return the cells of each row on the board that wins a round."""
     size, owner = int(state["size"]), state["owner"]
     rows = rows_of(size, size, int(state["win_length"]))
     return [row.tolist() for row in rows if owner[row[0]] != EMPTY and (owner[row] == owner[row[0]]).all()]
 
 
 def result(state: Any) -> str:
-    """The result of a finished game, such as `X wins, row A E I`, `O wins, 5 markers to 4`, `draw, 8 markers each`."""
+    """Return the result of a finished game, such as `X wins, row A E I`, `O wins, 5 markers to 4`, `draw, 8 markers
+    each`."""
     if not state["rewards"].any():
         return f"draw, {MOST_DRAWN_ROUNDS} rounds without points" if state["target"] else f"draw, {_how(state)}"
     winner = "XO"[int(np.argmax(state["rewards"]))]
@@ -144,7 +147,7 @@ def result(state: Any) -> str:
 
 
 def round_result(state: Any) -> str:
-    """The result of a round inside a match, such as `2 points for X, row A E I`."""
+    """Return the result of a round inside a match, such as `2 points for X, row A E I`."""
     rows = winning_rows(state)
     if rows:
         return f"{ROW_POINTS} points for {MARKS[state['owner'][rows[0][0]]]}, {_how(state)}"
@@ -153,7 +156,7 @@ def round_result(state: Any) -> str:
 
 
 def _how(state: Any) -> str:
-    """The fact that decides the cards on the table, such as `row A E I`; "" if nothing does."""
+    """Return the fact that decides the cards on the table, such as `row A E I`; "" if nothing does."""
     rows = winning_rows(state)
     if rows:
         names = action_names(int(state["size"]))
@@ -170,7 +173,7 @@ def _markers(state: Any) -> tuple[int, int]:
 
 
 def check_ranks(ranks: Any, size: int) -> np.ndarray:
-    """A layout as int8 (size*size,); raises ValueError saying why if the deck cannot deal it."""
+    """Return a layout as int8 (size*size,); raises ValueError saying why if the deck cannot deal it."""
     try:
         array = np.asarray(ranks)
     except ValueError:  # rows of different lengths
@@ -191,7 +194,7 @@ def check_ranks(ranks: Any, size: int) -> np.ndarray:
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
     The last claim, and how it ended, may be left out. Raises ValueError that names the part that is wrong.
     """
@@ -250,7 +253,7 @@ def _facts(line: str, target: int) -> dict[str, int]:
 
 
 def _reward(state: Any, rows: list[int]) -> float | None:
-    """The reward of X in a finished position; None if it cannot be one."""
+    """Return the reward of X in a finished position; None if it cannot be one."""
     x, o = ((state["owner"] == mark).sum() for mark in (1, 2))
     if len(rows) == 1:
         ahead, points = 1 - 2 * rows[0], ROW_POINTS
@@ -272,7 +275,7 @@ def _reward(state: Any, rows: list[int]) -> float | None:
 
 
 def _last_claim(state: Any, words: str) -> int:
-    """The cell of the last claim; the player's marker must be there."""
+    """Return the cell of the last claim; the player's marker must be there."""
     mark, _, name = words.partition(" ")
     names = action_names(int(state["size"]))
     if mark not in ("X", "O") or name not in names:

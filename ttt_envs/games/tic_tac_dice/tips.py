@@ -12,7 +12,7 @@ _DIE = range(1, 7)
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """The owner of each card, or the number of rolls that allow it to be claimed; see `Faces.tips`."""
+    """Return the owner of each card, or the number of rolls that allow it to be claimed; see `Faces.tips`."""
     size, shown = int(state["size"]), []
     for cell, name in enumerate(action_names(size)):
         rank, owner = int(state["rank"][cell]), int(state["owner"][cell])

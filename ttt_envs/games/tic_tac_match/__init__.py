@@ -46,7 +46,7 @@ def make(
     double_plays: int = 4,
     hand_size: int = 4,
 ) -> Game:
-    """The game with these options.
+    """Return the game with these options.
 
     Args:
         players: 2 or 4.

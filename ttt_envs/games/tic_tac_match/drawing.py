@@ -87,7 +87,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """The cells, such as "cell E"; the cards of the player to move, if the viewer sees them; the other seats.
+    """Return the cells, such as "cell E"; the cards of the player to move, if the viewer sees them; the other seats.
 
     Equal cards share one clickable spot, such as "hand red X"; see `Faces.spots`.
     """
@@ -114,7 +114,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """The card in the hand, then the cell, or the seat whose hand is wiped out; see `Faces.clicks`."""
+    """Return the card in the hand, then the cell, or the seat whose hand is wiped out; see `Faces.clicks`."""
     flip, players = flip_of(state), len(state["identity"])
     names = [f"hand {name}" for name in kind_names(flip // 2)]
     if action < CELLS * flip:
@@ -127,7 +127,8 @@ def clicks(state: Any, action: int) -> tuple[str, ...]:
 
 
 def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
-    """The kinds of cards that can be played now, and the cells where; nothing for those who do not see the hand."""
+    """Return the kinds of cards that can be played now, and the cells where; nothing for those who do not see the
+    hand."""
     mover, flip, players = int(state["to_move"]), int(flip_of(state)), len(state["identity"])
     if state["done"] or viewer not in (None, mover):
         return set(), set()
@@ -177,7 +178,7 @@ def _caption(state: Any, viewer: int | None) -> Caption:
 
 
 def places(state: Any, player: int, viewer: int | None) -> _Seat:
-    """The place of a player's cards: below for the viewer, and on clockwise."""
+    """Return the place of a player's cards: below for the viewer, and on clockwise."""
     players = len(state["identity"])
     turn = (player - (viewer or 0)) % players
     side = turn if players == 4 else 2 * turn
@@ -216,7 +217,7 @@ def _seat(state: Any, player: int, viewer: int | None, playable: set[int]) -> st
 
 
 def _edged(box: Box) -> str:
-    """The yellow edge of what can be chosen, to lie below it."""
+    """Return the yellow edge of what can be chosen, to lie below it."""
     return rect(Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10), OPEN, INK, 1.5, 11)
 
 
@@ -248,7 +249,7 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
 
 
 def _heap(name: str, heap: Any, top: float) -> str:
-    """The number of cards of each kind in a heap, as small cards in a row."""
+    """Return the number of cards of each kind in a heap, as small cards in a row."""
     kinds = [kind for kind in range(len(heap)) if heap[kind]]
     parts = [text(f"{name}: {heap.sum() or 'none'}", MARGIN, top + 14, LABEL, SOFT)]
     step = min(INNER / max(len(kinds), 1), 56.0)
@@ -263,12 +264,12 @@ def _heap(name: str, heap: Any, top: float) -> str:
 
 
 def _sign_on(kind: int) -> str:
-    """The colour of the symbol on a symbol card."""
+    """Return the colour of the symbol on a symbol card."""
     return SIGNS[kind // 2]
 
 
 def _face(kind: int, flip: int, box: Box) -> str:
-    """The face of a card; `flip` is the kind of Flip, which follows the symbol cards."""
+    """Return the face of a card; `flip` is the kind of Flip, which follows the symbol cards."""
     scale = min(box.width / _WIDTH, box.height / _HEIGHT)
     ground = GROUNDS[kind // 2] if kind < flip else CARD
     card = rect(box, ground, INK, 1.2, 8 * scale)

@@ -26,7 +26,7 @@ COUNTDOWN = 8
 
 
 def blocks(players: int, deck: Sequence[int], hand_size: int) -> tuple[Block, ...]:
-    """The blocks of an observation; `deck`: cards of each kind."""
+    """Return the blocks of an observation; `deck`: cards of each kind."""
     kinds, most = len(deck), max(deck)
     symbols = kinds - 3
     board = np.arange(symbols * CELLS).reshape(symbols, 3, 3)
@@ -83,7 +83,7 @@ def show_board(state, player, out):
 @kernel
 @inlined
 def completing(cards):
-    """The symbol cards of a half that complete a line with `cards` of their kind on top."""
+    """Return the symbol cards of a half that complete a line with `cards` of their kind on top."""
     found = np.int64(0)
     for k in range(HALF):
         found |= GAPS[cards >> CELLS * k & ALL_CELLS] << CELLS * k

@@ -10,7 +10,7 @@ PITCH = "Play cards from a hidden hand for three of your symbol in one colour, u
 
 
 def legend(*, flips: int, wipe_outs: int, double_plays: int, **_: Any) -> str:
-    """How to read the positions as text, with these options."""
+    """Return how to read the positions as text, with these options."""
     specials = {"Flip": flips, "Wipe-Out": wipe_outs, "Double Play": double_plays}
     shorts = "".join(f", {name[0]} a {name}" for name, number in specials.items() if number)
     return f"In a position as text rX is a red X{shorts}."
@@ -29,7 +29,7 @@ def rules_text(
     hand_size: int,
     **_: Any,
 ) -> str:
-    """The rules with these options; see `Faces.rules_text` for the form."""
+    """Return the rules with these options; see `Faces.rules_text` for the form."""
     if players == 2:
         sides, mates = "Two players, seats 0 and 1, play against each other.", ""
     elif teams:

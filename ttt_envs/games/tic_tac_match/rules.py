@@ -71,7 +71,7 @@ MOST_DEALS = 1_000_000
 
 @cache
 def state_dtype_for(players: int, colours: int) -> np.dtype:
-    """The dtype of states."""
+    """Return the dtype of states."""
     kinds = 2 * colours + 3
     return state_dtype(
         players=players,
@@ -116,14 +116,14 @@ def num_actions(players: int, colours: int) -> int:
 
 @kernel
 def flip_of(state):
-    """The kind of Flip, which is also the number of kinds of symbol cards; Wipe-Out and Double Play follow."""
+    """Return the kind of Flip, which is also the number of kinds of symbol cards; Wipe-Out and Double Play follow."""
     return state["pile"].shape[0] - 3
 
 
 @kernel
 @inlined
 def held(hand):
-    """The kinds of symbol cards in a hand, as a set."""
+    """Return the kinds of symbol cards in a hand, as a set."""
     return where_above(hand, 0) & (np.int64(1) << hand.shape[0] - 3) - 1
 
 
@@ -315,7 +315,7 @@ def may_play(state, board, player, action):
 @inlined
 @allocates_nothing
 def may_play_other(state, board, player, ahead):
-    """Whether a Flip (for `ahead` 0), a Wipe-Out against the player so far ahead, or a Double Play is legal."""
+    """Return whether a Flip (for `ahead` 0), a Wipe-Out against the player so far ahead, or a Double Play is legal."""
     hand, flip = state["hand"][player], flip_of(state)
     if ahead == 0:
         return may_flip(state, board, player)
@@ -328,7 +328,7 @@ def may_play_other(state, board, player, ahead):
 @inlined
 @allocates_nothing
 def playable(state, board, player):
-    """The symbol cards of the player's hand, each everywhere it may be laid now."""
+    """Return the symbol cards of the player's hand, each everywhere it may be laid now."""
     cards = laid(board, held(state["hand"][player]))
     if state["pending"] != 2:
         return cards
@@ -338,7 +338,7 @@ def playable(state, board, player):
 @kernel
 @allocates_nothing
 def may_flip(state, board, player):
-    """Whether the player may play a Flip now."""
+    """Return whether the player may play a Flip now."""
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] != 2:
         return hand[flip] > 0
@@ -349,7 +349,7 @@ def may_flip(state, board, player):
 @inlined
 @allocates_nothing
 def can_play(state, board, player):
-    """Whether the player has any legal play."""
+    """Return whether the player has any legal play."""
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] == 2:
         return can_begin_double(state, board, player)
@@ -361,7 +361,7 @@ def can_play(state, board, player):
 @inlined
 @allocates_nothing
 def laid(board, kinds):
-    """The symbol cards of a set of kinds, each everywhere it fits."""
+    """Return the symbol cards of a set of kinds, each everywhere it fits."""
     fits = fitting(board)
     return fits[0] & EVERYWHERE[kinds & _HALF_OF_KINDS], fits[1] & EVERYWHERE[kinds >> HALF & _HALF_OF_KINDS]
 
@@ -369,7 +369,7 @@ def laid(board, kinds):
 @kernel
 @allocates_nothing
 def can_lay(board, kinds):
-    """Whether a symbol card of a set of kinds fits anywhere."""
+    """Return whether a symbol card of a set of kinds fits anywhere."""
     cards = laid(board, kinds)
     return cards[0] | cards[1] != 0
 
@@ -377,7 +377,7 @@ def can_lay(board, kinds):
 @kernel
 @allocates_nothing
 def can_begin_double(state, board, player):
-    """Whether the player can play two cards one after the other, or one that ends the game."""
+    """Return whether the player can play two cards one after the other, or one that ends the game."""
     hand = state["hand"][player]
     flips, cards = hand[flip_of(state)], laid(board, held(hand))
     if flips > 0:
@@ -392,7 +392,7 @@ def can_begin_double(state, board, player):
 @kernel
 @inlined
 def fitting_cards(hand, cards):
-    """The number of symbol cards of the hand that fit anywhere, by `laid`."""
+    """Return the number of symbol cards of the hand that fit anywhere, by `laid`."""
     total = np.int64(0)
     for k in range(HALF):  # no branch on what is random
         total += hand[k] * (cards[0] >> CELLS * k & ALL_CELLS != 0)
@@ -404,7 +404,7 @@ def fitting_cards(hand, cards):
 @kernel
 @allocates_nothing
 def going_on(state, board, player, cards, first):
-    """The cards of a half which, as the first card of a Double Play, leave a legal second one, or end the game.
+    """Return the cards of a half which, as the first card of a Double Play, leave a legal second one, or end the game.
 
     `first` is the first kind of the half.
     """
@@ -423,7 +423,7 @@ def going_on(state, board, player, cards, first):
 @kernel
 @allocates_nothing
 def leaving(board, kinds, kind):
-    """The cells on which a first card of this kind leaves a place for a second one, of a set of kinds.
+    """Return the cells on which a first card of this kind leaves a place for a second one, of a set of kinds.
 
     The second may be laid on the first if that fits, or on another cell: what fits there stays as it was.
     """
@@ -439,7 +439,7 @@ def leaving(board, kinds, kind):
 @kernel
 @allocates_nothing
 def read_board(state):
-    """The top cards, as a set of symbol cards on cells."""
+    """Return the top cards, as a set of symbol cards on cells."""
     first, others = np.int64(0), np.int64(0)
     for k in range(min(flip_of(state), HALF)):
         first |= where_equal(state["top"], k) << CELLS * k
@@ -450,14 +450,14 @@ def read_board(state):
 
 @kernel
 def of_kind(board, kind):
-    """The cells with a symbol card of this kind on top."""
+    """Return the cells with a symbol card of this kind on top."""
     return (board[0] >> CELLS * kind if kind < HALF else board[1] >> CELLS * (kind - HALF)) & ALL_CELLS
 
 
 @kernel
 @inlined
 def of_either_symbol(cards):
-    """The cells of the X's of a set of symbol cards, and from bit 9 on the cells of the O's."""
+    """Return the cells of the X's of a set of symbol cards, and from bit 9 on the cells of the O's."""
     both = cards[0] | cards[1]
     return (both | both >> 2 * CELLS) & (2 ** (2 * CELLS) - 1)
 
@@ -465,7 +465,7 @@ def of_either_symbol(cards):
 @kernel
 @inlined
 def of_any_kind(cards):
-    """The cells of a set of symbol cards."""
+    """Return the cells of a set of symbol cards."""
     symbols = of_either_symbol(cards)
     return (symbols | symbols >> CELLS) & ALL_CELLS
 
@@ -473,7 +473,8 @@ def of_any_kind(cards):
 @kernel
 @inlined
 def fitting(board):
-    """Where each symbol card fits: on empty cells, or where just one of colour and symbol is that of the top card."""
+    """Return where each symbol card fits: on empty cells, or where just one of colour and symbol is that of the top
+    card."""
     symbol, empty = of_either_symbol(board) * BOTH, EACH * (~of_any_kind(board) & ALL_CELLS)
     return empty | (symbol ^ of_colours(board[0])), empty | (symbol ^ of_colours(board[1]))
 
@@ -481,7 +482,7 @@ def fitting(board):
 @kernel
 @inlined
 def of_colours(cards):
-    """The cards of one half, each with the card of the same colour and the other symbol."""
+    """Return the cards of one half, each with the card of the same colour and the other symbol."""
     return cards | (cards & XS) << CELLS | cards >> CELLS & XS
 
 
@@ -496,14 +497,14 @@ def write_cards(cards, kinds, out, at):
 
 @kernel
 def board_with(board, kind, cell):
-    """The board after a symbol card is laid on the cell."""
+    """Return the board after a symbol card is laid on the cell."""
     others, card = ~(EACH << cell), np.int64(1) << (CELLS * (kind % HALF) + cell)
     return board[0] & others | card * (kind < HALF), board[1] & others | card * (kind >= HALF)
 
 
 @kernel
 def completes_line(board, kind, cell):
-    """Whether a symbol card on the cell is, or would be, the third of its kind in a row."""
+    """Return whether a symbol card on the cell is, or would be, the third of its kind in a row."""
     return GAPS[of_kind(board, kind)] >> cell & 1 != 0
 
 

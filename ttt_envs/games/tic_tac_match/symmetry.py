@@ -11,7 +11,7 @@ from ttt_envs.games.tic_tac_match import encoding, rules
 
 
 def symmetries(players: int, deck: list[int], hand_size: int) -> Iterator[Symmetry]:
-    """The 8 symmetries of the square."""
+    """Yield the 8 symmetries of the square."""
     symbols, cells = len(deck) - 3, rules.CELLS
     blocks = encoding.blocks(players, deck, hand_size)
     count = rules.num_actions(players, symbols // 2)
@@ -37,7 +37,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """The states (n,) with each player's part given to the next."""
+    """Return the states (n,) with each player's part given to the next."""
     new, players = rotate_header(states), states["identity"].shape[1]
     new["to_move"][states["done"]] = 0  # as the rules leave it
     for name in ("identity", "hand", "team_of"):

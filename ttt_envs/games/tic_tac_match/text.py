@@ -36,7 +36,7 @@ def kind_names(colours: int) -> tuple[str, ...]:
 
 
 def short_names(colours: int) -> tuple[str, ...]:
-    """The same in two letters at most: `rX`, `rO`, `bX`, ..., F, W, D."""
+    """Return the same in two letters at most: `rX`, `rO`, `bX`, ..., F, W, D."""
     return (*(f"{colour[0]}{symbol}" for colour in COLOURS[:colours] for symbol in SYMBOLS), *"FWD")
 
 
@@ -58,7 +58,7 @@ def action_names(players: int, colours: int, short: bool = False) -> tuple[str, 
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """A position as text: turn or result; top cards; ID cards, hands, other heaps; counts; what was played last.
+    """Return a position as text: turn or result; top cards; ID cards, hands, other heaps; counts; what was played last.
 
     A viewer sees only their own hand and ID card, and of the pile only its size; None sees everything, and
     `parse_state` reads that back.
@@ -82,7 +82,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def last_play(state: Any) -> str:
-    """The last card played, after its player's seat: `1 red X to E`."""
+    """Return the last card played, after its player's seat: `1 red X to E`."""
     names = action_names(len(state["identity"]), _colours(state))
     return f"{state['last_player']} {names[state['last_action']]}"
 
@@ -92,7 +92,7 @@ def _colours(state: Any) -> int:
 
 
 def headline(state: Any, how: bool = True) -> str:
-    """The first line: who plays, or who has won and how; `how=False` leaves that out."""
+    """Return the first line: who plays, or who has won and how; `how=False` leaves that out."""
     if state["done"]:
         winners = np.flatnonzero(state["rewards"] > 0)
         if not len(winners):
@@ -107,7 +107,7 @@ def headline(state: Any, how: bool = True) -> str:
 
 
 def ending(state: Any) -> str:
-    """How a finished game ended, for people; see `Faces.ending`."""
+    """Return how a finished game ended, for people; see `Faces.ending`."""
     names = kind_names(_colours(state))
     rows = [f"three {names[state['top'][row[0]]]} {where(row, 3)}" for row in winning_rows(state)]
     if state["rewards"].any():
@@ -117,13 +117,13 @@ def ending(state: Any) -> str:
 
 
 def winning_rows(state: Any) -> list[list[int]]:
-    """The cells of each row of three cards of one kind."""
+    """Return the cells of each row of three cards of one kind."""
     top = state["top"]
     return [row.tolist() for row in rows_of(3, 3, 3) if top[row[0]] != NOTHING and (top[row] == top[row[0]]).all()]
 
 
 def _lines(state: Any) -> str:
-    """The winning line, such as `line of rX on A B C`; "" without one."""
+    """Return the winning line, such as `line of rX on A B C`; "" without one."""
     rows = winning_rows(state)
     if not rows:
         return ""
@@ -142,7 +142,7 @@ def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """The position of a text made by `format_state` without a viewer: structured (1,).
+    """Return the position of a text made by `format_state` without a viewer: structured (1,).
 
     The options come from `prototype`. The pile, which holds the rest of the deck, the last play, and how it ended may
     be left out. Raises ValueError that names the part that is wrong.

@@ -35,7 +35,7 @@ def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
 
 
 def _others(name: str) -> str:
-    """The cards that share exactly one of colour and symbol with a card."""
+    """Return the cards that share exactly one of colour and symbol with a card."""
     colour, symbol = name.split()
     other = SYMBOLS[1 - SYMBOLS.index(symbol)]
     return f"a {colour} {other} or an {symbol} of another colour" if symbol in "XO" else ""

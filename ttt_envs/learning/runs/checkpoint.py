@@ -108,7 +108,7 @@ class Run:
         return self.start
 
     def done(self, steps: int) -> float:
-        """The share of the training that is over at this many steps, for schedules.
+        """Return the share of the training that is over at this many steps, for schedules.
 
         It never decreases: a learning rate that has fallen stays low if a finished run is continued for more steps.
         """
@@ -163,7 +163,7 @@ class Run:
 
 
 def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()) -> Config:
-    """The settings of the run in a folder, ready to resume it, without the settings of a call.
+    """Return the settings of the run in a folder, ready to resume it, without the settings of a call.
 
     Args:
         kind: the method's settings.
@@ -259,7 +259,7 @@ def restore(folder: Path, parts: Parts) -> tuple[int, float]:
 
 
 def program_of(method: str) -> list[str]:
-    """The words that start a method of the library, or one that is a script."""
+    """Return the words that start a method of the library, or one that is a script."""
     return ["ttt", "train", method] if method in METHODS else ["python", method]
 
 

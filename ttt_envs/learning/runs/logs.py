@@ -39,7 +39,8 @@ class Log:
         self._closers: list[Callable[[], None]] = []
 
     def latest(self, name: str) -> float:
-        """A number as earlier calls wrote it last, up to the steps that this one begins with; 0 if there is none."""
+        """Return a number as earlier calls wrote it last, up to the steps that this one begins with; 0 if there is
+        none."""
         return next((each[name] for each in reversed(self._earlier()) if name in each), 0.0)
 
     def record(self, name: str, value: float) -> None:
@@ -67,7 +68,7 @@ class Log:
             close()
 
     def _earlier(self) -> list[dict[str, Any]]:
-        """The lines of earlier calls, up to the steps that this one begins with."""
+        """Return the lines of earlier calls, up to the steps that this one begins with."""
         lines = read_log(self.path) if self.this.config.resume else []
         return [each for each in lines if each["steps"] <= self.this.start]
 
@@ -97,7 +98,7 @@ class Log:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The lines of a log, without a last one that a killed process has not finished; none if there is no file.
+    """Return the lines of a log, without a last one that a killed process has not finished; none if there is no file.
 
     Raises ValueError naming the line that is damaged.
     """

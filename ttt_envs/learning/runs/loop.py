@@ -60,13 +60,13 @@ class Buffer:
         self.added += n
 
     def sample(self, n: int, generator: np.random.Generator) -> Rows:
-        """n rows with replacement."""
+        """Return n rows with replacement."""
         places = generator.integers(0, min(self.added, self.size), n)
         return {name: values[places] for name, values in self.rows.items()}
 
 
 def permutations_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The symmetries of a game, as indices of features and of actions; the identity alone where it has none."""
+    """Return the symmetries of a game, as indices of features and of actions; the identity alone where it has none."""
     permutations = [(symmetry.features, symmetry.actions) for symmetry in game.symmetries]
     return permutations or [(np.arange(game.observation_size), np.arange(game.num_actions))]
 
@@ -318,7 +318,7 @@ class SummaryRow:
 
 
 def folders_of(group: Path) -> list[Path]:
-    """The run folders of the seeds in a folder, in order of the seeds."""
+    """Return the run folders of the seeds in a folder, in order of the seeds."""
     folders = [path for path in group.glob("seed-*") if path.name.removeprefix("seed-").isdigit()]
     return sorted(folders, key=lambda path: int(path.name.removeprefix("seed-")))
 
@@ -373,7 +373,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
 
 
 def summary(folders: Sequence[Path]) -> list[SummaryRow]:
-    """The last measured metrics of these runs; metrics that some runs lack are left out."""
+    """Return the last measured metrics of these runs; metrics that some runs lack are left out."""
     metrics = [read_metrics(folder) for folder in folders]
     rows = []
     for metric in metrics[0]:

@@ -88,7 +88,7 @@ class Measurement(ABC):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """The measurement that the settings of a run ask for, or None; `average` as for `Exploitability`.
+        """Return the measurement that the settings of a run ask for, or None; `average` as for `Exploitability`.
 
         Raises ValueError where the game cannot be measured.
         """
@@ -128,7 +128,7 @@ class Measurement(ABC):
 
 
 def due(now: int, before: int, every: int) -> bool:
-    """Whether (before, now] contains a multiple of `every`; always if `before` is negative."""
+    """Return whether (before, now] contains a multiple of `every`; always if `before` is negative."""
     return before < 0 or now // every > before // every
 
 
@@ -456,7 +456,7 @@ LEAST = {kind.setting: kind.least for kind in MEASURES.values()}
 
 
 def read_metrics(folder: Path) -> Metrics:
-    """The metrics of a run folder, finished or not, by name; ValueError if a curve is damaged."""
+    """Return the metrics of a run folder, finished or not, by name; ValueError if a curve is damaged."""
     metrics: Metrics = {}
     for kind in MEASURES.values():
         for point in read_rows(folder / f"{kind.file}.csv", Point):
@@ -465,7 +465,7 @@ def read_metrics(folder: Path) -> Metrics:
 
 
 def title_of(metric: str) -> str:
-    """A metric's name for people."""
+    """Return a metric's name for people."""
     titles = {name: title for kind in MEASURES.values() for name, title in kind.titles.items()}
     score = metric.removeprefix("eval/")
     return titles.get(metric, metric if score == metric else f"score against {score}")
@@ -489,7 +489,7 @@ def write_rows(path: Path, kind: type, rows: Sequence[Any]) -> None:
 
 
 def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """The rows of an earlier run, none if there is no file; ValueError if the file cannot be read."""
+    """Return the rows of an earlier run, none if there is no file; ValueError if the file cannot be read."""
     if not path.is_file():
         return []
     convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}  # type: ignore[arg-type]
@@ -526,5 +526,6 @@ def draw_line(axes: Any, steps: np.ndarray, values: np.ndarray, half_widths: np.
 
 
 def _plain(text: str) -> str:
-    """A text for Matplotlib, which takes what stands between dollars for a formula, and fails at one that is wrong."""
+    """Return a text for Matplotlib, which takes what stands between dollars for a formula, and fails at one that is
+    wrong."""
     return text.replace("$", r"\$")

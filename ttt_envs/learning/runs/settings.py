@@ -68,7 +68,7 @@ Share = Annotated[float, Within(0.0, 1.0)]
 
 
 def _count(texts: list[str]) -> int:
-    """A whole number, also as 1e5."""
+    """Return a whole number, also as 1e5."""
     with suppress(ValueError, OverflowError):
         if (number := float(texts[0])) == int(number):
             return int(number)
@@ -156,7 +156,7 @@ class Settings(MeasuringSettings, RunSettings):
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 
     def strangers(self) -> dict[str, tuple[str, ...]]:
-        """The game and the agents that may do more than use the library's own data, by setting."""
+        """Return the game and the agents that may do more than use the library's own data, by setting."""
         named = {
             name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
             for name, kind in get_type_hints(type(self), include_extras=True).items()
@@ -166,7 +166,8 @@ class Settings(MeasuringSettings, RunSettings):
         return {name: texts for name, texts in named.items() if texts}
 
     def load(self) -> Game:
-        """The game with its options; ValueError or TypeError as `ttt_envs.load`, or for other kinds of rewards."""
+        """Return the game with its options; ValueError or TypeError as `ttt_envs.load`, or for other kinds of
+        rewards."""
         game = resolve(self.game, self.options)
         game.check_rewards("training")
         return game
@@ -177,7 +178,7 @@ class Settings(MeasuringSettings, RunSettings):
         return self.eval_every or max(self.steps // 10, 1)
 
     def measurements(self, game: Game, average: Any = None) -> list[Measurement]:
-        """The measurements that the settings ask for; `average` as for `Exploitability`.
+        """Return the measurements that the settings ask for; `average` as for `Exploitability`.
 
         Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
         """
@@ -199,7 +200,7 @@ class SelfPlay(Settings):
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type as settings have it; a whole number is a float too."""
+    """Return whether a value is of a type as settings have it; a whole number is a float too."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -250,7 +251,7 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 def command_line(
     kind: type[AnySettings], method: str, description: str | None, arguments: Sequence[str]
 ) -> AnySettings:
-    """The settings of a command line; with --resume the rest are from the run in --out.
+    """Return the settings of a command line; with --resume the rest are from the run in --out.
 
     Args:
         kind: the method's settings.

@@ -22,7 +22,7 @@ def find_in_state(state, digits, weights, table):
 
 @kernel
 def digit_of(piece, player):
-    """A piece as `player` sees it."""
+    """Return a piece as `player` sees it."""
     if piece == EMPTY:
         return np.int64(EMPTY)
     return np.int64(rules.size_of(piece)) + (0 if rules.owner_of(piece) == player else SIZES)
@@ -30,7 +30,8 @@ def digit_of(piece, player):
 
 @kernel
 def judge(state, digits, weights, table):
-    """The answer for a state that goes on: (plies to the end, value for the player to move, whether it is exact).
+    """Return the answer for a state that goes on: (plies to the end, value for the player to move, whether it is
+    exact).
 
     A won or lost position that cannot be brought to its end within `max_plies` is worth a draw: the loser can hold
     out so long, and the winner need not lose. It is not exact if the way to the end might meet a position that has
@@ -51,7 +52,7 @@ def judge(state, digits, weights, table):
 
 @kernel
 def in_danger(state, plies, weights, table):
-    """Whether some winning line meets an earlier position whose next repetition would make the game a draw.
+    """Return whether some winning line meets an earlier position whose next repetition would make the game a draw.
 
     The plies to the end go down with every move of the winner's. It must thus be nearer to the end, and won by the same
     player.

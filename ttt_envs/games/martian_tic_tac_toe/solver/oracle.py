@@ -45,28 +45,31 @@ class MartianOracle:
         return ~np.isnan(self._judge(self._checked(states))[1])
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """int64 (n,): odd if the player to move wins, even if they lose; -1 for a draw, -2 where nothing is known.
+        """Return int64 (n,): odd if the player to move wins, even if they lose; -1 for a draw, -2 where nothing is
+        known.
 
         The limits of plies and of repetitions are disregarded.
         """
         return self._judge(self._checked(states))[0]
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
+        """Return float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._judge(states)[1]
         return np.where(states["to_move"] == players, values, 0 - values)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 27): the same after each action; nan where it is illegal or leads to what is not covered."""
+        """Return float64 (n, 27): the same after each action; nan where it is illegal or leads to what is not
+        covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._actions(states)[1]
         return np.where((states["to_move"] == players)[:, None], values, 0 - values)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 27): all best actions alike; a row of zeros where not covered or `player` is not to move."""
+        """Return float64 (n, 27): all best actions alike; a row of zeros where not covered or `player` is not to
+        move."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         now, value = self._judge(states)
@@ -120,7 +123,7 @@ class MartianOracle:
 
 @cache
 def _validity(remembers: bool) -> Validity:
-    """The checks of states with a log, or without one."""
+    """Return the checks of states with a log, or without one."""
     dtype = rules.state_dtype_for(PIECES, 2, remembers)
     return Validity(dtype, simultaneous=False, name="the 3x3 game of two players")
 

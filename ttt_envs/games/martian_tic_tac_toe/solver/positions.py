@@ -39,7 +39,7 @@ def digits_of(board, digits):
 
 @kernel
 def swapped(digit):
-    """The digit as the other player sees it."""
+    """Return the digit as the other player sees it."""
     if digit == EMPTY:
         return digit
     return digit + SIZES if digit <= SIZES else digit - SIZES
@@ -47,7 +47,8 @@ def swapped(digit):
 
 @kernel
 def line_of(digits, first):
-    """Whether three equal digits from `first` to `first`+2 are in a row: first 1 for the mover's, 4 for the other's."""
+    """Return whether three equal digits from `first` to `first`+2 are in a row: first 1 for the mover's, 4 for the
+    other's."""
     for cell in (0, 4, 8):  # every line goes through one of these
         if first <= digits[cell] < first + SIZES:
             for k in range(_THROUGH.shape[1]):
@@ -70,7 +71,7 @@ def count_digits(digits, counts):
 
 @kernel
 def is_move(digits, counts, cell, size, same_size_swap):
-    """Whether the mover may put a piece of that size into the cell: the rules once more, on digits."""
+    """Return whether the mover may put a piece of that size into the cell: the rules once more, on digits."""
     if counts[size] == PIECES:
         return False
     digit = digits[cell]
@@ -99,7 +100,8 @@ def kind_of(board, digits, counts):
 
 @kernel
 def least_image(digits, weights):
-    """The least number among the eight mirror images of a board; weights int64 (8, 9), see `weights_of_images`."""
+    """Return the least number among the eight mirror images of a board; weights int64 (8, 9), see
+    `weights_of_images`."""
     least = np.int64(BOARDS)
     for symmetry in range(8):
         number = np.int64(0)
@@ -112,5 +114,5 @@ def least_image(digits, weights):
 
 @cache
 def weights_of_images() -> np.ndarray:
-    """The amount that a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
+    """Return the amount that a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
     return POWERS[np.argsort(SYMMETRIES, axis=1)]

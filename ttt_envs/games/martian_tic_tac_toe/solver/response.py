@@ -252,7 +252,7 @@ class Response:
                 break
 
     def _asked(self, boards: np.ndarray, moves: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """The moves that the policy makes, and their chances: see `PositionGroup`."""
+        """Return the moves that the policy makes, and their chances: see `PositionGroup`."""
         policies = self._ask(self._states(boards, depth))
         legal = (moves[:, None] >> _ACTIONS & 1).astype(np.bool_)
         wrong = ~((policies >= 0) & (legal | (policies == 0))).all(axis=1)
@@ -274,7 +274,7 @@ class Response:
         return policies
 
     def _states(self, boards: np.ndarray, depth: int) -> np.ndarray:
-        """The states with these boards in which the other is to move: structured (n,)."""
+        """Return the states with these boards in which the other is to move: structured (n,)."""
         states = np.repeat(self._start, len(boards))
         digits = boards[:, None] // POWERS % DIGITS
         owner = np.where(digits <= SIZES, self.player, 1 - self.player)
@@ -287,7 +287,7 @@ class Response:
         return states
 
     def _heeded_at(self) -> int | None:
-        """The attribute `heeded_at`. The last ply is left out: at it nothing but a line counts."""
+        """Return the attribute `heeded_at`. The last ply is left out: at it nothing but a line counts."""
         asked = [part for part in self.parts if not self._mine_at(part.depth)]
         total = sum(len(part.boards) for part in asked)
         step = max(total // _ASKED_AGAIN, 1)
@@ -311,7 +311,7 @@ class Response:
         return None
 
     def values(self, progress: Progress = lambda share: None) -> np.ndarray:
-        """float64 (n,): what the player gets from each start.
+        """Return float64 (n,): what the player gets from each start.
 
         The error is below PRECISION. A policy that heeds the ply is taken to do in each position always what it does
         when the position can first arise.
@@ -319,7 +319,8 @@ class Response:
         return self._swept(self._plies, 0.0, progress)
 
     def bounds(self, progress: Progress = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the greatest that `values` could be, whatever the policy does from ply `heeded_at` on."""
+        """Return the least and the greatest that `values` could be, whatever the policy does from ply `heeded_at`
+        on."""
         if self.heeded_at is None:
             exact = self.values(progress)
             return exact, exact

@@ -56,7 +56,7 @@ def compress(values, live, weights, present, out):
 
 @kernel
 def bits_set(word):
-    """The number of bits of a uint64 that are set."""
+    """Return the number of bits of a uint64 that are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -78,7 +78,7 @@ def count_before(present, before):
 
 @kernel
 def find(digits, weights, table):
-    """The value of a position in a table; -1 if it is not there."""
+    """Return the value of a position in a table; -1 if it is not there."""
     board = least_image(digits, weights)
     word, bit = table.present[board // 64], np.uint64(board % 64)
     if not (word >> bit) & np.uint64(1):
@@ -88,8 +88,8 @@ def find(digits, weights, table):
 
 
 def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """A sample of boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards, int64
-    (n,).
+    """Return a sample of boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards,
+    int64 (n,).
 
     Each of these lengths is as likely as another, and so is each board of one length.
     """
@@ -111,7 +111,7 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
 
 
 def table_path(same_size_swap: bool) -> Path:
-    """The path of the table of these rules."""
+    """Return the path of the table of these rules."""
     return table_folder() / "martian_tic_tac_toe-same_size_swap.table" if same_size_swap else SHIPPED
 
 
@@ -122,7 +122,7 @@ def write_table(path: Path, table: SolvedTable, same_size_swap: bool) -> None:
 
 
 def read_table(path: Path, same_size_swap: bool) -> SolvedTable:
-    """The table of a file. Raises FileNotFoundError, or BadTable naming the fault."""
+    """Return the table of a file. Raises FileNotFoundError, or BadTable naming the fault."""
     facts, body = tables.read_table(path, _KIND, {"version": VERSION, "same_size_swap": same_size_swap})
     reading = lzma.LZMADecompressor()
     try:
@@ -136,7 +136,7 @@ def read_table(path: Path, same_size_swap: bool) -> SolvedTable:
 
 
 def _numbered(present: np.ndarray, values: np.ndarray) -> SolvedTable:
-    """The table of these boards; BadTable if there are not as many values."""
+    """Return the table of these boards; BadTable if there are not as many values."""
     before = np.empty(_WORDS, np.uint32)
     if count_before(present, before) != len(values):
         raise BadTable(f"a table of {len(values)} values has other boards")
@@ -152,7 +152,8 @@ def build_table(same_size_swap: bool, progress: StageProgress = lambda what, sha
 
 
 def load_table(same_size_swap: bool) -> SolvedTable:
-    """The table of the package or the cache folder; if it is missing or damaged, it is built, and kept if possible."""
+    """Return the table of the package or the cache folder; if it is missing or damaged, it is built, and kept if
+    possible."""
     return load_or_build(
         table_path(same_size_swap),
         lambda path: read_table(path, same_size_swap),

@@ -45,7 +45,7 @@ _AT_ONCE = 3 << 30
 
 
 def worths_of_a_draw(points: int) -> np.ndarray:
-    """An odd number of points from -1 to 1."""
+    """Return an odd number of points from -1 to 1."""
     return np.linspace(-1, 1, points)
 
 
@@ -117,7 +117,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """All possible offers to a player with `left` specialists: int64 (offers, min(3, left)), counted from 0."""
+    """Return all possible offers to a player with `left` specialists: int64 (offers, min(3, left)), counted from 0."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -126,7 +126,7 @@ def offers_from(left: int) -> np.ndarray:
 
 @kernel
 def draw_worth(ends):
-    """The worth of a draw from -1 to 1, if a round's ends are worth this: (win, draw, loss)."""
+    """Return the worth of a draw from -1 to 1, if a round's ends are worth this: (win, draw, loss)."""
     win, draw, loss = ends
     if win - loss < 1e-12:
         return 0.0
@@ -143,7 +143,8 @@ def interpolate(values, draw):
 
 @kernel
 def worth_of_round(values, own, other, ends, places_first):
-    """The value of a round to a player; values as of `round_values`; ends (win, draw, loss) as for the player."""
+    """Return the value of a round to a player; values as of `round_values`; ends (win, draw, loss) as for the
+    player."""
     win, _, loss = ends
     draw = draw_worth(ends)
     value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)
@@ -152,7 +153,7 @@ def worth_of_round(values, own, other, ends, places_first):
 
 @kernel
 def start_value(match, values, score, left, decides):
-    """The value of a match to a player at the start of a round.
+    """Return the value of a match to a player at the start of a round.
 
     Args:
         match: Match.
@@ -174,7 +175,7 @@ def start_value(match, values, score, left, decides):
 
 @kernel
 def ends_of_round(match, values, score, left, places_first):
-    """The values of a win, a draw and a loss of a round to a player; `left` is what both have after it."""
+    """Return the values of a win, a draw and a loss of a round to a player; `left` is what both have after it."""
     number, own, other = score
     win = start_value(match, values, (number + 1, own + 1, other), left, False)
     draw = start_value(match, values, (number + 1, own, other), left, not places_first)
@@ -208,7 +209,7 @@ def fill_picks(match, values, score, left, payoffs):
 
 @kernel
 def mean_over_offers(payoffs, offers):
-    """The mean value of the games in which both pick of what they are offered.
+    """Return the mean value of the games in which both pick of what they are offered.
 
     Args:
         payoffs: float64 (n, n), for the player of the rows.
@@ -282,7 +283,7 @@ def solve_overtime(match, values):
 
 
 def solve_match(match: Match, progress: Progress = lambda share: None) -> Values:
-    """All values of a match."""
+    """Return all values of a match."""
     scores = min(match.rounds_to_win, ROUNDS_OF_OFFERS)
     values = Values(
         np.full((ROUNDS_OF_OFFERS, scores, scores, 70, 70), np.nan),
@@ -315,7 +316,7 @@ def specialists_of(state, player, lowest, highest, out):
 
 @kernel
 def score_for(state, player):
-    """The number of the round, the player's wins, the other's."""
+    """Return the number of the round, the player's wins, the other's."""
     return np.int64(state["round"]), np.int64(state["wins"][player]), np.int64(state["wins"][1 - player])
 
 

@@ -59,7 +59,7 @@ class Placements(NamedTuple):
 
 @kernel
 def solve(room, free, blocked, limits):
-    """The value for the Placer; the condition that keeps it from being smaller; and where its tangent was taken.
+    """Return the value for the Placer; the condition that keeps it from being smaller; and where its tangent was taken.
 
     Args:
         room: see Placements; so are free and blocked.
@@ -232,7 +232,7 @@ def split_pairs(cover, out):
 
 @kernel
 def solve_matrix(payoffs, mix, other_mix):
-    """The value of any zero-sum matrix game for the player of the rows; fills optimal mixes of both.
+    """Return the value of any zero-sum matrix game for the player of the rows; fills optimal mixes of both.
 
     By the simplex method (Dantzig, 1951) with Bland's rule: with payoffs moved to be at least 1, find y >= 0 with
     payoffs @ y <= 1 and the largest sum.
@@ -267,7 +267,7 @@ def solve_matrix(payoffs, mix, other_mix):
 
 @kernel
 def _fill_table(payoffs, table):
-    """The first table of the simplex method, of zeros before; gives by how much payoffs were moved."""
+    """Return the first table of the simplex method, of zeros before; gives by how much payoffs were moved."""
     rows, columns = payoffs.shape
     moved = 1 - payoffs.min()
     for i in range(rows):
@@ -281,7 +281,7 @@ def _fill_table(payoffs, table):
 
 @kernel
 def _entering(table):
-    """The first column that makes the sum larger, or -1."""
+    """Return the first column that makes the sum larger, or -1."""
     last = table.shape[0] - 1
     for j in range(table.shape[1] - 1):
         if table[last, j] < -_ZERO:
@@ -291,7 +291,7 @@ def _entering(table):
 
 @kernel
 def _leaving(table, basis, column):
-    """The row with the smallest quotient; of those with equal ones the first in the basis."""
+    """Return the row with the smallest quotient; of those with equal ones the first in the basis."""
     row, right = -1, table.shape[1] - 1
     for i in range(table.shape[0] - 1):
         if table[i, column] > _ZERO:
@@ -318,7 +318,7 @@ def _pivot(table, row, column):
 
 @kernel
 def _saddle(payoffs):
-    """A row and a column that are best against each other, if there are any, and whether they are."""
+    """Return a row and a column that are best against each other, if there are any, and whether they are."""
     row, column, maximin, minimax = 0, 0, -np.inf, np.inf
     for i in range(payoffs.shape[0]):
         lowest = np.inf

@@ -92,11 +92,12 @@ class RoundOracle:
         return states["done"] | (positions_in(self._rounds.book, states)[0] >= 0)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
+        """Return float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy` gives.
+        """Return float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy`
+        gives.
 
         For an ability they are given for both players, in a turn for the actions of `player`; nan where illegal or
         not covered.
@@ -104,7 +105,7 @@ class RoundOracle:
         return self._answer(states, player).worth
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
+        """Return float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
         return self._answer(states, player).policy
 
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
@@ -174,11 +175,12 @@ class MatchOracle:
         return states["done"] | self._choosing(states) | self._playing(states)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
+        """Return float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy` gives.
+        """Return float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy`
+        gives.
 
         For roles and abilities they are given for both players, else for the actions of `player`; nan where illegal
         or not covered.
@@ -186,7 +188,7 @@ class MatchOracle:
         return self._answer(states, player).worth
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
+        """Return float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
         return self._answer(states, player).policy
 
     def _known(self, states: np.ndarray) -> np.ndarray:
@@ -257,7 +259,7 @@ def _put(part: Answers, rows: np.ndarray, answers: Answers) -> None:
 
 
 def _solved(game: Game, mode: str) -> Game:
-    """The game, if it has this mode and can be solved."""
+    """Return the game, if it has this mode and can be solved."""
     if game.options["mode"] != mode:
         raise ValueError(f"this oracle is of games with mode={mode!r}, not {game}")
     if game.options["draw_offers"] and not game.options["allow_pass"]:
@@ -268,7 +270,8 @@ def _solved(game: Game, mode: str) -> Game:
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
-    """The states; raises ValueError if they are not valid, of another game, or of other options of these names."""
+    """Return the states; raises ValueError if they are not valid, of another game, or of other options of these
+    names."""
     states = _STATES.check(states)
     if (states["is_match"] != game.prototype["is_match"]).any():
         raise ValueError(f"this oracle answers states of mode={game.options['mode']!r}")

@@ -125,7 +125,7 @@ def number_boards(most, turns, board, code):
 
 
 def digits_of(code: np.ndarray) -> np.ndarray:
-    """The digits of boards: int64 (..., 9)."""
+    """Return the digits of boards: int64 (..., 9)."""
     return code[..., None].astype(np.int64) // DIGITS ** np.arange(ROOMS) % DIGITS
 
 
@@ -148,7 +148,7 @@ def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
 
 
 def standing_named(*names: str) -> int:
-    """The standing of a player with these specialists in hand; raises ValueError for unknown or equal ones."""
+    """Return the standing of a player with these specialists in hand; raises ValueError for unknown or equal ones."""
     for name in names:
         if name not in KIND_NAMES[1:]:
             raise ValueError(unknown("specialist", name, KIND_NAMES[1:]))
@@ -158,17 +158,17 @@ def standing_named(*names: str) -> int:
 
 
 def names_of(standing: int) -> tuple[str, ...]:
-    """The specialists in hand."""
+    """Return the specialists in hand."""
     return tuple(name for s, name in enumerate(KIND_NAMES[1:]) if standing >> s & 1)
 
 
 def in_hand(standing: int) -> int:
-    """The number of specialists that a player holds."""
+    """Return the number of specialists that a player holds."""
     return (standing & (HACKER_ON - 1)).bit_count()
 
 
 def lesser_standings(standing: int) -> set[int]:
-    """All standings that a standing may become, itself included."""
+    """Return all standings that a standing may become, itself included."""
     standings, new = {standing}, [standing]
     while new:
         held = new.pop()
@@ -181,13 +181,13 @@ def lesser_standings(standing: int) -> set[int]:
 
 
 def height(standing: int) -> int:
-    """A number that falls whenever a standing changes in play."""
+    """Return a number that falls whenever a standing changes in play."""
     return in_hand(standing) + (standing >> (HACKER - 1) & 1) + (standing >> SPECIALISTS)
 
 
 @cache
 def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = True) -> Book:
-    """A book of all that may follow if each player has one of these standings.
+    """Return a book of all that may follow if each player has one of these standings.
 
     The largest number of a player's specialists, in hand and on the board; None: as many as in hand. `mirrored` False:
     each mirror image of a board is a board of its own.
@@ -218,7 +218,7 @@ SINGLE_HANDS = (0, *(1 << specialist for specialist in range(SPECIALISTS)))
 
 @kernel
 def standing_of(state, player):
-    """A player's standing: the specialists in hand as bits, and HACKER_ON."""
+    """Return a player's standing: the specialists in hand as bits, and HACKER_ON."""
     standing = HACKER_ON * np.int64(state["hacker_on"][player])
     for specialist in range(SPECIALISTS):
         standing |= np.int64(state["standing"][player, specialist] == IN_HAND) << specialist
@@ -227,7 +227,8 @@ def standing_of(state, player):
 
 @kernel
 def locate(state, player, lookup):
-    """The numbers of both standings, the player's first, and of the board as they see it; -1 where there is none.
+    """Return the numbers of both standings, the player's first, and of the board as they see it; -1 where there is
+    none.
 
     `lookup` as in a Book.
     """
@@ -241,7 +242,7 @@ def locate(state, player, lookup):
 
 @kernel
 def position_of(state, player, lookup):
-    """The number of a state as a position that the player sees; -1 if the book has none such."""
+    """Return the number of a state as a position that the player sees; -1 if the book has none such."""
     code, group = np.int64(0), np.int64(0)
     for room in range(ROOMS - 1, -1, -1):
         digit = DIGIT[player, state["board"][room]]

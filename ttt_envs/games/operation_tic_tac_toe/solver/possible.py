@@ -66,7 +66,7 @@ def _roles(states: States) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _standings(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """The number of specialists of each player in each standing, by the phase and the round."""
+    """Yield the number of specialists of each player in each standing, by the phase and the round."""
     standing, phase, number = states["standing"], states["phase"][:, None], states["round"][:, None]
     unused, offered, held = ((standing == each).sum(axis=2) for each in (UNUSED, OFFERED, IN_HAND))
     overtime, match = number > ROUNDS_OF_OFFERS, states["is_match"][:, None]

@@ -82,7 +82,7 @@ def note_one(state, queue, end, seen, lookup):
 
 
 def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Book) -> np.ndarray:
-    """All positions that the rules allow after some states, and they themselves, but for those seen before.
+    """Return all positions that the rules allow after some states, and they themselves, but for those seen before.
 
     Args:
         states: structured (2,), as for `reach`.

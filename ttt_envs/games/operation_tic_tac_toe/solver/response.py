@@ -92,7 +92,7 @@ class PositionBlock(NamedTuple):
 
 
 def make_block(states: int) -> PositionBlock:
-    """An empty `PositionBlock` for `size` states."""
+    """Return an empty `PositionBlock` for `size` states."""
     shape, abilities = (states, MOST_PLACEMENTS), states * MOST_PLACEMENTS
     return PositionBlock(
         np.zeros(states, np.int64),
@@ -152,7 +152,7 @@ def fill_block(states, player, known, block):
 
 @kernel
 def worth(states, i, player, lookup, values):
-    """The value of states[i], the end of a turn, to the player."""
+    """Return the value of states[i], the end of a turn, to the player."""
     if states[i]["done"]:
         return np.float64(states[i]["rewards"][player])
     return values[states[i]["placer"], position_of(states[i], 0, lookup)]
@@ -160,7 +160,7 @@ def worth(states, i, player, lookup, values):
 
 @kernel
 def best_ability(turn, player, lookup, values):
-    """The value of the best use of the ability pending in turn.trial[0] to the player who uses it."""
+    """Return the value of the best use of the ability pending in turn.trial[0] to the player who uses it."""
     rules.legal_mask(turn.trial[0], player, turn.mask[1])
     best = -np.inf
     for action in range(REMOVE, NO_ABILITY + 1):
@@ -270,7 +270,7 @@ class Responder:
         self._block = make_block(2 * _BOARDS)
 
     def states(self, n: int) -> np.ndarray:
-        """n states on the way to the form of `rounds.fill_turn`; player 0 places in every other one."""
+        """Return n states on the way to the form of `rounds.fill_turn`; player 0 places in every other one."""
         states = np.repeat(self.game.prototype, n)
         states["phase"], states["to_move"], states["pending"] = TURN, SIMULTANEOUS, NOWHERE
         states["round"], states["last"], states["last_ability"] = 1, NONE, NONE
@@ -281,7 +281,7 @@ class Responder:
         return states
 
     def reachable(self) -> np.ndarray:
-        """All positions that the rules allow, as `locate` gives them for player 0: int64 (n, 3)."""
+        """Return all positions that the rules allow, as `locate` gives them for player 0: int64 (n, 3)."""
         starts = self.states(len(self.hands))
         for i, pair in enumerate(self.hands):
             for player, standing in enumerate(pair):
@@ -289,7 +289,8 @@ class Responder:
         return reachable(self.states(2), starts, np.zeros(self.values.shape[1], np.bool_), self.book)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, float]]:
-        """The positions in an order in which each can be worked out, a block at a time, and the share before it."""
+        """Yield the positions in an order in which each can be worked out, a block at a time, and the share before
+        it."""
         queue, done = self.reachable(), 0
         for level in levels(queue, self.book):
             for first in range(0, len(level), _BOARDS):
@@ -318,7 +319,7 @@ class Responder:
         self.values[:, numbers] = worth.reshape(-1, 2).T
 
     def _ask(self, states: np.ndarray) -> np.ndarray:
-        """The policy: float64 (n, actions); raises ValueError if it is none."""
+        """Return the policy: float64 (n, actions); raises ValueError if it is none."""
         states = states.copy()
         for name in ("draw_offers", "max_idle_turns"):
             states[name] = self.game.prototype[name]
@@ -344,7 +345,7 @@ class Responder:
         return probabilities
 
     def start_value(self, pair: tuple[int, int], placer: int) -> float:
-        """The player's value of a round with these standings, when all is worked out."""
+        """Return the player's value of a round with these standings, when all is worked out."""
         own, other = self.book.standing[list(pair)]
         return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
 
@@ -352,7 +353,7 @@ class Responder:
 def best_response(
     game: Game, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
 ) -> BestResponse:
-    """The most that a player can get against a known policy.
+    """Return the most that a player can get against a known policy.
 
     Args:
         game: a game with mode="round". With specialists=None all 64 pairs are worked out.
@@ -380,7 +381,7 @@ def best_response(
 
 
 def _hands_given(given: np.ndarray) -> list[tuple[int, int]]:
-    """The pairs of standings that a round may begin with; `given` as in a state."""
+    """Return the pairs of standings that a round may begin with; `given` as in a state."""
     if (given == DRAWN).any():
         return [(own, other) for own in SINGLE_HANDS[1:] for other in SINGLE_HANDS[1:]]
     own, other = (sum(1 << (int(kind) - 1) for kind in held if kind != SPY) for held in given)

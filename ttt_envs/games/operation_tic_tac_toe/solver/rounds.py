@@ -49,7 +49,7 @@ class Solution(NamedTuple):
 
 
 def make_solution(positions: int, draws: np.ndarray) -> Solution:
-    """A Solution in which nothing is solved yet; `draws` are mirrored."""
+    """Return a Solution in which nothing is solved yet; `draws` are mirrored."""
     values = np.full((positions + 3, len(draws)), np.nan)
     values[DRAWN], values[WON], values[LOST] = draws, -1, 1
     return Solution(values, np.array(draws, np.float64))
@@ -57,8 +57,8 @@ def make_solution(positions: int, draws: np.ndarray) -> Solution:
 
 @kernel
 def solve_open(room, free, blocked, limits, places):
-    """The value for the Placer, as that of `matrix.solve`, if one player does not mix, and the other knows it: the
-    Placer if `places`, else the Predictor."""
+    """Return the value for the Placer, as that of `matrix.solve`, if one player does not mix, and the other knows it:
+    the Placer if `places`, else the Predictor."""
     if places:
         return np.minimum(free, blocked).max()
     least, most = limits
@@ -107,7 +107,7 @@ def count_down(turns, counts, d, limits, left):
 
 @kernel
 def part_of(turn, n, d):
-    """The first n placements of a Turn, with one worth of a draw: room, waits, free, blocked."""
+    """Return the first n placements of a Turn, with one worth of a draw: room, waits, free, blocked."""
     return turn.room[:n], turn.waits[:n], turn.free[d, :n], turn.blocked[d, :n]
 
 
@@ -172,7 +172,7 @@ def solve_positions(states, positions, book, solution, turns, idle):
 
 @kernel
 def prediction_limits(state):
-    """The least and the greatest number of rooms that the Predictor predicts, for `matrix.solve`."""
+    """Return the least and the greatest number of rooms that the Predictor predicts, for `matrix.solve`."""
     most = 2 if state["hacker_on"][1 - state["placer"]] else 1
     return (0 if state["allow_pass"] else most), most
 
@@ -206,7 +206,7 @@ class Rounds:
         self._states["placer"] = 0, 1
 
     def has(self, own: int, other: int) -> bool:
-        """Whether such rounds may begin."""
+        """Return whether such rounds may begin."""
         numbers = self.book.standing[[own, other]]
         return bool((numbers >= 0).all() and self.book.first[numbers[0], numbers[1], 0] + self.book.board[0] >= 0)
 

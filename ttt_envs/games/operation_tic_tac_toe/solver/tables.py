@@ -30,7 +30,7 @@ _ROUNDING = 1e-6
 
 
 def table_path(max_idle_turns: int, may_pass: bool) -> Path:
-    """The path of the file with the values of rounds with these options."""
+    """Return the path of the file with the values of rounds with these options."""
     if (max_idle_turns, may_pass) == DEFAULTS:
         return SHIPPED
     return table_folder() / f"operation_tic_tac_toe-{max_idle_turns}{'-pass' if may_pass else ''}.table"
@@ -53,7 +53,7 @@ def write_tables(path: Path, single: np.ndarray, pairs: np.ndarray, max_idle_tur
 
 
 def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a file: float64 (8, 8, points), and (28, 28, points) or (0, 0, 1).
+    """Return the values of a file: float64 (8, 8, points), and (28, 28, points) or (0, 0, 1).
 
     Raises FileNotFoundError, or BadTable naming the fault.
     """
@@ -82,7 +82,8 @@ def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.nda
 
 
 def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The values from their file; if that is missing or damaged they are worked out, overtime left out, and kept.
+    """Return the values from their file; if that is missing or damaged they are worked out, overtime left out, and
+    kept.
 
     The file that comes with the package is not replaced. Raises FileNotFoundError or BadTable if there is no such.
     """

@@ -59,7 +59,7 @@ class Turn(NamedTuple):
 
 
 def make_turn(draws: int) -> Turn:
-    """An empty Turn."""
+    """Return an empty Turn."""
     return Turn(
         np.zeros(MOST_PLACEMENTS, np.int64),
         np.zeros(MOST_PLACEMENTS, np.int64),
@@ -138,7 +138,8 @@ def play(trial, actions, action, prediction):
 
 @kernel
 def after_turn(trial, k, placer, lookup):
-    """The position that trial[k] is, seen by the next Placer; or DRAWN, WON or LOST for the player who has placed."""
+    """Return the position that trial[k] is, seen by the next Placer; or DRAWN, WON or LOST for the player who has
+    placed."""
     if not trial[k]["done"]:
         return position_of(trial[k], 1 - placer, lookup)
     reward = trial[k]["rewards"][placer]

@@ -28,12 +28,12 @@ class StrategyOracle:
         return self._covers(_STATES.check(states))
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): 1 for X, -1 for O; nan where not covered."""
+        """Return float64 (n,): 1 for X, -1 for O; nan where not covered."""
         states = _STATES.check(states)
         return np.where(self._covers(states), self._sign(states, player), np.nan)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 81): the value after each action; nan where it is illegal or leaves what is covered."""
+        """Return float64 (n, 81): the value after each action; nan where it is illegal or leaves what is covered."""
         states = _STATES.check(states)
         known = np.empty((len(states), 81), np.bool_)
         successors_rows(states, self._table, known)
@@ -41,7 +41,8 @@ class StrategyOracle:
         return np.where(known, self._sign(states, player)[:, None], np.nan)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, 81): the strategy's move for X, any legal one for O, who loses with all; zeros where not covered.
+        """Return float64 (n, 81): the strategy's move for X, any legal one for O, who loses with all; zeros where not
+        covered.
 
         A row of zeros too where `player` is not to move.
         """

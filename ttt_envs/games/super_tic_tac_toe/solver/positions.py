@@ -24,7 +24,7 @@ def pack(state, key):
 
 @kernel
 def find(table, key):
-    """The slot of the key in the table, int64 (slots, 3), or the empty one where it belongs."""
+    """Return the slot of the key in the table, int64 (slots, 3), or the empty one where it belongs."""
     slot = np.int64(rng.fold(rng.fold(key[0], key[1]), key[2]) % np.uint64(table.shape[0]))
     while table[slot, 0] >= 0 and not (
         table[slot, 0] == key[0] and table[slot, 1] == key[1] and table[slot, 2] == key[2]

@@ -98,7 +98,7 @@ def walk(starts, table, counts):
 
 @cache
 def positions() -> tuple[np.ndarray, np.ndarray]:
-    """The table of all positions on the strategy, int64 (slots, 3), and the counts of `walk`."""
+    """Return the table of all positions on the strategy, int64 (slots, 3), and the counts of `walk`."""
     starts = np.zeros(2, rules.STATE)  # the two values of the option first_move
     starts["target"] = CENTER, ANYWHERE
     starts["playable"] = ALL

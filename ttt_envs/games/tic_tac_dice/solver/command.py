@@ -55,7 +55,7 @@ class Layout:
         return "\n".join(lines)
 
     def regrets(self, game: Game, players: Sequence[Callable[[View], np.ndarray]], games: int) -> np.ndarray:
-        """The loss to optimal play in rounds on this layout: float64 (players,), the mean over both seats.
+        """Return the loss to optimal play in rounds on this layout: float64 (players,), the mean over both seats.
 
         Args:
             game: the game, with rounds="single".

@@ -21,7 +21,7 @@ MOST_TARGET = 9
 
 
 def result_values(table: np.ndarray, first: int, second: int) -> np.ndarray:
-    """The value of each of RESULTS to player 0, who needs `first` more points, and player 1 `second`."""
+    """Return the value of each of RESULTS to player 0, who needs `first` more points, and player 1 `second`."""
     values = []
     for points in RESULTS:
         mine, other = max(first - max(points, 0), 0), max(second - max(-points, 0), 0)

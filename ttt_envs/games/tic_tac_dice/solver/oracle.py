@@ -72,7 +72,7 @@ class DiceOracle:
         return np.ones(len(self._checked(states)), np.bool_)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n,): expected reward of `player` under optimal play by both."""
+        """Return float64 (n,): expected reward of `player` under optimal play by both."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states)
@@ -82,14 +82,14 @@ class DiceOracle:
         return np.where(players == 0, first, -first)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): the same after each claim; nan where it is not allowed."""
+        """Return float64 (n, num_actions): the same after each claim; nan where it is not allowed."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states)
         return np.where((players == 0)[:, None], after, -after)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """float64 (n, num_actions): all best claims alike; a row of zeros where `player` has none to make."""
+        """Return float64 (n, num_actions): all best claims alike; a row of zeros where `player` has none to make."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states) * (1.0 - 2.0 * states["to_move"])[:, None]
@@ -100,7 +100,7 @@ class DiceOracle:
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
     def solution(self, ranks: Any, payoffs: np.ndarray, progress: Progress | None = None) -> np.ndarray:
-        """All values of a layout, see `solve_part`: float64 (2, 3**cells), kept for the next time.
+        """Return all values of a layout, see `solve_part`: float64 (2, 3**cells), kept for the next time.
 
         `progress` is called with the share that is done. Raises ValueError as `layout_value` does.
         """
@@ -126,7 +126,7 @@ class DiceOracle:
         return values
 
     def payoffs(self, points: np.ndarray) -> np.ndarray:
-        """The value of each result of a round to player 0 at that score: float64 (5,); points int (2,)."""
+        """Return the value of each result of a round to player 0 at that score: float64 (5,); points int (2,)."""
         if self.target_points is None:
             return ROUND_PAYOFFS
         first, second = (self.target_points - int(each) for each in points)

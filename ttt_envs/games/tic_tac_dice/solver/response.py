@@ -90,7 +90,7 @@ def respond(ranks, has_row, mover, answers, values):
 
 @cache
 def _open_boards(win_length: int) -> np.ndarray:
-    """The 3x3 boards on which a round goes on: int64 (n,) of their numbers."""
+    """Return the 3x3 boards on which a round goes on: int64 (n,) of their numbers."""
     boards = np.arange(3**9)
     digits, bits = _digits(boards), 1 << np.arange(9)
     has_row = rows(3, win_length)

@@ -28,7 +28,7 @@ NOTHING = -np.inf
 
 @cache
 def rows(size: int, win_length: int) -> np.ndarray:
-    """Whether a set of cells, as bits, holds a row: bool (2**cells,)."""
+    """Return whether a set of cells, as bits, holds a row: bool (2**cells,)."""
     sets = np.arange(1 << size * size)
     complete = np.zeros(len(sets), np.bool_)
     for line in lines(size, size, win_length).astype(np.int64):
@@ -110,7 +110,7 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
 
 @kernel
 def expected(best):
-    """The value of a roll to the roller, who claims the best card that the dice allow; best float64 (2, 13).
+    """Return the value of a roll to the roller, who claims the best card that the dice allow; best float64 (2, 13).
 
     Returns the part of the rolls that allow something, and the chances that one allows nothing: without and with
     doubles.
