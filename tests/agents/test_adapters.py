@@ -412,36 +412,31 @@ NEEDS = (
 
 # An entry of None makes an import fail, as if nothing were installed.
 BLOCKED = """
-import sys, ttt_envs
+import sys
+missing = dict.fromkeys("torch stable_baselines3 sb3_contrib matplotlib PIL pygame resvg_py".split())
+sys.modules.update(missing)
+import ttt_envs
 from ttt_envs import agents
-for call, missing in {calls}:
-    sys.modules[missing] = None
+print(*agents.known())
+for name in missing:
+    del sys.modules[name]
+for call, name in {calls}:
+    sys.modules[name] = None
     try:
         exec(call)
     except ImportError as error:
         print(error)
-    del sys.modules[missing]
+    del sys.modules[name]
 """
 
 
-def printed(code: str) -> list[str]:
-    """Lines that a fresh process prints."""
+def test_a_missing_extra_is_named_with_the_command_that_installs_it_and_all_agents_are_known_without() -> None:
+    code = BLOCKED.format(calls=[(call, missing) for call, missing, _ in NEEDS])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout.splitlines()
-
-
-def test_a_missing_extra_is_named_with_the_command_that_installs_it() -> None:
-    found = printed(BLOCKED.format(calls=[(call, missing) for call, missing, _ in NEEDS]))
+    known, *found = done.stdout.splitlines()
+    assert known == " ".join(agents.AGENTS)
     assert found == [
         f"{missing} is not installed; install the extra {extra!r}: pip install 'ttt-envs[{extra}]'"
         for _, missing, extra in NEEDS
     ]
-
-
-def test_agents_are_known_without_the_extras() -> None:
-    names = "torch", "stable_baselines3", "sb3_contrib", "matplotlib", "PIL", "pygame", "resvg_py"
-    code = (
-        f"import sys\nsys.modules.update(dict.fromkeys({names}))\nfrom ttt_envs import agents\nprint(*agents.known())"
-    )
-    assert printed(code) == [" ".join(agents.AGENTS)]

@@ -1,8 +1,7 @@
 """Agents: one contract for all that load without files, and what each one promises."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -24,8 +23,6 @@ SPECS = (
     "greedy:samples=3",
     "mcts:simulations=40",
     "mcts:simulations=40,threads=3",
-    "ismcts:simulations=40",
-    "smmcts:simulations=40",
     "expectimax:samples=4,playouts=1",
     "oracle",
     "oracle:fallback=mcts:simulations=20",
@@ -50,29 +47,6 @@ def winners(game: Game, specs: Sequence[str], n: int, seed: int = 0) -> np.ndarr
     return (batch.states["rewards"] > 0).mean(axis=0)
 
 
-def games() -> list[Game]:
-    return [
-        ttt_envs.load("super_tic_tac_toe"),
-        ttt_envs.load("super_tic_tac_toe", first_move="anywhere", random_opening_plies=4),
-        ttt_envs.load("super_tic_tac_toe", won_boards="closed"),
-        toy_coin.make(),
-        toy_coin.make(players=3),
-        toy_race.make(),
-        toy_race.make(lucky=False),
-    ]
-
-
-def fits(spec: str, game: Game) -> bool:
-    spec = spec.removeprefix("mixed:")
-    if spec.startswith("smmcts"):
-        return not game.hidden_information
-    if spec.startswith("ismcts"):
-        return not game.simultaneous
-    if spec.startswith(("mcts", "expectimax")):
-        return not (game.simultaneous or game.hidden_information)
-    return not spec.startswith("oracle") or game.options.get("won_boards") == "open"
-
-
 def position(text: str, n: int = 1, **options: str) -> View:
     """That position n times, each with another seed, seen by the player to move."""
     game = ttt_envs.load("super_tic_tac_toe", **options)
@@ -87,36 +61,26 @@ def chosen(spec: str, view: View) -> set[str]:
 # --- the contract ---
 
 
-#: Searches that are made for other games than this file's first one: slow, as each pair is compiled anew.
-OF_OTHER_GAMES = ("ismcts", "smmcts")
-
-
-def asked() -> Iterator[Any]:
-    """Agents and games; by default the first game alone."""
-    for spec in SPECS:
-        for k, game in enumerate(games()):
-            slow = k or spec.startswith(OF_OTHER_GAMES)
-            yield pytest.param(spec, game, id=f"{spec}-{game!r}", marks=[pytest.mark.slow] if slow else [])
-
-
-@pytest.mark.parametrize(("spec", "game"), list(asked()))
+@pytest.mark.parametrize(
+    ("spec", "game"),
+    [
+        *((spec, ttt_envs.load("super_tic_tac_toe")) for spec in SPECS),
+        ("greedy:samples=3", toy_coin.make(players=3)),
+        ("mixed:greedy,random=0.3", toy_race.make()),
+    ],
+    ids=repr,
+)
 def test_contract(spec: str, game: Game) -> None:
+    """Searches of other games: test_search_hidden, test_search_simultaneous, test_search_chance."""
     agent = agents.load(spec)
     assert agent.name == spec
     view = some_view(game, 48, seed=7)
-    if not fits(spec, game):
-        with pytest.raises(ValueError, match=r"agent \S+ (cannot play|plays only games without)"):
-            agent.act(view)
-        return
-    assert 0 < view.masks.any(axis=1).sum() < len(view) or game.max_plies == 81
     policy = check_decisions(agent, view)
     assert (agents.load(spec).policy(view) == policy).all()
     assert agent.policy(view.take(np.zeros(0, np.int64))).shape == (0, game.num_actions)
 
 
-@pytest.mark.parametrize(
-    "spec", [pytest.param(each, marks=[pytest.mark.slow] if each.startswith(OF_OTHER_GAMES) else []) for each in SPECS]
-)
+@pytest.mark.parametrize("spec", ["greedy", "mcts:simulations=40", "mixed:greedy,random=0.3"])
 def test_policy_is_how_often_act_chooses(spec: str) -> None:
     """In one position, over many seeds, so that what is measured of a policy is true of who plays."""
     n = 300
@@ -256,33 +220,23 @@ def test_greedy_knows_no_better_than_to_look_one_move_ahead() -> None:
     assert len(chosen("greedy", position(X_WINS_IN_3, 300))) == 7
 
 
-@pytest.mark.parametrize("player", range(3))
-def test_greedy_with_three_players(player: int) -> None:
-    # Of three stones, one leaves two to the next player, who wins, and two leave the last one.
+def test_greedy_with_three_players() -> None:
+    # Of three stones, one leaves two to the next player, who wins, and two leave the last one; of four, only one stone
+    # keeps the next player from the last.
     game = toy_race.make(lucky=False)
-    states = np.repeat(game.new_state(0), 4)
-    states["to_move"] = player
-    states["stones"] = 2, 1, 3, 5
-    view = View(game, states, states["to_move"], np.arange(4, dtype=np.uint64))
-    policy = agents.load("greedy").policy(view)
-    assert policy.tolist() == [[0, 1], [1, 0], [0.5, 0.5], [0.5, 0.5]]
-    # Of four, only one stone keeps the next player from the last.
-    states["stones"] = 4
-    view = View(game, states, states["to_move"], np.arange(4, dtype=np.uint64))
-    assert agents.load("greedy").policy(view).tolist() == [[1, 0]] * 4
+    states = np.repeat(game.new_state(0), 15)
+    states["to_move"] = np.arange(15) % 3
+    states["stones"] = np.repeat([2, 1, 3, 5, 4], 3)
+    view = View(game, states, states["to_move"], np.arange(15, dtype=np.uint64))
+    wanted = np.repeat([[0, 1], [1, 0], [0.5, 0.5], [0.5, 0.5], [1, 0]], 3, axis=0)
+    assert (agents.load("greedy").policy(view) == wanted).all()
 
 
 def test_greedy_beats_random() -> None:
-    game = ttt_envs.load("super_tic_tac_toe")
-    assert winners(game, ["greedy", "random"], 300)[0] > 0.6
-    assert winners(game, ["random", "greedy"], 300)[1] > 0.5
-    for lucky in (False, True):
-        race = toy_race.make(lucky=lucky)
-        among_equals = winners(race, ["random"] * 3, 2000)
-        for seat in range(3):
-            specs = ["random"] * 3
-            specs[seat] = "greedy"
-            assert winners(race, specs, 2000)[seat] > among_equals[seat] + 0.04
+    assert winners(ttt_envs.load("super_tic_tac_toe"), ["random", "greedy"], 300)[1] > 0.5
+    race = toy_race.make(lucky=True)
+    among_equals = winners(race, ["random"] * 3, 2000)
+    assert winners(race, ["random", "greedy", "random"], 2000)[1] > among_equals[1] + 0.04
 
 
 def test_greedy_teller_keeps_what_nobody_guessed() -> None:
@@ -306,7 +260,7 @@ def test_mcts_finds_a_forced_win_and_the_only_defence() -> None:
 
 
 @pytest.mark.parametrize("lucky", [False, True])
-@pytest.mark.parametrize("stones", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("stones", [4, 7])
 def test_mcts_with_three_players_and_chance(lucky: bool, stones: int) -> None:
     """Against exact values: the best action is found, and its value."""
     game = toy_race.make(lucky=lucky)
@@ -341,28 +295,18 @@ def test_each_simulation_meets_luck_of_its_own() -> None:
     assert (values[:, 1] == visits[:, 1]).all()
 
 
-def test_mcts_beats_random_and_greedy() -> None:
+def test_mcts_beats_greedy() -> None:
     game = ttt_envs.load("super_tic_tac_toe")
-    for other, share in (("random", 0.95), ("greedy", 0.9)):
-        assert winners(game, ["mcts:simulations=200,threads=2", other], 20)[0] >= share
-        assert winners(game, [other, "mcts:simulations=200,threads=2"], 20)[1] >= share
+    assert winners(game, ["mcts:simulations=200,threads=2", "greedy"], 10)[0] >= 0.9
+    assert winners(game, ["greedy", "mcts:simulations=200,threads=2"], 10)[1] >= 0.9
 
 
 # --- oracle ---
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "random",
-        "greedy",
-        pytest.param("mcts:simulations=50", marks=pytest.mark.slow),
-        "oracle",
-        "oracle:fallback=mcts:simulations=20",
-    ],
-)
+@pytest.mark.parametrize("other", ["greedy", "oracle:fallback=mcts:simulations=20"])
 def test_oracle_as_x_wins_every_game(other: str) -> None:
-    assert winners(ttt_envs.load("super_tic_tac_toe"), ["oracle", other], 1000).tolist() == [1, 0]
+    assert winners(ttt_envs.load("super_tic_tac_toe"), ["oracle", other], 300).tolist() == [1, 0]
 
 
 def test_oracle_falls_back() -> None:
@@ -370,7 +314,7 @@ def test_oracle_falls_back() -> None:
     view = ttt_envs.Batch(game, 100, seed=0).view()
     unknown = ~game.oracle().covers(view.sample_worlds())
     assert unknown.any()
-    for fallback in ("random", "greedy", "mcts:simulations=20"):
+    for fallback in ("greedy", "mcts:simulations=20"):
         theirs = agents.load(fallback).act(view.take(unknown))
         assert (agents.load(f"oracle:fallback={fallback}").act(view)[unknown] == theirs).all()
 

@@ -65,12 +65,9 @@ def test_every_example_is_on_the_page_and_says_how_to_rate_it() -> None:
 # --- the heuristic ---
 
 
-@pytest.mark.parametrize("other", ["random", "greedy"])
-def test_the_heuristic_beats_the_baselines(other: str) -> None:
-    game = ttt_envs.load("super_tic_tac_toe")
-    found = rewards(game, agents.load(HEURISTIC), agents.load(other), 60)
-    # Measured over 600 games: 0.82 and 0.50.
-    assert found.mean() > {"random": 0.6, "greedy": 0.2}[other]
+def test_the_heuristic_beats_random() -> None:
+    found = rewards(ttt_envs.load("super_tic_tac_toe"), agents.load(HEURISTIC), agents.load("random"), 40)
+    assert found.mean() > 0.6  # over 600 games it is 0.82
 
 
 @pytest.mark.parametrize(("cells", "expected"), [("XX.OO....", "4/2"), (".X.....OO", "4/6")], ids=["takes", "blocks"])
@@ -97,7 +94,7 @@ def test_the_heuristic_sends_the_opponent_to_no_gift() -> None:
 def test_a_table_of_boards_learns_without_ranks() -> None:
     """Over 500 rounds, with seeds 0 to 4 and six times as many games to learn from, it loses 0.016 to 0.019."""
     table = f"{FOLDER.parent}/examples/methods/board_table.py:BoardTable"
-    untrained, learned, again = (agents.load(f"{table}:rounds={rounds}") for rounds in (1, 100, 100))
+    untrained, learned, again = (agents.load(f"{table}:rounds={rounds}") for rounds in (1, 60, 60))
     assert (learned.paid == again.paid).all()
     found = [evaluation.regret("tic_tac_dice", each, games=100, quiet=True, **DICE) for each in (untrained, learned)]
     before, after = (each.measurements[0].per_game for each in found)
@@ -143,8 +140,8 @@ def test_the_table_learns(table: Path) -> None:
     game = ttt_envs.load("tic_tac_dice", **DICE)
     agent = agents.load(f"{FOLDER}/tabular.py:Tabular:path={table}")
     agent.check(game)
-    found = rewards(game, agent, agents.load("random"), 2000)
-    # 4000 games of random play differ from 0 by less than 0.04. After 30,000 games of training it is 0.21.
+    found = rewards(game, agent, agents.load("random"), 1000)
+    # 2000 games of random play differ from 0 by less than 0.05. After 30,000 games of training it is 0.21.
     assert found.mean() > 0.08
 
 

@@ -125,7 +125,7 @@ def slow_value(batch: ttt_envs.Batch) -> float:
 
 @pytest.mark.parametrize(
     ("game", "plies", "n", "worlds"),
-    [(ROUND, 3, 30, 1), (DRAWN, 4, 30, 1), (MATCH, 0, 1, 1), (MATCH, 1, 3, 2), (MATCH, 12, 12, 3)],
+    [(ROUND, 3, 10, 1), (DRAWN, 4, 12, 1), (MATCH, 0, 1, 1), (MATCH, 1, 2, 2), (MATCH, 12, 5, 3)],
     ids=["spies", "specialists", "roles", "picks", "match"],
 )
 def test_every_pair_of_actions_is_played(game, plies, n, worlds):
@@ -150,7 +150,7 @@ def test_every_pair_of_actions_is_played(game, plies, n, worlds):
 
 def test_positions_in_which_one_player_decides_are_extended():
     """Such a position is worth the best that follows; of the others the value is asked, as without."""
-    states, extended = positions(DRAWN, 60, 4), []
+    states, extended = positions(DRAWN, 25, 4), []
 
     def value(batch: ttt_envs.Batch) -> float:
         deciding = [player for player in range(2) if batch.masks(player).any()]
@@ -180,7 +180,7 @@ def test_positions_in_which_one_player_decides_are_extended():
 
 def test_what_follows_is_worth_its_own_equilibrium():
     """With two plies; where one player decides alone after both chose, that is a ply more, not one of the two."""
-    states, kinds = positions(DRAWN, 16, 4)[[1, 2, 14]], []  # of all kinds, and quickly solved
+    states, kinds = positions(DRAWN, 40, 8)[[11, 13, 18]], []  # of all kinds, and quickly solved
 
     def deeper(batch: ttt_envs.Batch, plies: int, after_both: bool) -> float:
         alone = sum(batch.masks(player).any() for player in range(2)) == 1

@@ -28,7 +28,7 @@ def test_positions_and_moves_are_the_same_there():
         pyspiel.load_game("ultimate_tic_tac_toe"),
         np.random.default_rng(1),
     )
-    for seed in range(10):
+    for seed in range(4):
         state, history = GAME.start(seed=seed), []
         while not state.over:
             before, action = state.states, int(generator.choice(state.legal_actions()))
@@ -47,7 +47,7 @@ def test_positions_and_moves_are_the_same_there():
 
 def test_an_order_of_an_opening_is_found():
     game = ttt_envs.load("super_tic_tac_toe", **CLOSED, random_opening_plies=16)
-    for seed in range(20):
+    for seed in range(8):
         states = game.new_state(seed)
         there = pyspiel.load_game("ultimate_tic_tac_toe").new_initial_state()
         for each in game.extras.counterpart.history(states, []):
@@ -108,6 +108,6 @@ def test_other_games_and_options_are_refused(game, options):
 
 def test_the_agent_that_was_trained_for_its_rule_beats_it():
     game = ttt_envs.load("super_tic_tac_toe", **CLOSED, random_opening_plies=4)
-    report = evaluation.tournament(game, ["trained:super_tic_tac_toe", "open_spiel:mcts=100"], games=8, seed=2)
+    report = evaluation.tournament(game, ["trained:super_tic_tac_toe", "open_spiel:mcts=50"], games=4, seed=2)
     assert report.chosen == {"trained:super_tic_tac_toe": "trained:super_tic_tac_toe/ntuple_closed"}
     assert report.mean_reward[0, 1] > 0.5

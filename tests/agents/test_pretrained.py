@@ -44,7 +44,7 @@ LONG = {
 
 def view_for(card: Card) -> ttt_envs.View:
     game = ttt_envs.load(card.game, **card.options)
-    batch, other = ttt_envs.Batch(game, 6, seed=0), agents.load("random")
+    batch, other = ttt_envs.Batch(game, 2, seed=0), agents.load("random")
     if not game.simultaneous:
         for _ in range(3):
             batch.step(other.act(batch.view()))
@@ -113,7 +113,7 @@ def test_the_pages_are_those_of_the_cards():
 
 def test_the_perfect_agent_wins_every_game_as_x_and_the_report_names_it():
     report = tournament(
-        "super_tic_tac_toe", ["trained:super_tic_tac_toe", "mcts:simulations=30"], games=24, seed=1, quiet=True
+        "super_tic_tac_toe", ["trained:super_tic_tac_toe", "mcts:simulations=30"], games=8, seed=1, quiet=True
     )
     assert report.chosen == {"trained:super_tic_tac_toe": "trained:super_tic_tac_toe/perfect"}
     assert "With these options trained:super_tic_tac_toe is trained:super_tic_tac_toe/perfect." in report.markdown()

@@ -86,8 +86,8 @@ FAULTS = {
     "crash": "was ended by SIGSEGV",
     "exit": "ended with status 3",
     "raise": "ended with status 1",
-    "hang": "gave no answer within 2 s",
-    "hang with a child": "gave no answer within 2 s",
+    "hang": "gave no answer within 1 s",
+    "hang with a child": "gave no answer within 1 s",
     "garbage": "answered with 'resign \\x1b[31m', which is no object of JSON",
     "too long": "answered with more than 65536 bytes without an end of line",
     "no type": "whose type is not 'answer'",
@@ -96,13 +96,13 @@ FAULTS = {
     "no such action": "answered with the action 99, and not with a name or a number from 0 to 5",
     "no such name": "answered with an unknown action 'resign'",
     "output": "closed its standard output",
-    "errors": "gave no answer within 2 s",
+    "errors": "gave no answer within 1 s",
 }
 
 
 @pytest.mark.parametrize("how", list(FAULTS))
 def test_a_program_loses_only_the_games_in_which_it_fails(how: str, tmp_path: Path) -> None:
-    seconds = 2 if "within 2 s" in FAULTS[how] else 20
+    seconds = 1 if "within 1 s" in FAULTS[how] else 20
     games = played(how, tmp_path, f"seconds={seconds},")
     assert [(each.game, each.player, each.ply) for each in games.failures] == [(1, 1, 0)]
     for failure in games.failures:
@@ -155,17 +155,17 @@ def test_lines_longer_than_a_pipe() -> None:
 
 def test_the_time_of_a_game(tmp_path: Path) -> None:
     """Each player of each game has its own; a position that belongs to no game has none."""
-    agent = agents.load(spec("slow", tmp_path, "game_seconds=1,"))
+    agent = agents.load(spec("slow", tmp_path, "game_seconds=0.5,"))
     for _ in range(2):
         assert agent.act(one_view(1, (5,))) == [0]
         assert agent.act(one_view(1, (6,))) == [0]
     for _ in range(3):
         assert agent.act(one_view(1)) == [0]
-    with pytest.raises(AgentFailed, match="has used up its 1 s for the game"):
+    with pytest.raises(AgentFailed, match=r"has used up its 0\.5 s for the game"):
         agent.act(one_view(1, (5,)))
     agent.episodes_over(np.array([6]), np.zeros(1, np.float32))
     assert agent.act(one_view(1, (6,))) == [0]
-    with pytest.raises(AgentFailed, match="has used up its 1 s for the game"):  # a new process gives no new time
+    with pytest.raises(AgentFailed, match=r"has used up its 0\.5 s for the game"):  # a new process gives no new time
         agent.act(one_view(1, (5,)))
     agent.close()
 
@@ -179,12 +179,12 @@ def test_the_time_of_a_game(tmp_path: Path) -> None:
         ("refuse", "does not play toy_coin: only chess"),
         ("version", "could not be started: it speaks version 2 of the protocol, and not 1"),
         ("no greeting", "could not be started: it answered 'hello' with"),
-        ("silent", "could not be started: it gave no answer within 3 s; it wrote:\nhello from silent"),
+        ("silent", "could not be started: it gave no answer within 1.5 s; it wrote:\nhello from silent"),
         ("no start", "could not be started: it ended with status 1; it wrote:\nhello from no start\nno licence"),
     ],
 )
 def test_a_program_that_does_not_start_ends_a_tournament_before_its_games(how: str, words: str, tmp_path: Path) -> None:
-    limits = "start_seconds=3," if how == "silent" else ""
+    limits = "start_seconds=1.5," if how == "silent" else ""
     with pytest.raises(ValueError, match="program:") as error:
         evaluation.tournament(GAME, [spec(how, tmp_path, limits), "random"], games=2, quiet=True)
     assert words in str(error.value)

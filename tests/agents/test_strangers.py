@@ -178,7 +178,7 @@ def test_a_text_that_is_no_stranger_uses_the_library_alone(hostile):
     texts = [each.format(folder=hostile) for each in HOSTILE]
     # Agents beside a hostile one, in one text.
     texts += [f"mixed:{one},random=0.1,{two}" for one, two in itertools.product(HARMLESS[:3], texts[:11])]
-    refused = list(dict.fromkeys(["", *nested(texts, 1), *nested([texts[0], texts[5]], 3)]))
+    refused = list(dict.fromkeys(["", *nested(texts, 1), *nested([texts[0], texts[5]], 2)]))
     taken = list(dict.fromkeys([*nested(HARMLESS, 1), *nested(["mcts:simulations=2"], 2)]))
     # Where solved games and machine code are kept: what other tests have made is used.
     own = [str(pretrained.folder()), *filter(None, map(os.environ.get, ("TTT_ENVS_CACHE", "NUMBA_CACHE_DIR")))]

@@ -97,11 +97,12 @@ def test_long_games_are_learned_from_before_they_end(monkeypatch):
 @pytest.mark.parametrize("proofs", [False, True])
 def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch: pytest.MonkeyPatch):
     """By a network that knows nothing, with two simulations."""
-    config = Config(game="martian_tic_tac_toe", num_envs=200, simulations=2, proofs=proofs)
+    set_to(monkeypatch, OPENING_PLIES=50, OPENING_SHARE=1.0)
+    config = Config(game="super_tic_tac_toe", num_envs=120, simulations=2, proofs=proofs)
     game = config.load()
     info = NetworkInfo(game.id, dict(game.options), "policy+value", game.observation_size, game.num_actions, (8,), 0)
     torch.manual_seed(0)
-    network, searcher = TorchNetwork(info), Searcher(game, 200, config, np.random.default_rng(0))
+    network, searcher = TorchNetwork(info), Searcher(game, 120, config, np.random.default_rng(0))
     play, values = searcher.games.play, []
 
     def kept(searched: SearchResult) -> Any:
@@ -115,12 +116,13 @@ def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch
     monkeypatch.setattr(searcher.games, "play", kept)
     for _ in range(30):
         searcher.play(network)
-    assert len(values) > 50
+    assert len(values) > 10
     assert (min(values) > 0.9) == proofs
 
 
 def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.MonkeyPatch):
     """What is learned from has both, and the network is for both; `closed` is the last feature."""
+    set_to(monkeypatch, HORIZON=8)
     closed, add = [], Buffer.add
     monkeypatch.setattr(Buffer, "add", lambda self, rows: closed.extend(rows["observations"][:, -1]) or add(self, rows))
     other = {"also": ("won_boards=closed", "first_move=anywhere"), "num_envs": 7, "out": tmp_path}
@@ -130,9 +132,10 @@ def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.
     assert [each["won_boards"] for each in (network.info.options, *network.info.also)] == ["open", "closed"]
 
 
-def test_like_parts_of_the_board_are_learned_by_the_same_weights(tmp_path):
-    begun = Config(**{**TINY, "shared": (6, 4), "steps": 512, "optimizer": "muon", "out": tmp_path})
-    runs = begun, replace(begun, steps=1024, resume=True)
+def test_like_parts_of_the_board_are_learned_by_the_same_weights(tmp_path, monkeypatch):
+    set_to(monkeypatch, HORIZON=8)
+    begun = Config(**{**TINY, "shared": (6, 4), "steps": 256, "optimizer": "muon", "out": tmp_path})
+    runs = begun, replace(begun, steps=512, resume=True)
     before, after = (train(run) and load_network(tmp_path) for run in runs)
     assert (after.info.shared, after.info.parts) == ((6, 4), ttt_envs.load("super_tic_tac_toe").parts)
     for name in after.info.shapes():

@@ -33,6 +33,12 @@ def trained(method, out, **changes):
     return module.train(module.Config(**{**LEARNERS[method], **changes}, out=out))
 
 
+@pytest.fixture(autouse=True)
+def short_horizon(monkeypatch):
+    """So that AlphaZero learns from games before they end."""
+    monkeypatch.setattr(alphazero, "HORIZON", 8)
+
+
 def outputs(folder):
     return np.concatenate(list(load_network(folder)(np.eye(191, dtype=np.int8)).values()), axis=1)
 

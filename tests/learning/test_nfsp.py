@@ -38,7 +38,7 @@ def kuhn():
 
 def test_the_reservoir_keeps_an_even_sample():
     game, generator, kept = kuhn_poker.make(), np.random.default_rng(0), np.zeros(40)
-    for _ in range(2000):
+    for _ in range(500):
         reservoir = Reservoir(10, of_decisions(game, actions=((), torch.int64)))
         for first in range(0, 40, 8):
             numbers = np.arange(first, first + 8)
@@ -49,8 +49,8 @@ def test_the_reservoir_keeps_an_even_sample():
         assert (found["observations"][:, 0] % 2 == found["actions"]).all()
         assert found["masks"].all()
         kept[reservoir.observations[:, 0].numpy()] += 1
-    # Each of the 40 rows is among the 10 in a quarter of the trials: 500 times, give or take 19.
-    assert np.abs(kept - 500).max() < 90
+    # Each of the 40 rows is among the 10 in a quarter of the trials: 125 times, give or take 10.
+    assert np.abs(kept - 125).max() < 45
 
 
 def test_a_reservoir_is_kept_without_its_empty_rows():

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
 
 TINY: dict[str, Any] = {
     "game": "super_tic_tac_toe",
-    "steps": 60_000,
-    "eval_every": 60_000,
+    "steps": 20_000,
+    "eval_every": 20_000,
     "eval_games": 20,
     "eval_agents": ("greedy",),
-    "save_every": 60_000,
+    "save_every": 20_000,
     "quiet": True,
 }
 
@@ -29,9 +29,9 @@ TINY: dict[str, Any] = {
 def folder(tmp_path_factory):
     """A run of a second: it beats greedy already."""
     path = tmp_path_factory.mktemp("runs") / "x"
-    result = train(Config(**{**TINY, "steps": 300_000, "eval_games": 100}, out=path))
+    result = train(Config(**{**TINY, "steps": 200_000, "eval_games": 60, "eval_every": 200_000}, out=path))
     assert result.finished
-    assert result.steps >= 300_000
+    assert result.steps >= 200_000
     first, last = result.points["score"][0], result.points["score"][-1]
     assert first.value < 0.6 < 0.75 < last.value
     return path
@@ -42,17 +42,17 @@ def test_run_folder(folder):
     files |= {"log.jsonl", "tensorboard"}
     assert {path.name for path in folder.iterdir()} == files
     values = load_values(folder)
-    assert (values.info.game, values.info.steps >= 300_000) == ("super_tic_tac_toe", True)
+    assert (values.info.game, values.info.steps >= 200_000) == ("super_tic_tac_toe", True)
     assert agents.load(f"alphabeta:{folder},depth=2").depth == 2
 
 
 def test_a_run_is_resumed_as_if_it_had_not_stopped_and_another_seed_learns_something_else(tmp_path):
-    train(Config(**{**TINY, "steps": 120_000}, out=tmp_path / "whole"))
+    train(Config(**{**TINY, "steps": 40_000}, out=tmp_path / "whole"))
     train(Config(**TINY, out=tmp_path / "parts"))
     first = load_values(tmp_path / "parts").weights.copy()
     with pytest.raises(FileExistsError, match="--resume"):
         train(Config(**TINY, out=tmp_path / "parts"))
-    train(Config(**{**TINY, "steps": 120_000}, out=tmp_path / "parts", resume=True))
+    train(Config(**{**TINY, "steps": 40_000}, out=tmp_path / "parts", resume=True))
     one, two = (load_values(tmp_path / name).weights for name in ("whole", "parts"))
     assert np.array_equal(one, two)
     train(Config(**TINY, seed=1, out=tmp_path / "other"))

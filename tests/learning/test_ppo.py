@@ -159,14 +159,12 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
 
 def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
     """The curve is of what is then played as network:...,symmetric=true; the training itself is the same."""
-    one, other = (
-        train(tiny(tmp_path / str(flag), symmetric=flag, steps=256, eval_games=100)) for flag in (False, True)
-    )
+    one, other = (train(tiny(tmp_path / str(flag), symmetric=flag, steps=256, eval_games=30)) for flag in (False, True))
     policies = [(result.folder / "network.safetensors").read_bytes() for result in (one, other)]
     assert policies[0] == policies[1]
     assert one.points["score"] != other.points["score"]
     played = agents.load(f"network:{other.folder},symmetric=true")
-    again = Score(ttt_envs.load(GAME), every=1, agents=("random", "greedy"), games=100).measure(played, other.steps)
+    again = Score(ttt_envs.load(GAME), every=1, agents=("random", "greedy"), games=30).measure(played, other.steps)
     assert again == other.points["score"][-2:]
 
 
@@ -178,12 +176,8 @@ def test_the_weight_of_entropy_changes_linearly(tmp_path: Path, monkeypatch: pyt
     used = []
     update = ppo.MaskablePPO.train
     monkeypatch.setattr(ppo.MaskablePPO, "train", lambda model: (used.append(model.ent_coef), update(model))[1])
-    train(tiny(tmp_path / "constant", entropy=0.1, steps=256))
-    assert used == [0.1, 0.1]
     train(tiny(tmp_path / "rising", entropy=0.1, entropy_final=0.3, steps=256))
-    assert used[2:] == pytest.approx([0.2, 0.3])
-    one, other = ((tmp_path / name / "network.safetensors").read_bytes() for name in ("constant", "rising"))
-    assert one != other
+    assert used == pytest.approx([0.2, 0.3])
     used.clear()
     falling = tiny(tmp_path / "falling", entropy=0.1, entropy_final=0.0, steps=256)
     train(falling)
@@ -232,7 +226,6 @@ def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"self_weight": 0.9, "past_weight": 0.2}, "at most 1 together"),
         ({"game": "super_tictactoe"}, "super_tic_tac_toe"),
         ({"opponents": ("ismcts",), "game": "operation_tic_tac_toe"}, "simultaneous"),
         ({"eval_agents": ("random", "random")}, "agent 'random' is listed twice"),

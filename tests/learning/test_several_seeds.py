@@ -76,7 +76,8 @@ def test_an_interrupted_group_goes_on_and_seeds_can_be_added(tmp_path, monkeypat
     with pytest.raises(FileExistsError, match="--resume"):
         train_seeds(small(out), ppo.train, "ppo")
     calls.clear()
-    assert main(["train", "ppo", "--resume", "--out", str(out), "--seeds", "3", "--quiet"]) == 0
+    assert main(["train", "ppo", "--resume", "--out", str(out), "--seeds", "3"]) == 0
+    assert "Mean over 3 seeds; its interval covers 95 % of normally" in capsys.readouterr().out
     assert [path.name for path in folders_of(out)] == ["seed-9", "seed-10", "seed-11"]
     (row,) = rows_of(out)
     assert row["seeds"] == "3"
@@ -98,12 +99,11 @@ def test_a_folder_of_one_run_takes_no_seeds_beside_it(tmp_path):
         ppo.train(replace(config, seeds=2, out=tmp_path / "y"))
 
 
-@pytest.mark.parametrize("kind", [ValueError, FileNotFoundError, ImportError])
-def test_settings_that_are_refused_leave_nothing_to_go_on_with(tmp_path, kind):
+def test_settings_that_are_refused_leave_nothing_to_go_on_with(tmp_path):
     def refuse(config):
-        raise kind("the game is too large")
+        raise ValueError("the game is too large")
 
-    with pytest.raises(kind, match="too large"):
+    with pytest.raises(ValueError, match="too large"):
         train_seeds(small(tmp_path / "x"), refuse, "ppo")
     assert not (tmp_path / "x").exists()
 
@@ -113,16 +113,6 @@ def test_one_run_does_not_begin_in_a_folder_of_several_seeds(group):
     with pytest.raises(FileExistsError, match="holds a run already"):
         ppo.train(small(group, seeds=1))
     assert (group / "config.json").read_bytes() == before
-
-
-def test_command_line(tmp_path, capsys):
-    words = ["super_tic_tac_toe", "--out", str(tmp_path / "x"), "--steps", "128", "--seeds", "2", "--num-envs", "16"]
-    words += ["--rollout", "8", "--hidden", "8", "--eval-games", "4", "--eval-agents", "random", "--batch", "64"]
-    assert main(["train", "ppo", *words]) == 0
-    assert "Mean over 2 seeds; its interval covers 95 % of normally distributed results" in capsys.readouterr().out
-    assert (tmp_path / "x" / SUMMARY).exists()
-    assert main(["train", "ppo", *words[:5], "--seeds", "0"]) == 2
-    assert "seeds must be a whole number from 1 to 1,000, not 0" in capsys.readouterr().err
 
 
 def test_a_measure_that_is_the_same_for_all_seeds_has_no_interval(tmp_path, monkeypatch, capsys):

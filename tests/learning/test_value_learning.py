@@ -49,13 +49,13 @@ def test_it_learns_who_wins_at_once(tmp_path):
         game="tic_tac_dice",
         options={"rounds": "single"},
         num_envs=128,
-        steps=20_000,
+        steps=12_000,
         warm_up=1000,
         batch=256,
         updates=2,
         learning_rate=3e-3,
         hidden=(64,),
-        eval_every=20_000,
+        eval_every=12_000,
         eval_games=2,
         average=0.05,
         quiet=True,
@@ -84,12 +84,12 @@ def test_targets_of_all_rolls_are_those_of_many_samples():
         backup = ActionValues(Config(game="tic_tac_dice", outcomes=outcomes), game)
         torch.manual_seed(0)
         network = TorchNetwork(backup.info)
-        drawn = [backup.label(network, batch, np.random.default_rng(seed))[0]["values"] for seed in range(200)]
+        drawn = [backup.label(network, batch, np.random.default_rng(seed))[0]["values"] for seed in range(60)]
         targets[outcomes] = np.array(drawn)
     noise = {outcomes: np.nanmean(each.std(axis=0)) for outcomes, each in targets.items()}
     assert noise[36] < 0.3 * noise[1]
     apart = np.abs(targets[1].mean(axis=0) - targets[36].mean(axis=0))
-    assert np.nanmax(apart - 5 * targets[1].std(axis=0) / 200**0.5) < 1e-3
+    assert np.nanmax(apart - 5 * targets[1].std(axis=0) / 60**0.5) < 1e-3
 
 
 # --- choices at once ---

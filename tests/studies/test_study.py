@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from ttt_envs import cli, evaluation
+from ttt_envs import cli
 from ttt_envs.agents.networks import load_network
 from ttt_envs.core.compile import jit
 from ttt_envs.learning import METHODS
@@ -266,11 +266,11 @@ def test_a_method_of_the_users_own(tmp_path, undrawn, capsys):
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="it learns for seconds")
-@pytest.mark.parametrize(("method", "least"), [(SOLVER, 0.999), (SOLVER.replace("cfr_plus", "mccfr"), 0.3)])
+@pytest.mark.parametrize(("method", "least"), [(SOLVER, 0.99), (SOLVER.replace("cfr_plus", "mccfr"), 0.1)])
 def test_the_examples_of_methods_learn(method, least, tmp_path):
     task = task_of("match-mini")
     ttt_envs.load(task.game, **task.options).start(0, recall=True).apply(0)  # compiled before their time begins
-    made = plan_of({"tasks": [task.name], "seeds": 1, "seconds": 2, "methods": {"mine": {"train": method}}}, [method])
+    made = plan_of({"tasks": [task.name], "seeds": 1, "seconds": 1, "methods": {"mine": {"train": method}}}, [method])
     assert grid.carry_out(made, tmp_path, 1)
     (run,) = grid.runs_of(made, tmp_path)
     assert task.score(np.array(grid.result_of(run, tmp_path)["measure"])) > least
@@ -356,15 +356,6 @@ def test_shipped_plans_can_be_carried_out(path):
     assert read_plan(path, OF_THE_PLANS).methods
 
 
-def test_what_random_play_loses_is_exact():
-    for name in ("match-mini", "match-tiny"):
-        task = task_of(name)
-        (found,) = evaluation.exploitability(task.game, ["random"], **task.options, quiet=True).measurements
-        assert found.exploitability == pytest.approx(task.random, abs=1e-6)
-        assert task.score(np.array([0.0, task.random])).tolist() == [1, 0]
-    assert len(tasks()) >= 4
-
-
 LONG = (
     *("operation-sniper-ninja", "operation-courier-hacker", "operation-mole-pusher"),
     *("big-dice-layouts", "match-medium", "match-flips", "super"),
@@ -380,7 +371,9 @@ def quick_tasks(names):
 @pytest.mark.parametrize("name", quick_tasks(tasks()))
 def test_random_play_scores_nothing(name):
     task = task_of(name)
-    assert float(task.score(np.array(measure(name, "random")))) == pytest.approx(0, abs=0.1)
+    exact = task.measure == "exploitability"
+    assert float(task.score(np.array(measure(name, "random")))) == pytest.approx(0, abs=1e-5 if exact else 0.1)
+    assert task.score(np.array(0.0)) == 1 or task.against
     assert task.seconds > 0
 
 

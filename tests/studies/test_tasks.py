@@ -7,6 +7,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.exploitability import measure as measure_exploitability
+from ttt_envs.learning.runs.measurements import MEASURES
 from ttt_envs.solvers import cfr, sequence, tree
 from ttt_envs.studies.tasks import MIXING, measure, task_of, tasks
 
@@ -74,9 +75,8 @@ def test_each_task_with_hidden_hands_or_simultaneous_choices_is_gated():
         assert bool(task.pure) == (game.hidden_information or game.simultaneous)
 
 
-def test_an_agent_is_measured_as_a_run_is():
-    assert measure("match-tiny", "random") == pytest.approx(task_of("match-tiny").random)
+def test_measures_of_games_depend_on_the_seed(monkeypatch):
+    monkeypatch.setattr(MEASURES[task_of("dice-round").measure], "in_studies", 20)
     assert measure("dice-round", "random", seed=1) != measure("dice-round", "random", seed=2)
-    assert measure("martian-3x3", "oracle") == 0
     with pytest.raises(ValueError, match="unknown task 'chess'"):
         measure("chess", "random")

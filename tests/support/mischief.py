@@ -73,7 +73,7 @@ DEEDS = {
     "errors": lambda m: write_for_ever(2),
     "many errors": lambda m: (os.write(2, b"x" * 300_000), answer(m)),
     "name": lambda m: answer(m, action=m["names"][0].upper()),
-    "slow": lambda m: (time.sleep(0.4), answer(m)),
+    "slow": lambda m: (time.sleep(0.2), answer(m)),
 }
 
 GREETINGS = {

@@ -13,6 +13,12 @@ from training import demo
 from ttt_envs import agents
 
 
+@pytest.fixture(autouse=True)
+def few_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "REGRET_GAMES", 20)
+    monkeypatch.setattr(demo, "POINTS", 2)
+
+
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     config = demo.Config(
         game="tic_tac_dice",

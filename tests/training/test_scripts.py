@@ -97,7 +97,7 @@ def test_players_who_choose_at_once_learn_from_both_seats() -> None:
         return tournament(game, [PolicyAgent(policy), "random"], games=200).mean_score(0)
 
     assert score(1) == pytest.approx(0.5, abs=0.1)
-    assert score(40_000) > 0.65
+    assert score(20_000) > 0.62
 
 
 def test_illegal_actions_have_no_probability() -> None:
