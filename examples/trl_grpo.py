@@ -153,7 +153,7 @@ if __name__ == "__main__":
     trainer.train()
     rewards = [each["reward"] for each in trainer.state.log_history if "reward" in each]
     part = max(len(rewards) // 6, 1)
-    print(f"reward a game: {sum(rewards[:part]) / part:.3f} at first, {sum(rewards[-part:]) / part:.3f} at the end")
+    print(f"reward per game: {sum(rewards[:part]) / part:.3f} at first, {sum(rewards[-part:]) / part:.3f} at the end")
 
     agent = agents.from_text(answer, rules=False, name="model")
     report = evaluation.tournament(GAME, [agent, "random"], games=1000 if updates > 1 else 20, strict=True)

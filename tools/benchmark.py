@@ -71,7 +71,7 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 
 @dataclass(frozen=True)
 class Config:
-    """Measure speed and compare it with its goals; about two minutes a game."""
+    """Measure speed and compare it with its goals; about two minutes per game."""
 
     games: tuple[str, ...] = ("all",)
     """Ids of games, or all."""

@@ -204,7 +204,7 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
         yield losses("layouts", f"regret of a usual spread, {n} layouts", often, n, trials, seed)
     for n in (10, 50, 3):
         elo, fewer = np.array(RUNGS, np.float64), max(trials // 5, 2)
-        yield from tournaments(f"7 rungs, {n} seeds a pair", elo, n, fewer, seed=seed, zero=0)
+        yield from tournaments(f"7 rungs, {n} seeds per pair", elo, n, fewer, seed=seed, zero=0)
     for n in (3, 5, 10, 100):
         yield losses("regret", f"nearly all games lose something, {n} seeds", often, n, trials, seed)
     for n in (5, 10, 30):
@@ -234,12 +234,12 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
         "2 agents, one wins 98 %, 5 seeds", np.array([0.0, ELO * np.log(49)]), 5, 2 * some, seed=seed
     )
     usual = -50.0, 700.0
-    yield ladders("50 seeds a rung", RUNGS, usual, 50, some)
-    yield ladders("3 seeds a rung", RUNGS, usual, 3, some)
-    yield ladders("10 seeds a rung", RUNGS, usual, 10, some)
-    yield ladders("10 seeds a rung, most games drawn", RUNGS, usual, 10, some, 0.8)
-    yield ladders("2 rungs, 10 seeds a rung", RUNGS[:2], (0.0, 100.0), 10, some)
-    yield ladders("far above all rungs, 50 seeds a rung", RUNGS, (1100.0, 1100.0), 50, some)
+    yield ladders("50 seeds per rung", RUNGS, usual, 50, some)
+    yield ladders("3 seeds per rung", RUNGS, usual, 3, some)
+    yield ladders("10 seeds per rung", RUNGS, usual, 10, some)
+    yield ladders("10 seeds per rung, most games drawn", RUNGS, usual, 10, some, 0.8)
+    yield ladders("2 rungs, 10 seeds per rung", RUNGS[:2], (0.0, 100.0), 10, some)
+    yield ladders("far above all rungs, 50 seeds per rung", RUNGS, (1100.0, 1100.0), 50, some)
 
 
 def seed_rows(trials: int, seed: int = 0) -> Iterator[Row]:

@@ -165,7 +165,7 @@ def speed(game_id: str, games: int, seconds: float) -> float:
 
 
 def peer_speed(games: int, seconds: float) -> float:
-    """Plies a second of Pgx's `tic_tac_toe`, 50 plies a launch."""
+    """Plies a second of Pgx's `tic_tac_toe`, 50 plies per launch."""
     play = plies_of_pgx("tic_tac_toe", games)
     return play() / timed(lambda _: play(), seconds)
 

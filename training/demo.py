@@ -120,7 +120,7 @@ def demo(config: Config) -> Path:
 
 
 def given_away(game: Game, seed: int) -> dict[str, float]:
-    """Return the regret a game of random and greedy; empty where the oracle does not know enough of their decisions."""
+    """Return the regret per game of random and greedy; empty where the oracle knows too few of their decisions."""
     per_game = {}
     for name in ("random", "greedy"):
         try:
@@ -145,7 +145,7 @@ def draw_regret(path: Path, game: Game, points: Sequence[Point], known: Mapping[
         axes.set_ylim(-0.01, 1.05 * max([*known.values(), *means]))
         axes.legend(loc="upper right")
 
-    write_picture(path, f"{game.title}: distance to optimal play", "positions", "regret a game (reward)", draw)
+    write_picture(path, f"{game.title}: distance to optimal play", "positions", "regret per game (reward)", draw)
 
 
 def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], folder: Path, resume: bool) -> Path:

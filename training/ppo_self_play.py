@@ -201,7 +201,7 @@ def main(words: list[str] | None = None) -> None:
 
         measured = measure(make_game(args), PolicyAgent(policy), games=args.regret_games, seed=args.seed)
         low, high = measured.per_game_interval
-        print(f"regret a game: {measured.per_game:.3f} ({low:.3f} to {high:.3f})")
+        print(f"regret per game: {measured.per_game:.3f} ({low:.3f} to {high:.3f})")
 
 
 if __name__ == "__main__":

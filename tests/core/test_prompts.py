@@ -165,7 +165,7 @@ def test_a_prompt_has_all_that_a_player_needs() -> None:
         game.rules_text,
         "You are O. Against you: X.",
         "O to move in board 7",
-        "YOUR LEGAL ACTIONS (9), one a line\n\n7/0\n7/1",
+        "YOUR LEGAL ACTIONS (9), one per line\n\n7/0\n7/1",
         "[7/0]",
     ):
         assert words in told

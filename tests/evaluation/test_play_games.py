@@ -289,7 +289,7 @@ def test_games_and_agents_are_given_as_everywhere() -> None:
     assert np.array_equal(found.moves, same.moves)
     assert len(play_games(game, "random")) == len(play_games(game, ["random"], seats=[0, 0])) == 1
     for wrong, words in (
-        ({"agents": ["random"] * 3}, "takes 2 agents, one a player, or one for all, not 3"),
+        ({"agents": ["random"] * 3}, "takes 2 agents, one per player, or one for all, not 3"),
         ({"games": -1}, "games must be"),
         ({"games": 2, "seeds": [1, 2]}, "leave games out"),
         ({"agents": "radnom"}, "did you mean 'random'"),

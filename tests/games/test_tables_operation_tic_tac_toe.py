@@ -145,7 +145,7 @@ def test_the_command_writes_a_table(folder):
     assert str(path) in printed
     assert list(dict.fromkeys(told)) == [
         "rounds with one specialist a player",
-        "rounds with two specialists a player",
+        "rounds with two specialists per player",
     ]
     single, pairs = tables.read_tables(path, 1, True)
     assert single.shape == (8, 8, 3)

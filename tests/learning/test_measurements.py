@@ -252,7 +252,7 @@ def test_points_are_read_as_they_were_written_and_always_drawn(tmp_path: Path, v
 
 def test_an_interval_is_said_if_it_is_known() -> None:
     points = [Point(1, "eval/regret", 0.5, width) for width in (0.25, 0.0, np.nan)]
-    assert text_of(points) == "regret a game: 0.500 ± 0.250   regret a game: 0.500   regret a game: 0.500"
+    assert text_of(points) == "regret per game: 0.500 ± 0.250   regret per game: 0.500   regret per game: 0.500"
 
 
 #: Curves with other columns, or cells that nobody wrote.

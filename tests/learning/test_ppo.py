@@ -113,7 +113,7 @@ def test_a_policy_with_a_history(tmp_path: Path) -> None:
 
 def test_curve_of_regret(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     result = train(tiny(tmp_path / "with", steps=256, **DICE, quiet=False))
-    assert re.search(r"regret a game: \d\.\d{3} ± \d\.\d{3}\n", capsys.readouterr().out)
+    assert re.search(r"regret per game: \d\.\d{3} ± \d\.\d{3}\n", capsys.readouterr().out)
     curve = read_rows(tmp_path / "with" / "regret.csv", Point)
     assert curve == result.points["regret"]
     assert [each.steps for each in curve] == [0, 256]

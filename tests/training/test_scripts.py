@@ -62,7 +62,7 @@ def test_the_same_seed_learns_the_same_and_it_is_something(script: ModuleType) -
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_command_line_trains_and_measures(script: ModuleType, capsys: pytest.CaptureFixture) -> None:
     script.main(["--steps", "600", "--num-envs", "32", "--regret-games", "10", "--game", "tic_tac_dice"])
-    assert "regret a game: 0." in capsys.readouterr().out
+    assert "regret per game: 0." in capsys.readouterr().out
     with pytest.raises(ValueError, match="not of two sides"):
         script.main(["--game", "martian_tic_tac_toe", "--options", "size=5 players=3"])
 

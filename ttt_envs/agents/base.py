@@ -131,7 +131,7 @@ class Agent:
         """Return one legal action a position, int64 (n,); -1 where the player has none. By default a draw from
         `policy`, in which illegal actions count for nothing.
 
-        Raises ValueError if `policy` does not give one row of probabilities a position.
+        Raises ValueError if `policy` does not give one row of probabilities per position.
         """
         out = np.empty(len(view), np.int64)
         sample_rows(self._checked(self.policy(view), view), stream_seeds(view.seeds, Stream.CHOICE), out)

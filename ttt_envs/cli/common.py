@@ -45,7 +45,7 @@ def check_drawing(path: Path, *kinds: str) -> None:
 
 
 def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
-    """Return the agents of one game, one a player, of whatever `ttt_envs.agents.load` takes, in the order of play.
+    """Return the agents of one game, one per player, of whatever `ttt_envs.agents.load` takes, in the order of play.
 
     Raises ValueError, TypeError or FileNotFoundError for a wrong number of agents, one that cannot be loaded, and one
     that cannot play this game.

@@ -30,7 +30,7 @@ class Ladder(Measuring):
     """Those rungs of --table that are programs, files or code: they are run only if they are named here. The rungs that
     --make measures; by default those of the ladder that comes with the game."""
     workers: Annotated[int | str, tyro.conf.arg(metavar="N|ray[:ADDRESS]")] = 1
-    """Processes that play at the same time, 0 for one a processor; ray for a Ray cluster that is started on this
+    """Processes that play at the same time, 0 for one per processor; ray for a Ray cluster that is started on this
     machine, ray:ADDRESS for one to join. Changes no result."""
     show: bool = False
     """Show the rungs of the ladder and their ratings."""

@@ -109,7 +109,7 @@ def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
 
     Args:
         live: the game.
-        agents: whatever `ttt_envs.agents.load` takes, one a player, in the order of play.
+        agents: whatever `ttt_envs.agents.load` takes, one per player, in the order of play.
 
     Raises:
         ValueError, TypeError, FileNotFoundError: a wrong number of agents, or an agent that cannot play this game.

@@ -34,7 +34,7 @@ class Study:
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")] = None
     """Folder for runs and page; by default runs/ and the name of the plan, or runs/quick."""
     workers: Annotated[int | str, tyro.conf.arg(metavar="N|ray[:ADDRESS]")] = 0
-    """Processes that train runs, 0 for one a processor; or a Ray cluster whose nodes share --out: ray starts one
+    """Processes that train runs, 0 for one per processor; or a Ray cluster whose nodes share --out: ray starts one
     on this machine, ray:127.0.0.1:6379 joins one."""
 
     def run(self) -> int:

@@ -27,7 +27,7 @@ class Tournament(MeasuringAgents):
     pairs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[PAIRS ...]", help_behavior_hint="")] = ()
     """Pairs to play instead of all, by the agents' numbers, such as 0-1 0-2."""
     workers: Annotated[int | str, tyro.conf.arg(metavar="N|ray[:ADDRESS]")] = 1
-    """Processes that play at the same time, 0 for one a processor; ray for a Ray cluster that is started on this
+    """Processes that play at the same time, 0 for one per processor; ray for a Ray cluster that is started on this
     machine, ray:ADDRESS for one to join. Changes no result."""
     resume: bool = False
     """Continue the tournament in --out. Unspecified settings are read from that tournament; --games may be larger, and

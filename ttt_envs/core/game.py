@@ -91,7 +91,7 @@ class Game:
         prototype: structured (1,), the record before a reset, option fields filled in.
         ranges: the range of each field by name, as the prototype's dtype declares it. No kernel may leave its arrays or
             hang in a state whose fields are within their ranges, or in any successor.
-        action_names: one text an action, unique.
+        action_names: one text per action, unique.
         observation_layout: the blocks of an observation, in order.
             A network made before still plays.
         parts: the parts of the board, where it has some that are like each other: a learner may look at all of them by
@@ -291,7 +291,7 @@ class Game:
 
     @cached_property
     def move_all(self) -> Callable[..., int]:
-        """`move` with a row a player in any game."""
+        """`move` with a row per player in any game."""
         return self._move((self.num_players,))
 
     @cached_property

@@ -30,7 +30,7 @@ class PlayedGame:
         game: the game.
         episode_seed: seed of the episode, from 0 to 2**64-1: of all chance in it, and of its players' decisions.
         states: structured (1,) each, the start first, the present last.
-        actions: the actions in all positions but the last: one number a player, -1 for players who did not act.
+        actions: the actions in all positions but the last: one number per player, -1 for players who did not act.
         waiting: player -> action, choices of the present turn, secret until all have chosen.
         rounds: the numbers of plies played when a round had ended inside a match.
     """
@@ -109,7 +109,7 @@ class PlayedGame:
         return True
 
     def play(self, actions: Sequence[int]) -> None:
-        """Play a ply: `actions` has one number a player, -1 for those who do not act.
+        """Play a ply: `actions` has one number per player, -1 for those who do not act.
 
         Raises IllegalAction, a ValueError, for an action that cannot be played now, and for a missing one; TypeError
         for what is no whole number. The game is then as before.

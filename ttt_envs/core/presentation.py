@@ -58,8 +58,8 @@ class Faces:
             `Game.parse_state`.
         draw: (state record, viewer) -> SVG text.
         action_format: how to read and write the actions' names, for people.
-        short_action_names: these names as the game's texts and pictures abbreviate them, one an action; or none.
-        spoken_action_names: these names as people say them, one an action, where the names themselves are codes; or
+        short_action_names: these names as the game's texts and pictures abbreviate them, one per action; or none.
+        spoken_action_names: these names as people say them, one per action, where the names themselves are codes; or
             none. The page shows them, and `Game.parse_action` reads them.
         rules_text: the rules with these options for a player: Markdown paragraphs and lists, each paragraph and item on
             a line of its own; empty if there are none.

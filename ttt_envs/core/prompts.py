@@ -60,7 +60,7 @@ def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, an
         f"POSITION, as you see it\n\n{view.text(i)}",
     ]
     if legal:
-        parts.append(f"YOUR LEGAL ACTIONS ({len(names)}), one a line\n\n" + "\n".join(names))
+        parts.append(f"YOUR LEGAL ACTIONS ({len(names)}), one per line\n\n" + "\n".join(names))
     parts.append(f"Choose one of your legal actions. {_WANTED[answer].format(example=example)}")
     return "\n\n".join(parts) + "\n"
 

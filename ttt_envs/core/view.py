@@ -127,7 +127,7 @@ class View:
     ) -> "View":
         """`unchecked` for one player of states (1,), whose arrays are made when they are read.
 
-        `episode`: the number int64 of the player's episode; `looks`: what they may do, a truth value an action, and
+        `episode`: the number int64 of the player's episode; `looks`: what they may do, a truth value per action, and
         what they see, int8.
         """
         view: View = object.__new__(cls)

@@ -103,7 +103,7 @@ class Ladder(Rows):
         return self.rungs[int(np.argmin(np.abs(self.elo)))]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a rung, from the weakest one on."""
+        """Return one row per rung, from the weakest one on."""
         columns = self.rungs, self.elo.tolist(), self.half_width.tolist(), self.seconds.tolist()
         return [dict(zip(("agent", *_NUMBERS), row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -271,7 +271,7 @@ class LadderReport(PagedReport):
     def facts(self) -> list[str]:
         """Return the ladder, and how many games were played."""
         return [
-            f"Ladder version {self.ladder.version}, {self.settings['games']} games a rung, each seed from all seats."
+            f"Ladder version {self.ladder.version}, {self.settings['games']} games per rung, each seed from all seats."
         ]
 
     def tables(self) -> list[Table]:

@@ -52,7 +52,7 @@ def run(
     Args:
         function: called with each job.
         jobs: the jobs, independent of each other.
-        workers: number of processes, 1 for this one alone, 0 for one a processor; "ray" for a Ray cluster that is
+        workers: number of processes, 1 for this one alone, 0 for one per processor; "ray" for a Ray cluster that is
             started on this machine, "ray:ADDRESS" for one to join.
         goes_on: how the user goes on after a worker was killed, for the message.
 

@@ -288,7 +288,7 @@ class RegretReport(PagedReport):
             elif m.measured < 1:
                 remarks.append(
                     f"{m.agent}: only {percent(m.measured)} of its decisions could be measured. The others are left "
-                    "out; with them the regret a game would be higher, or the same."
+                    "out; with them the regret per game would be higher, or the same."
                 )
             if 0 < m.measured < m.covered:
                 remarks.append(

@@ -9,7 +9,7 @@ Example::
 
 The same on the command line: `ttt tournament some_game --agents random greedy my_agent.py:Mine --games 200`.
 
-Seats: between two sides an agent plays each seed from both. Between more, it plays one side against the other agent on
+Seats: between two sides per agent plays each seed from both. Between more, it plays one side against the other agent on
 all others, from each side in turn, and the other way round. Game k has the same seed in every pairing. A side is a team
 of `game.teams`; an agent plays all of its team's seats.
 

@@ -208,7 +208,7 @@ def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 
 
 def drawn(log_probs: torch.Tensor) -> np.ndarray:
-    """Return an action of each row of log-probabilities, by one of torch's random numbers a row: int64 (n,)."""
+    """Return an action of each row of log-probabilities, by one of torch's random numbers per row: int64 (n,)."""
     out, seeds = np.empty(len(log_probs), np.int64), torch.randint(2**63 - 1, (len(log_probs),)).numpy()
     sample_rows(log_probs.double().exp().numpy(), seeds.view(np.uint64), out)
     return out

@@ -16,7 +16,7 @@ class Rows:
     """Results that are also one table of plain values."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the main results: one row an agent, a rung, or a step, as name -> value; an interval is two values."""
+        """Return the main results: one row per agent, rung or step, as name -> value; an interval is two values."""
         raise NotImplementedError
 
     def to_csv(self) -> str:

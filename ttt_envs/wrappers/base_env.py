@@ -132,7 +132,7 @@ class Board:
         return read_only(self._states)
 
     def action_masks(self, agent: str) -> NDArray[np.bool_]:
-        """Return the actions that `agent` may choose now: bool, one entry an action of its space."""
+        """Return the actions that `agent` may choose now: bool, one entry per action of its space."""
         self._check_live("action_masks")
         return self._mask_of(self._player(agent))
 

@@ -109,7 +109,7 @@ class Pay:
         if answer.dtype.kind not in "fiub":
             raise TypeError(f"reward must give numbers, not {answer.dtype}")
         if answer.shape not in ((), players.shape):
-            raise ValueError(f"reward must give one number a player, shape {players.shape}, not {answer.shape}")
+            raise ValueError(f"reward must give one number per player, shape {players.shape}, not {answer.shape}")
         if not np.isfinite(answer).all():
             raise ValueError(f"reward must give finite numbers, not {answer}")
         return np.broadcast_to(answer, players.shape).astype(np.float32)

@@ -160,7 +160,7 @@ class PlayerGames:
         return pack_state(self.game, self.batch.states[i], nothing, seed, kept, learner=int(self.players[i]))
 
     def set_states(self, saved: Sequence[bytes]) -> None:
-        """Go to saved positions, one a game. The others' agents are drawn as in the episodes that these are of.
+        """Go to saved positions, one per game. The others' agents are drawn as in the episodes that these are of.
 
         The learner is who it was there; or, where the position has none, who it is here. If it is not their turn, the
         others move.

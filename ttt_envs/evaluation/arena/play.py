@@ -160,7 +160,7 @@ def play_games(
     if seats is None:
         if len(loaded) not in (1, game.num_players):
             raise ValueError(
-                f"{game} takes {game.num_players} agents, one a player, or one for all, not {len(loaded)}; or seats="
+                f"{game} takes {game.num_players} agents, one per player, or one for all, not {len(loaded)}; or seats="
             )
         seats = np.arange(game.num_players) % len(loaded)
     if seeds is None:
@@ -168,7 +168,7 @@ def play_games(
         within(0, MOST, games=games)
         seeds = game_seeds(seed, games)
     elif games is not None:
-        raise ValueError("seeds are one a game: leave games out")
+        raise ValueError("seeds are one per game: leave games out")
     parts = iter_games(
         game, loaded, seats, seeds, record=record, keep=keep, chunk=chunk, progress=progress, strict=strict
     )

@@ -35,7 +35,7 @@ FORMAT, VERSION = "ttt-envs game", 1
 #: The file of the recorded games in the folder of a tournament.
 RECORDS = "games.jsonl"
 
-#: The play of one ply: the name of an action; or one a player, None for those who do not act.
+#: The play of one ply: the name of an action; or one per player, None for those who do not act.
 Ply = str | tuple[str | None, ...]
 
 # Bytes of a line: a record of the longest game has less than a hundredth of it.
@@ -297,7 +297,7 @@ def _checked(entry: dict[str, Any], place: str) -> GameRecord:
             raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")
     agents, rewards, seconds = entry["agents"], entry["rewards"], entry["seconds"]
     if not len(agents) == len(rewards) == len(seconds) > 0 or {*map(type, agents)} != {str}:
-        raise ValueError("agents, rewards and seconds must have one entry a player, agents a text")
+        raise ValueError("agents, rewards and seconds must have one entry per player, agents a text")
     return GameRecord(
         number=entry["number"],
         game=entry["game"],

@@ -1,6 +1,6 @@
 """Ratings where agents beat each other in circles: cycles and Nash averaging.
 
-One number an agent says who beats whom only if the crosstable is transitive. Two answers where it may not be:
+One number per agent says who beats whom only if the crosstable is transitive. Two answers where it may not be:
 
 - `cycles`: agents that each score more than one half against the next, beyond chance.
 - `nash_average`: the agents' shares in the maximum entropy Nash equilibrium of the game of choosing an agent, played
@@ -40,7 +40,7 @@ class Circles:
     nash_average: np.ndarray
 
     def tables(self, names: Sequence[str], order: Sequence[int]) -> list[Table]:
-        """Return one row an agent, in that order; no table unless all agents played each other."""
+        """Return one row per agent, in that order; no table unless all agents played each other."""
         if np.isnan(self.nash_share).any():
             return []
         rows = [

@@ -61,7 +61,7 @@ class Table:
 
     Attributes:
         title: the title of the table.
-        header: one text a column.
+        header: one text per column.
         rows: each as long as the header.
         note: a sentence below it.
         heat: cells that begin with a share from 0 to 1 are coloured by it where there are colours.
@@ -210,7 +210,7 @@ class Report(Rows):
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row an agent that was measured."""
+        """Return one row per agent that was measured."""
         return [flat(each) for each in self.data()["measurements"]]
 
     def markdown(self) -> str:

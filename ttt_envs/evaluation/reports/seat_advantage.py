@@ -30,7 +30,7 @@ class Seats:
     lengths: tuple[int, int, int, int, int]
 
     def table(self) -> Table:
-        """Return one row a side, one for draws."""
+        """Return one row per side, one for draws."""
         scores = zip((*self.seats, "draws"), (*self.score, self.drawn), strict=True)
         shortest, low, median, high, longest = self.lengths
         note = (

@@ -306,7 +306,7 @@ class TournamentReport(PagedReport):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row an agent, from the strongest one on."""
+        """Return one row per agent, from the strongest one on."""
         r = self.ratings
         return [
             {

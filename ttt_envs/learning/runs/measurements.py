@@ -266,10 +266,10 @@ class Regret(Measurement):
     """The regret to optimal play, with the agent in all seats."""
 
     name, file = "regret", "regret"
-    unit = "regret a game (reward)"
+    unit = "regret per game (reward)"
     titles: ClassVar = {
-        "eval/regret": "regret a game",
-        "eval/known_regret": "regret a game in the decisions that the oracle knows",
+        "eval/regret": "regret per game",
+        "eval/known_regret": "regret per game in the decisions that the oracle knows",
     }
     setting, in_studies = "regret_games", 500
 
@@ -289,7 +289,7 @@ class Regret(Measurement):
         return cls(game, every=settings.measure_every, games=games, seed=settings.seed) if games else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
-        """Measure the regret a game; it has another name if the oracle does not know all decisions."""
+        """Measure the regret per game; it has another name if the oracle does not know all decisions."""
         found = measure_regret(self.game, agent, games=self.games, seed=self.seed, progress=lambda *_: check())
         metric = "eval/regret" if found.measured == 1 else "eval/known_regret"
         return [Point(steps, metric, found.per_game, found.per_game_half_width)] if found.measured else []
@@ -305,7 +305,7 @@ class Layouts(Measurement):
     """The regret on some layouts, always the same ones with the same dice; each measurement solves them again."""
 
     name, file = "layouts", "layouts"
-    unit = "regret a round on solved layouts (reward)"
+    unit = "regret per round on solved layouts (reward)"
     titles: ClassVar = {"eval/layouts": "regret on solved layouts"}
     setting, in_studies, with_history = "regret_layouts", 3, False
 

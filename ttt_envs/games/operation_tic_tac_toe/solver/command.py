@@ -19,7 +19,7 @@ class RoundValues:
     """Work out the values of rounds that matches are solved with, and write them to a file."""
 
     overtime: bool = False
-    """Include the rounds with two specialists a player, which takes 18 minutes of CPU time and 6.1 GiB."""
+    """Include the rounds with two specialists per player, which takes 18 minutes of CPU time and 6.1 GiB."""
     out: Path | None = None
     """File to write the values to; without it, the one in which the oracle looks for them."""
 

@@ -106,7 +106,7 @@ def make_tables(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Work the values out: about a minute, and with overtime 18 minutes of CPU time and 6.1 GiB."""
     pairs = np.empty((0, 0, 1))
-    one, two = "rounds with one specialist a player", "rounds with two specialists a player"
+    one, two = "rounds with one specialist a player", "rounds with two specialists per player"
     single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: progress(one, share))
     if overtime:
         pairs = round_values(PAIR_HANDS, max_idle_turns, may_pass, PAIR_POINTS, lambda share: progress(two, share))

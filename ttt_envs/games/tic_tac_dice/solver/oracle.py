@@ -33,7 +33,7 @@ class DiceOracle:
     """
 
     def __init__(self, size: int = 3, win_length: int = 3, target_points: int | None = None) -> None:
-        """`target_points` None: a single round; `size` 4 takes 0.85 GB and some seconds a layout.
+        """`target_points` None: a single round; `size` 4 takes 0.85 GB and some seconds per layout.
 
         Raises ValueError for a size or a target that cannot be solved.
         """
