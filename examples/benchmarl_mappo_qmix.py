@@ -51,8 +51,7 @@ class BenchMARLTask(TaskClass):
         self.groups = {f"side_{k}": tuple(team) for k, team in enumerate(game.teams)}
 
     def get_env_fun(self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any) -> Callable[[], Any]:
-        """Return a function that makes the environment, with observations as float32, which BenchMARL's networks
-        take."""
+        """Return a function that makes the environment, with observations as float32 for BenchMARL's networks."""
 
         def make() -> Any:
             # The mask stands in the infos alone: TorchRL fails where it is in both and an info has more (round_reward).

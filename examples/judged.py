@@ -126,8 +126,7 @@ class JudgedGame:
         return self.env.rewards[self.env.player if player is None else player]
 
     def judged_by(self, player: int | None = None) -> str:
-        """Return the source of the player's reward: "oracle": exact regrets; "estimate": some are a search's;
-        "result"."""
+        """Return the source of the player's reward: "oracle" (exact regrets), "estimate" (some by search), "result"."""
         moves = self._of(self.env.player if player is None else player)
         return JUDGES[max((2 if move.regret is None else int(not move.exact) for move in moves), default=0)]
 

@@ -80,8 +80,7 @@ class Analysis(NamedTuple):
 
 
 def setting(players: int, same_size_swap: bool = False, size: int = 3) -> Setting:
-    """Return the setting of the game with so many players on a board of `size` rows, with as many pieces and in a
-    line."""
+    """Return the game's setting for so many players on a board of `size` rows, with as many pieces and in a line."""
     cells, digits = size * size, SIZES * players + 1
     powers = digits ** np.arange(cells, dtype=np.int64)
     turns = np.array(list(dihedral(size).values()))
@@ -370,8 +369,7 @@ def analyse(setting: Setting) -> Analysis:
 
 
 def value_of(pieces: np.ndarray, phase: int, setting: Setting, analysis: Analysis) -> int:
-    """Return the value of a board without a line, int (cells,) as the hero sees it: DRAWN, or 1 + the plies to the
-    end."""
+    """Return the value of a board without a line, int (cells,) as the hero sees it: DRAWN, or 1 + plies to the end."""
     least = (setting.weights @ pieces).min()
     value = int(analysis.known[place_of(least, analysis.kept), phase])
     return value if value < OPEN else DRAWN

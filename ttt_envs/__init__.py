@@ -86,8 +86,7 @@ def __dir__() -> list[str]:
 
 
 def _load_opponent(given: Any, game: "Game") -> "Actor":
-    """Return an opponent of whatever `agents.load` takes; ValueError or TypeError if there is none, or it cannot
-    play."""
+    """Return an opponent that `agents.load` can load and that plays the game; else raise ValueError or TypeError."""
     from ttt_envs.agents import load as load_agent
 
     agent = load_agent(given)

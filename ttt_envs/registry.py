@@ -183,8 +183,7 @@ def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def folder_of(game_id: str) -> "Traversable | None":
-    """Return the folder of a built-in game, with its data; None for other games, and for variants in another game's
-    folder."""
+    """Return the folder of a built-in game and its data; None for other games and for variants in other folders."""
     place = GAMES[game_id]
     module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
     return resources.files(module) if module.endswith(f".{game_id}") else None
@@ -297,8 +296,7 @@ def _published(game_id: str) -> tuple[str, int]:
 
 
 def environment_ids(game_id: str, namespace: str, version: int) -> tuple[str, str]:
-    """Return a game's ids for PettingZoo and for Gymnasium, such as "ttt_envs/super_game-v0" and
-    "ttt_envs/SuperGame-v0"."""
+    """Return a game's ids for PettingZoo and Gymnasium: "ttt_envs/super_game-v0" and "ttt_envs/SuperGame-v0"."""
     words = "".join(word.capitalize() for word in game_id.split("_"))
     return f"{namespace}/{game_id}-v{version}", f"{namespace}/{words}-v{version}"
 

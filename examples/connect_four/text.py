@@ -15,8 +15,7 @@ def action_names(columns: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text, the same for every viewer: turn or result, the rows from the top, the columns'
-    letters."""
+    """Return a position as text, the same for every viewer: turn or result, rows from the top, column letters."""
     if not state["done"]:
         first = f"{'XO'[state['to_move']]} to move"
     elif state["rewards"].any():

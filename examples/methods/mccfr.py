@@ -39,8 +39,7 @@ def train(game: Game, seed: int, budget: float) -> Average:
     regrets, sums = (defaultdict[bytes, np.ndarray](lambda: np.zeros(game.num_actions)) for _ in range(2))
 
     def walk(state: State, learner: int) -> float:
-        """Return the learner's value of a position: all own actions are tried, the other player's and chance are
-        drawn."""
+        """Return the learner's value of a position: try all own actions, draw the other player's and chance."""
         if state.over:
             return state.returns()[learner]
         legal, key = state.legal_actions(), state.info_state_key(state.player)

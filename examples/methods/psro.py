@@ -92,8 +92,7 @@ class Population:
         self.payoffs = np.pad(self.payoffs, (0, 1))
 
     def strategies(self) -> np.ndarray:
-        """Return the probability of each player's policies in the equilibrium of the meta game: float64 (2,
-        members)."""
+        """Return the equilibrium of the meta game, each player's probabilities of policies: float64 (2, members)."""
         both = np.empty((2, len(self.members)))
         solve_matrix(self.payoffs, _ITERATIONS, both[0], both[1])
         return both

@@ -136,8 +136,7 @@ def _named(given: Mapping[str, Any]) -> Agent:
 
 
 def labelled(text: str) -> tuple[str, str]:
-    """Return the name before an agent's text, as in "fast=mcts:simulations=10", and the text; without one the name is
-    ""."""
+    """Split a text such as "fast=mcts:simulations=10" into the name, "" if there is none, and the agent's text."""
     found = _LABEL.fullmatch(text)
     return (found[1], found[2]) if found else ("", text)
 
@@ -229,8 +228,7 @@ def known() -> dict[str, type[Agent]]:
 
 
 def search_for(game: Game) -> str | None:
-    """Return the name of the first of the `AGENTS` that advises people by a search of the game's tree; None if none
-    does."""
+    """Return the first of the `AGENTS` that advises people by a tree search of this game; None if none does."""
     for name in AGENTS:
         kind, _ = find(name)
         if kind.hint_simulations and all(getattr(game, fact) == value for fact, value in kind.plays.items()):

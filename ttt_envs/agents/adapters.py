@@ -137,8 +137,7 @@ class ActorAgent(Agent):
         return super().policy(view) if own is None else self._checked(own(view), view)
 
     def _method(self, name: str) -> Callable[..., Any] | None:
-        """Return the object's method of that name; other attributes, such as a network called `policy`, do not
-        count."""
+        """Return the object's method of that name; attributes that cannot be called do not count."""
         own = getattr(self.actor, name, None)
         return own if inspect.isroutine(own) else None
 

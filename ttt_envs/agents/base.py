@@ -138,8 +138,7 @@ class Agent:
         return out
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the probabilities of `act`'s answers, float64 (n, num_actions); rows of zeros where there is no
-        action.
+        """Return the probabilities of `act`'s answers, float64 (n, num_actions); zeros where there is no action.
 
         By default 1 for the action that `act` answers. An agent that draws at random should define it: otherwise its
         probabilities must be estimated from many seeds.
@@ -344,8 +343,7 @@ def _choose_rows() -> Callable[..., None]:
 
 
 def uniform_actions(masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Return an action a row, uniformly chosen, int64 (n,): masks bool (n, num_actions) and seeds uint64 (n,),
-    contiguous."""
+    """Draw a legal action per row evenly, int64 (n,): masks bool (n, num_actions), seeds uint64 (n,), contiguous."""
     out = np.empty(len(masks), np.int64)
     _choose_rows()(masks, seeds, out)
     return out

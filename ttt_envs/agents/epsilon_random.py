@@ -35,8 +35,7 @@ class Mixed(Around):
         self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. The other agent answers only the decisions that
-        are not random."""
+        """Return int64 (n,); -1 where the player has no legal action. The other agent decides where chance does not."""
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)

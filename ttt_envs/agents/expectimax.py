@@ -141,8 +141,7 @@ class Expectimax(Agent):
         self.playouts = playouts
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): the same probability for all of the best actions. ValueError as of
-        `check`."""
+        """Return float64 (n, num_actions): all best actions with the same probability. ValueError as `check`."""
         values = np.nan_to_num(self.action_values(view), nan=-np.inf)
         return uniform(best_of(values, view.masks))
 

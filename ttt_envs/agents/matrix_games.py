@@ -173,8 +173,7 @@ def _valued(
 def _recalled(
     keys: list[bytes], rows: np.ndarray, find: Callable[[np.ndarray], np.ndarray], known: dict[bytes, float]
 ) -> list[float]:
-    """Return the values of rows by their keys: of those not known, `find` gives them, and they are known from now
-    on."""
+    """Return the values of rows by their keys; those that are not known yet come from `find`, and are kept."""
     if len(known) + len(keys) > _KNOWN:
         known.clear()
     new = list({key: k for k, key in enumerate(keys) if key not in known}.values())
@@ -358,8 +357,7 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 
 @jit.kernel
 def share_saddle(payoffs, mix, other_mix):
-    """Return whether there is a saddle point, so that no player gains by mixing; then fills the mixes: the safest
-    actions of each, evenly."""
+    """Return whether there is a saddle point, and fill the mixes with each player's safest actions if so."""
     # The value that each action of either player guarantees, to the player of the rows.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):
@@ -375,8 +373,7 @@ def share_saddle(payoffs, mix, other_mix):
 
 @jit.kernel
 def match_regrets(gains, regrets, strategy):
-    """One step of predictive regret matching+, which expects these gains again: all float64 (n,); `regrets` and
-    `strategy` are changed."""
+    """Make one step of predictive regret matching+, in place: all float64 (n,), the same gains expected next."""
     expected = 0.0
     for k in range(gains.shape[0]):
         expected += gains[k] * strategy[k]

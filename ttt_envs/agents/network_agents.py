@@ -104,8 +104,7 @@ class NetworkAgent(Agent):
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the value of a network of kind policy+value, or of kind q by `action_values`: float64 (n,); else
-        NaN."""
+        """Return the value of a policy+value network, or of a q network by `action_values`: float64 (n,); else NaN."""
         if "value" not in self.network.info.heads:
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))
@@ -241,8 +240,7 @@ class Lookahead(Agent):
         return self._equilibria(view).policies[np.arange(len(view)), view.players]
 
     def value(self, view: View) -> np.ndarray:
-        """Return the best of `action_values`; where players choose simultaneously, the value of the equilibrium:
-        float64 (n,)."""
+        """Return the best of `action_values`, or the equilibrium's value in simultaneous choices: float64 (n,)."""
         if not view.game.simultaneous:
             return super().value(view)
         values = self._equilibria(view).values

@@ -375,8 +375,7 @@ def network_file(path: Path) -> Path:
 
 
 def network_with_values(path: str | Path | Network, purpose: str) -> Network:
-    """Return the network of a path, or itself; as `load_network`, and ValueError for one without values "to" the
-    purpose."""
+    """Return a network by its path, or itself; as `load_network`, and ValueError if it has no values to use."""
     network = path if isinstance(path, Network) else load_network(Path(path))
     if network.info.kind == "policy":
         raise ValueError(f"{path} gives no values to {purpose}; network plays it")

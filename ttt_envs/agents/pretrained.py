@@ -121,8 +121,7 @@ def cards() -> list[Card]:
 
 
 def digests(texts: Iterable[str]) -> dict[str, str]:
-    """Return the bundled agents named in texts, also inside others, each with a digest of 12 hexadecimal digits of its
-    weights and settings.
+    """Return the bundled agents named in texts, each with a digest (12 hexadecimal digits) of weights and settings.
 
     These are the text on its card, and the networks in its folder and in the neighbouring folders that the text names.
     The key "trained:GAME" lists all agents that it may mean. Agents that there are not are left out.

@@ -96,8 +96,7 @@ class ActionTable:
 
 
 def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
-    """Return a table that was saved, or that of a run folder, and its facts; raises FileNotFoundError or
-    BadTensorFile."""
+    """Return a saved table, or that of a run folder, and its facts; raises FileNotFoundError or BadTensorFile."""
     path = existing(path, "table")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():

@@ -27,8 +27,7 @@ DONE, ERROR, INTERRUPTED, LEFT = 0, 2, 130, 141
 def parse(
     commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str, default: Any = None
 ) -> Any:
-    """Return an object of the dataclass that the first word names, made of the other words; `default` has what they
-    leave out.
+    """Return an object of the dataclass that the first word names, from the other words and `default`.
 
     Raises ValueError for a first word or an option that is not known, with what may have been meant, and SystemExit for
     another wrong line, and for help.
@@ -51,8 +50,7 @@ def parse(
 
 
 def folded(arguments: Sequence[str]) -> AbstractContextManager[Any]:
-    """Return a context that folds help, if `arguments` ask for it, between words: tyro leaves descriptions as they
-    are."""
+    """Return a context that folds help between words if `arguments` ask for it; tyro does not fold descriptions."""
     return redirect_stdout(_Folded(sys.stdout)) if {"-h", "--help"} & set(arguments) else nullcontext()
 
 

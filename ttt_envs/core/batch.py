@@ -299,8 +299,7 @@ class Batch:
             return self._known.digests[self._rows, self._players(player)]
 
     def position(self, i: int) -> "Position":
-        """Return game `i` for display: as text, and as a picture in notebooks. Raises IndexError if there is no such
-        game."""
+        """Return game `i` for display, as text or as a picture in notebooks. Raises IndexError if there is none."""
         if not -self.n <= i < self.n:
             raise IndexError(f"game {i} does not exist: there are {self.n}, numbered from 0")
         return Position(self.game, self.states[i].copy())

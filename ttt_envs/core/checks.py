@@ -159,8 +159,7 @@ class Validity:
 
 
 def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
-    """Return int64 (n,): `players`, one number for all or one each; else TypeError or ValueError naming what is
-    wrong."""
+    """Return `players`, one number for all or one each, as int64 (n,); else raise TypeError or ValueError."""
     array = np.asarray(players)
     if array.dtype.kind not in "iu":
         raise TypeError(f"player must be a whole number, or an array of them, not {players!r}")
@@ -234,8 +233,7 @@ def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
 
 
 def refusal(game: Any, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
-    """Return the error in `actions` for states[i], int64 (players,) or (1,) for the player to move; `games` were
-    stepped."""
+    """Return the error in `actions` for states[i], int64 (players,), or (1,) for the mover; `games` were stepped."""
     mover = int(states["to_move"][i])
     if not SIMULTANEOUS <= mover < game.num_players:
         known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"

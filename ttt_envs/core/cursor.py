@@ -165,8 +165,7 @@ class State:
         return new
 
     def redrawn(self, player: int, seed: int | None = None) -> "State":
-        """Return a clone in which everything that `player` cannot know is redrawn: hidden information and the
-        future."""
+        """Return a clone in which everything that `player` cannot know, now and in the future, is redrawn."""
         new = self.clone()
         players = np.array([self._player(player)])
         self._kind.game.loops.resample_rows(new._states, players, np.array([first_episode_seed(seed)], np.uint64))
@@ -220,8 +219,7 @@ class State:
 
     @property
     def player(self) -> int | None:
-        """The player to move; `core.state.SIMULTANEOUS`, -1, where several act simultaneously; None when the game is
-        over."""
+        """The player to move; `core.state.SIMULTANEOUS`, -1, where several act at once; None when the game is over."""
         return (self._code & 255) - 2 if self._code else None
 
     @property
@@ -254,8 +252,7 @@ class State:
         return text
 
     def observation(self, player: int, *, history: int = 0) -> np.ndarray:
-        """Return the observation of a player: int8 (observation size,); with a history int8
-        (game.encoded_size(history),).
+        """Return a player's observation: int8 (observation size,); with a history (game.encoded_size(history),).
 
         Raises ValueError for no player, and for more decisions of the past than are kept, see `Game.start`.
         """
@@ -265,8 +262,7 @@ class State:
         return np.concatenate([out, self._past(player, history).reshape(-1)]) if history else out
 
     def info_state_key(self, player: int) -> bytes:
-        """Return the information state of a player, with perfect recall: a digest of all that they were shown and have
-        done.
+        """Return a player's information state with perfect recall: a digest of all they were shown and have done.
 
         Raises ValueError for no player, and where it is not kept: that is so with `game.start(recall=True)`.
         """

@@ -102,8 +102,7 @@ def observers(agents: Mapping[int, Any]) -> dict[int, Any]:
 
 
 def wants(agents: Iterable[Any]) -> tuple[bool, int]:
-    """Return whether some of the agents answer by `View.info_state_keys`, and the most of `View.past` that one
-    wants."""
+    """Return whether an agent uses `View.info_state_keys`, and the most decisions of `View.past` that one uses."""
     remembers, history = False, 0
     for agent in agents:
         remembers |= bool(getattr(agent, "remembers", False))

@@ -199,8 +199,7 @@ class Game:
         return found
 
     def differences(self, options: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return the options that make this another game for an agent, each with its value there and here; see
-        `same_play`.
+        """Return the options that make this another game for an agent, with its value there and here; see `same_play`.
 
         Args:
             options: options named in a file, with which the agent was made; lists represent tuples.
@@ -280,8 +279,7 @@ class Game:
 
     @cached_property
     def lookers(self) -> tuple[int, ...]:
-        """Rows of `move`: (players,) where several may act simultaneously, and () for one look, of the player to
-        move."""
+        """The leading shape of `move`: (players,) where several may act at once, else (), for the player to move."""
         return (self.num_players,) if self.simultaneous else ()
 
     @cached_property
@@ -350,8 +348,7 @@ class Game:
 
     @property
     def plane_index(self) -> np.ndarray:
-        """int64 (channels, rows, columns): the index of the flat feature at each place; observation_size means a
-        constant 0."""
+        """int64 (channels, rows, columns): the feature at each place; observation_size stands for a constant 0."""
         return self._planes(0)
 
     def layout(self, history: int = 0) -> tuple[Block, ...]:

@@ -143,8 +143,7 @@ class Known:
         return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
 
     def encoded(self, rows: np.ndarray, players: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        """Return the observations `seen`, int8 (k, observation size), of these players with their past: int8 (k,
-        size)."""
+        """Return the observations `seen`, int8 (k, observation size), with the players' past: int8 (k, size)."""
         return np.concatenate([seen, self.past[rows, players].reshape(len(seen), -1)], axis=1)
 
 

@@ -24,8 +24,7 @@ def lines(rows: int, columns: int, length: int) -> np.ndarray:
 
 
 def where(row: Sequence[int], size: int) -> str:
-    """Return the place of a row on a board of `size` by `size` cells, for people: "in the top row", "on the
-    diagonal"."""
+    """Return the place of a row on a board of `size` by `size` cells in words: "in the top row", "on the diagonal"."""
     down, across = {cell // size for cell in row}, {cell % size for cell in row}
     for places, names, kind in ((down, _DOWN, "row"), (across, _ACROSS, "column")):
         if len(places) == 1:
@@ -52,8 +51,7 @@ _LARGEST = 8
 
 
 def _starts() -> np.ndarray:
-    """Return int64 [size, length, way]: the cells of a square from which a line of this length fits on the board, as a
-    set.
+    """Return int64 [size, length, way]: the cells, as a set, from which a line of this length fits on the square.
 
     The ways lead right, down and left, down, down and right.
     """

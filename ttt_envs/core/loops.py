@@ -261,8 +261,7 @@ def drawn_by_rule(state, player, x, mask):
 @jit.inlined
 @jit.allocates_nothing
 def drawn_by_mask(state, player, x, mask):
-    """Return a random legal action of a player who acts, by the mask, which is written to `mask` bool
-    (num_actions,)."""
+    """Draw a legal action of a player who acts, by the mask, which is written to `mask` bool (num_actions,)."""
     legal_mask(state, player, mask)
     return choose(mask, x)
 

@@ -83,8 +83,7 @@ def with_history(blocks: tuple[Block, ...], num_actions: int, history: int) -> t
 
 
 def planes_of(blocks: Sequence[Block]) -> np.ndarray:
-    """Return int64 (channels, rows, columns): the index of the flat feature at each place; the number of features means
-    a constant 0.
+    """Return int64 (channels, rows, columns): the feature at each place; their number stands for a constant 0.
 
     One of the blocks, or more, has a grid.
     """

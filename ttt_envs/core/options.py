@@ -103,8 +103,7 @@ def within(low: float, high: float, **values: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as text that `parse_value`, or the game itself, reads: tuples as "a,b", tuples in these as
-    "a+b"."""
+    """Return a value as text that `parse_value` or the game reads: tuples as "a,b", tuples in them as "a+b"."""
     if isinstance(value, tuple):
         return ",".join("+".join(map(as_text, each)) if isinstance(each, tuple) else as_text(each) for each in value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
@@ -163,8 +162,7 @@ class Parameter:
 
 
 def parameters(function: Callable[..., Any]) -> list[Parameter]:
-    """Return the named parameters of a function or class, with their meanings from the section "Args:" of its
-    docstring.
+    """Return the named parameters of a function or class, with their meanings from its docstring's "Args:".
 
     A class has the parameters of its `__init__`.
     """

@@ -81,8 +81,7 @@ class PlayedGame:
         return bool(self.state["done"][0])
 
     def acting(self, ply: int | None = None) -> list[int]:
-        """Return the players who have a choice to make in the position after `ply` plies, by default the present
-        one."""
+        """Return the players who have a choice to make after `ply` plies, by default now."""
         state = self._position(ply)
         return [] if state["done"][0] else acting_players(self.game, state, _FIRST)[1].tolist()
 
@@ -162,8 +161,7 @@ class PlayedGame:
         )
 
     def _past(self, player: int, ply: int) -> np.ndarray:
-        """Return the last decisions of a player before this ply, as in `View.past`: int8 (1, MOST_HISTORY,
-        features)."""
+        """Return a player's last decisions before this ply, as in `View.past`: int8 (1, MOST_HISTORY, features)."""
         own = [k for k in range(ply - 1, -1, -1) if self.actions[k][player] >= 0][:MOST_HISTORY]
         past = np.zeros((1, MOST_HISTORY, self.game.observation_size + self.game.num_actions), np.int8)
         if own:
@@ -173,8 +171,7 @@ class PlayedGame:
         return past
 
     def ended_round(self, ply: int) -> np.ndarray | None:
-        """Return the board of a round that ply number `ply` has ended inside a match, structured (1,); None if none
-        ended."""
+        """Return the board of a round that ply number `ply` ended inside a match, structured (1,); else None."""
         if ply < 1:
             return None
         joint = np.array(self.actions[ply - 1])

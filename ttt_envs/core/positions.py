@@ -307,8 +307,7 @@ class PositionOracle:
         return self._actions(states)[0] * self._shares[self._players(player, states)][:, None] + 0.0
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): all best actions alike, the soonest win and the latest loss; zeros as for
-        none."""
+        """Return float64 (n, num_actions): all best actions alike, by soonest win and latest loss; else zeros."""
         states = self._game.check_states(states)
         players = self._players(player, states)
         values, plies = self._actions(states)
@@ -359,8 +358,7 @@ class DrawingOracle(PositionOracle):
     """The oracle of a game without chance: positions have a length, and can be drawn by it."""
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """Return int64 (n,): plies until one side wins under optimal play; 0 at the end, -1 for a draw, -2 if not
-        covered."""
+        """Return int64 (n,), plies until a side wins by optimal play: 0 at the end, -1 for a draw, -2 if unknown."""
         states = self._game.check_states(states)
         values, plies = self._judge(states)
         plies = np.where((values == 0) & ~states["done"], -1, plies)

@@ -38,8 +38,7 @@ _LISTED = 100
 
 
 def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, answer: str = "text") -> str:
-    """Return the question that a player is asked in position `i`: the rules, who they are, what they see, the legal
-    actions.
+    """Return the question put to a player in position `i`: rules, who they are, what they see, legal actions.
 
     Args:
         view: what the player may know.
@@ -66,8 +65,7 @@ def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, an
 
 
 def again(asked: str, reason: str) -> str:
-    """Return the question once more, with the reason why the answer could not be used; no reason: the question as it
-    is."""
+    """Return the question again, with the reason why the answer could not be used, if there is one."""
     return f"{asked}\nYOUR LAST ANSWER could not be used. {reason}\n" if reason else asked
 
 
@@ -125,8 +123,7 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
 
 
 def _in_object(text: str) -> tuple[list[str], str]:
-    """Return the action named by the last JSON object with a key "action", as a list of one or none; and the text that
-    follows it."""
+    """Return the action, a list of one or none, of the last JSON object with a key "action"; and the text after it."""
     named, end = list[str](), 0
     for start in (each.start() for each in re.finditer("{", text)):
         if start >= end:
@@ -140,8 +137,7 @@ def _in_object(text: str) -> tuple[list[str], str]:
 
 
 def _action(game: Game, text: str) -> int | None:
-    """Return the action whose name, short name or name for people this is, but for case and spaces; None if there is
-    none."""
+    """Return the action with this name, short name or spoken name, whatever the case and spaces; else None."""
     text = text.strip(" \t.`*\"'")
     try:
         action = game.parse_action(text[:100])

@@ -88,15 +88,13 @@ def plain(dtype: np.dtype) -> np.dtype:
 
 
 def position_start(dtype: np.dtype) -> int:
-    """Return the offset of the position in a record, in bytes, a multiple of 8: after the generator and what is only
-    shown."""
+    """Return the offset in bytes, a multiple of 8, of a record's position: after generator and shown fields."""
     assert dtype.fields is not None
     return int(dtype.fields["rewards"][1])
 
 
 def copied(states: np.ndarray) -> np.ndarray:
-    """Return a copy of records, structured (n,), as bytes: NumPy's own goes field by field, and takes ten times as
-    long.
+    """Return a copy of records, structured (n,), as bytes, ten times as fast as NumPy's, which goes by fields.
 
     For some of them `take` is the fast copy, and not an index.
     """
@@ -104,14 +102,12 @@ def copied(states: np.ndarray) -> np.ndarray:
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return the array's values for others to read: bytes are behind the copy, so that no flag makes it writeable
-    again."""
+    """Return the array's values for others to read; no flag makes them writeable, as bytes are behind the copy."""
     return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
 def _without_holes(aligned: np.dtype) -> np.dtype:
-    """Return the same layout with its holes as fields: NumPy copies no holes, and equal states would differ in
-    bytes."""
+    """Return the same layout with holes as fields: NumPy copies no holes, and equal states would differ in bytes."""
     assert aligned.fields is not None
     fields: list[tuple[Any, ...]] = []
     end = 0

@@ -45,8 +45,7 @@ def dihedral(size: int) -> dict[str, np.ndarray]:
 
 
 def feature_turns(symmetries: Sequence[Symmetry], size: int) -> np.ndarray:
-    """Return int64 (1 + symmetries, size): the identity and each symmetry, as permutations of an observation's
-    features."""
+    """Return int64 (1 + symmetries, size): the identity and all symmetries as permutations of features."""
     return np.stack([np.arange(size), *(symmetry.features for symmetry in symmetries)])
 
 
@@ -85,8 +84,7 @@ def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:
-    """Return a copy of the states (n,) whose header is given to the next player: with it a game's `rotate_players`
-    begins."""
+    """Return a copy of the states (n,) with the header of the next player, for a game's `rotate_players`."""
     new, players = states.copy(), states["rewards"].shape[1]
     new["rewards"] = np.roll(states["rewards"], 1, axis=1)
     alone = states["to_move"] != SIMULTANEOUS

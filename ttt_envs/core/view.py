@@ -221,8 +221,7 @@ class View:
         return read_only(out)
 
     def encoded(self, encoding: str = "flat", *, history: int = 0) -> NDArray[np.int8]:
-        """Return the observations as environments give them with these arguments: int8 (n, ...), see
-        `Game.encoded_shape`.
+        """Return the observations of environments with these arguments, int8 (n, ...), see `Game.encoded_shape`.
 
         Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the
         past than are kept in `past`.
@@ -290,8 +289,7 @@ class View:
         return rows, self._part(game, states, rows)
 
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
-        """Return the view of states (k,) of `game` as the players of these rows see them, with their seeds and
-        episodes."""
+        """Return the view of states (k,) of `game` with the players, seeds and episodes of these rows."""
         part: View = object.__new__(View)
         episodes = None if self.episodes is None else self.episodes[rows]
         part._fill(game, states, self.players[rows], self.seeds[rows], episodes, derived=True)
@@ -314,8 +312,7 @@ def name_of(agent: Actor) -> str:
 
 
 def as_actor(given: Any, role: str = "an agent") -> Actor:
-    """Return an object with `act(view)`; TypeError, which says `role`, for anything else, such as the text of an
-    agent."""
+    """Return an object with `act(view)`; TypeError, which names `role`, for anything else, such as a text."""
     if isinstance(given, str):
         raise TypeError(f"{role} is an object here, not text: use agents.load({given!r})")
     if isinstance(given, type) or not callable(getattr(given, "act", None)):

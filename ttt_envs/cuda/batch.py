@@ -102,8 +102,7 @@ class DeviceBatch:
         return self._seen[self._viewer(player)][0]
 
     def masks(self, player: int | None = None) -> Any:
-        """Return bool (n, num_actions) on the GPU: legal actions of the player to move; in simultaneous games, of
-        `player`."""
+        """Return legal actions on the GPU, bool (n, num_actions): the mover's, or `player`'s if simultaneous."""
         return self._seen[self._viewer(player)][1]
 
     def step(self, actions: Any) -> None:

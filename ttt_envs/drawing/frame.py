@@ -103,8 +103,7 @@ def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
 
 
 def without_words(svg: str) -> tuple[str, str]:
-    """Return a picture of this frame without its bar, title, headline, note and last line, and what headline and note
-    say.
+    """Return a picture of this frame without bar, title, headline, note and last line; and headline and note.
 
     For pages that say these themselves, and have more room for the game's own part. Other drawings stay as they are,
     and lose no words.
@@ -181,8 +180,7 @@ def turn_chips(kinds: Sequence[int]) -> dict[str, Any]:
 
 
 def emblem(colour: int, x: float, y: float, radius: float, fill: str) -> str:
-    """Return the sign of a colour: a disc for red (0), a square for blue, a triangle for yellow, a diamond for green
-    (3)."""
+    """Return a colour's sign: a disc for red (0), square for blue, triangle for yellow, diamond for green (3)."""
     corners = (
         (),
         ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),

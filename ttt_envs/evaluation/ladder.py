@@ -93,8 +93,7 @@ class Ladder(Rows):
     made: Mapping[str, Any]
 
     def is_of(self, game: Game) -> bool:
-        """Return whether it is a ladder of this game with its options; ValueError for options that the game does not
-        have."""
+        """Return whether the ladder is for this game with its options; ValueError for options it does not have."""
         return self.game == game.id and game_of_file(game, self.options).options == game.options
 
     @property
@@ -155,8 +154,7 @@ def find(game: Game) -> Ladder:
 
 
 def read(path: str | Path) -> Ladder:
-    """Return the ladder in a file; FileNotFoundError, or ValueError naming the file if it is damaged or of another
-    form."""
+    """Return the ladder in a file; FileNotFoundError, or ValueError naming a damaged file or another form."""
     text = existing(path, "ladder").read_text(encoding="utf-8", errors="replace")
     try:
         data = read_json(text)

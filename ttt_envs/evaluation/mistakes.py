@@ -164,8 +164,7 @@ def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
-    """Return int64 (n,): the player to ask in each position; of several who choose simultaneously, one drawn by the
-    seed."""
+    """Return int64 (n,), the player to ask in each position; if several choose at once, one drawn by the seed."""
     rows, players = acting_players(game, states, np.arange(len(states)))
     order = np.random.default_rng(seed).permutation(len(rows))
     found = np.empty(len(states), np.int64)

@@ -238,8 +238,7 @@ def _in_turn(number: int, sizes: Mapping[int, int], seed: int, take: Callable[[i
 
 
 def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
-    """Return the values of all actions for the player to move, by a search to the end: float64 (num_actions,), nan if
-    illegal.
+    """Return the values of the mover's actions by a search to the end: float64 (num_actions,), nan if illegal.
 
     `state` is structured (1,); the search must reach the end.
     """

@@ -117,8 +117,7 @@ class State(pyspiel.State):
         return f"{player}:{self.node.known[player].tobytes().hex()}"
 
     def information_state_tensor(self, player: int | None = None) -> list[float]:
-        """Return the player's observation, and what they saw and chose at their last decisions, see
-        `SpielGame.history`."""
+        """Return the player's observation with their last decisions and what they saw then, see `SpielGame.history`."""
         return [float(each) for each in self.node.information_state(self._who(player))]
 
     def observation_string(self, player: int | None = None) -> str:
@@ -131,8 +130,7 @@ class State(pyspiel.State):
         return [float(each) for each in self.node.observation(self._who(player))]
 
     def hides_state_from_agents(self) -> bool:
-        """Return whether something is hidden or chosen simultaneously: Kaggle's environments show agents no serialized
-        state then."""
+        """Return whether something is hidden: then Kaggle's environments show agents no serialized state."""
         return _has_secrets(self.node.graph.game)
 
     def __str__(self) -> str:
@@ -243,8 +241,7 @@ class BotAgent(Agent):
         self.game, self.bot, self.name = game, bot, name
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. The bot's own random numbers are not the
-        view's."""
+        """Return int64 (n,); -1 where the player has no legal action. The bot draws its own random numbers."""
         out, masks, worlds = np.full(len(view), -1), view.masks, view.sample_worlds()
         for i in np.flatnonzero(masks.any(axis=1)):
             out[i] = self.bot.step(self.game.state_at(worlds[i : i + 1]))
@@ -315,8 +312,7 @@ def _usual_history(game: Game) -> int:
 
 
 def _has_secrets(game: Game) -> bool:
-    """Return whether something is hidden, be it only the choice of those who choose first of players who act
-    simultaneously."""
+    """Return whether something is hidden, at least the choice of whoever chooses first among players at once."""
     return game.hidden_information or game.simultaneous
 
 

@@ -164,8 +164,7 @@ class Node:
         return seen[0]
 
     def information_state(self, player: int) -> np.ndarray:
-        """Return the observation of a player, and their last decisions behind it, int8
-        (game.encoded_size(history),)."""
+        """Return a player's observation with their last decisions, int8 (game.encoded_size(history),)."""
         game, own = self.graph.game, self.past[player]
         missing = (self.graph.history - len(own)) * (game.observation_size + game.num_actions)
         return np.concatenate([self.observation(player), *own, np.zeros(missing, np.int8)])

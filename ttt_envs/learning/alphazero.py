@@ -172,8 +172,7 @@ class SelfPlayGames:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
-        """Return the first `counts` (k,) plies of games `rows`, with lambda-returns; other arguments as
-        `lambda_returns`."""
+        """Return the first `counts` (k,) plies of games `rows`, with lambda-returns; the rest as `lambda_returns`."""
         lengths = counts if lengths is None else lengths
         returns = lambda_returns(self.values[rows], lengths, last, TD_LAMBDA)
         game, ply = np.nonzero(np.arange(HORIZON) < counts[:, None])
@@ -225,8 +224,7 @@ class Searcher:
 
 
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
-    """Return the returns on which the values of plies are regressed: from the following plies, and from the value at
-    the end.
+    """Return the targets for the values of plies: from the plies that follow, and from the value at the end.
 
     Args:
         values: float (n, plies, players), values of positions.

@@ -227,6 +227,5 @@ class CountedTable:
 
 
 def _changes(column: np.ndarray) -> np.ndarray:
-    """Return the numbers int64 (k,) of the rows of a column, (n,), that differ from the row before; the first is
-    one."""
+    """Return the numbers int64 (k,) of a column's rows, (n,), that differ from the row before, and the first."""
     return np.flatnonzero(np.append(True, column[1:] != column[:-1]))

@@ -182,8 +182,7 @@ class Escher:
     def action_values(
         self, states: np.ndarray, players: np.ndarray, joint: np.ndarray, masks: np.ndarray
     ) -> np.ndarray:
-        """Return the value of each legal action to its player, given what others choose simultaneously: float64 (n,
-        num_actions).
+        """Return the value of each legal action to its player, given others' choices: float64 (n, num_actions).
 
         Args:
             states: structured (n,), which are not changed.

@@ -44,8 +44,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
-    """Return the matrix with its singular values brought to between 0.7 and 1.2, but for tiny ones, by Newton-Schulz
-    steps."""
+    """Return the matrix with singular values between 0.7 and 1.2, but for tiny ones, by Newton-Schulz steps."""
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     wide = wide / wide.norm().clamp(min=1e-7)
     a, b, c = _QUINTIC

@@ -192,8 +192,7 @@ class PolicyGradient(Generic[Settled]):
 
 
 def orthogonal(network: TorchNetwork) -> TorchNetwork:
-    """Return the network with orthogonal weights, as Stable-Baselines3 begins: a nearly uniform policy, and biases of
-    0."""
+    """Return the network with orthogonal weights, as in Stable-Baselines3: a nearly uniform policy, no biases."""
     for name, each in network.named_modules():
         if isinstance(each, torch.nn.Linear):
             gain = {"heads.policy": 0.01, "heads.value": 1.0}.get(name, 2**0.5)

@@ -264,8 +264,7 @@ def _rounds_on_device(
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and number of
-    threads (one).
+    """Train until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and threads (one).
 
     Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
     """

@@ -150,8 +150,7 @@ class _Search:
         self.edges, self.results = list[_Edges](), list[float]()
 
     def enter(self, states: States) -> np.ndarray:
-        """Return int32 (k,): numbers of positions, new ones entered; -1 less the number of the result of finished
-        games."""
+        """Return the numbers of positions, int32 (k,), entering new ones; -1 less the result's number at the end."""
         out, done = np.empty(len(states), np.int32), states["done"]
         paid = states["rewards"][:, self.game.teams[0][0]].astype(float)
         for result in np.unique(paid[done]).tolist():

@@ -202,8 +202,7 @@ def _walk(
 
 
 def _estimate(game: Game, enough: float) -> float:
-    """Return a low estimate of the tree's positions: the number of ways on, multiplied along random games, up to
-    `enough`.
+    """Estimate the tree's positions, rather low: the ways on, multiplied along random games, up to `enough`.
 
     Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29 (1975). The draws of chance
     count as one way, so that the expected estimate is at most the tree's size.

@@ -90,8 +90,7 @@ def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
 
 
 def is_empty(folder: Path) -> bool:
-    """Return whether there is no such folder, or nothing in it but the lock and the unfinished files of a killed
-    process."""
+    """Return whether there is no such folder, or just the lock and unfinished files of a killed process in it."""
     if not folder.is_dir():
         return not folder.exists()
     return all(path.name == _LOCK or path.name.endswith(_PART) for path in folder.iterdir())

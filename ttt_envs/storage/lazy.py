@@ -6,8 +6,7 @@ from typing import Any
 
 
 def modules_of(package: str, names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the functions `__getattr__` and `__dir__` of a package that shows these modules, and loads them when
-    asked."""
+    """Return `__getattr__` and `__dir__` of a package that shows these modules, and loads them when asked."""
 
     def getattr_(name: str) -> Any:
         if name in names:

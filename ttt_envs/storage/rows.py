@@ -49,8 +49,7 @@ class Listed(Rows):
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's plain values alone: an interval becomes `..._low` and `..._high`, and what else has parts
-    goes."""
+    """Return a record's plain values: an interval becomes `..._low` and `..._high`, other compounds go."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if name.endswith("interval"):

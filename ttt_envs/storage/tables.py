@@ -92,8 +92,7 @@ def without_building() -> Iterator[None]:
 
 
 def table_folder() -> Path:
-    """Return the folder of tables that do not come with the package: TTT_ENVS_CACHE, or else the user's cache
-    folder."""
+    """Return the folder of tables that the package lacks: TTT_ENVS_CACHE, or else the user's cache folder."""
     from platformdirs import user_cache_path
 
     folder = os.environ.get("TTT_ENVS_CACHE")
@@ -106,8 +105,7 @@ def load_or_build(
     build: Callable[[Callable[[str, float], None]], Table],
     write: Callable[[Path, Table], None],
 ) -> Table:
-    """Return the table of a file. If the file is missing or damaged, the table is built, and written if that is
-    possible.
+    """Return a file's table. If it is missing or damaged, the table is built, and written if possible.
 
     Progress is shown on stderr. While another process builds it, this one waits. Raises TableMissing instead, if it
     would have to be built `without_building`.

@@ -32,8 +32,7 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
 
 
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the facts and arrays of a file by `write_tensors`; with several `forms`, "format" in the facts says which
-    it is.
+    """Return facts and arrays of a file by `write_tensors`; with several `forms`, the fact "format" tells which.
 
     Raises BadTensorFile if it is damaged or of another form.
     """

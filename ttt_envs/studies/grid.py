@@ -46,8 +46,7 @@ _GOES_ON = "the same command goes on with all runs"
 
 
 def result_of(run: Run, out: Path) -> dict[str, Any] | None:
-    """Return the result of a finished run: measure, processor seconds, steps, and by name what `also` asks for; else
-    None.
+    """Return a finished run's result: measure, processor seconds, steps, and `also` by name; else None.
 
     Raises ValueError if the file is damaged, or the run in the folder had other settings.
     """

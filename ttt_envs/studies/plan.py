@@ -71,8 +71,7 @@ class Run:
         return self.method not in METHODS
 
     def config(self, steps: int, out: Path = Path("runs"), resume: bool = False) -> Any:
-        """Return the settings of a method of the library, which measures nothing on the way; ValueError if they are
-        wrong."""
+        """Return the settings of a library's method, which measures only at the end; ValueError if they are wrong."""
         kind = import_module(METHODS[self.method]).Config
         task = {"game": self.task.game, "options": dict(self.task.options)}
         whole = {**task, "eval_every": steps, **LEAST, **self.settings}

@@ -14,8 +14,7 @@ _GRID = np.linspace(0, 1, 1001)
 
 
 def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Return the probability that a run of the first method scores more than one of the second; equal scores count
-    half.
+    """Return the probability that a run of the first method scores more than one of the second, or half if equal.
 
     The interval holds the probabilities that differ from the figure by no more than Student's t times the standard
     error that they would have: also where every run of the one is ahead, it says what so few seeds leave open (R. G.

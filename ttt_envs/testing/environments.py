@@ -123,8 +123,7 @@ def _packed(game: Game, state: np.void) -> bytes:
 
 
 def _refuses(env: AECGame | ParallelGame, action: Any) -> bool:
-    """Return whether the environment, made with illegal="raise", refuses the action, or actions, and stays as it
-    was."""
+    """Return whether the environment, with illegal="raise", refuses the action or actions and stays as it was."""
     before = env.get_state()
     try:
         env.step(action)

@@ -39,8 +39,7 @@ def check_positions_as_text(game: Game) -> None:
 
 
 def check_pictures(game: Game) -> None:
-    """The drawing is well-formed SVG for every viewer, also at the end, and the descriptions of its parts are within
-    it."""
+    """The drawing is well-formed SVG for every viewer, also at the end, and its parts' descriptions are in it."""
     for state in np.concatenate([positions(game)[:FEW], positions(game)[-2:]]):
         for viewer in (None, *players_of(game)):
             root = ElementTree.fromstring(game.draw(state, viewer))

@@ -150,8 +150,7 @@ def levels_of(game: Game) -> list[Level]:
 
 
 def picture_of(game_id: str) -> bytes | None:
-    """Return a position in the middle of a registered game as SVG, without the words around it; None where there is
-    none."""
+    """Return a position in the middle of a registered game as SVG without words; None where there is none."""
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
@@ -201,8 +200,7 @@ class Agents:
         self._known: dict[Game, list[Offer]] = {}
 
     def offers(self, game: Game) -> list[Offer]:
-        """Return the agents that play the game with its options: trained ones, the server owner's, and the library's
-        own."""
+        """Return the agents for the game with its options: trained ones, the server owner's, the library's own."""
         if game not in self._known:
             self._known[game] = [each for each in self._candidates(game) if _plays(each.agent, game)]
         return self._known[game]

@@ -62,8 +62,7 @@ def whole(found: Any, name: str, high: int) -> int:
 
 
 def digits(given: str, name: str, high: int) -> int:
-    """Return the whole number from 0 to `high` that a part of the address says; raises Refused, which calls it
-    `name`."""
+    """Return the whole number from 0 to `high` in a part of the address; raises Refused, which names it."""
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return whole(int(given), name, high)

@@ -154,8 +154,7 @@ class Hall:
         return served
 
     def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
-        """Return the game number `k` of a file of records: the one that is here, if it was saved there, or one to look
-        at.
+        """Return game number `k` of a file of records: the one here, if it was saved there, or one to look at.
 
         A game that is not over goes on. Its agents are asked only if they are available.
         """

@@ -165,8 +165,7 @@ class Board(anywidget.AnyWidget):
         return {**data, "image/svg+xml": self.live.game.draw(self.live.state[0], self._player)}, about
 
     def _told(self, _: Any, message: Any, __: Any) -> None:
-        """Do what the widget asks for. A click that does not fit the position, such as the second of two quick ones, is
-        ignored."""
+        """Do what the widget asks for. A click that does not fit, as the second of two quick ones, is ignored."""
         wanted = message.get("do") if isinstance(message, dict) else None
         if wanted == "choose" and message.get("action") in {each["name"] for each in self.position["actions"]}:
             self.choose(message["action"])

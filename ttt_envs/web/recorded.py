@@ -36,8 +36,7 @@ class Records:
         return dict(islice(((name, path) for name, path in names.items() if name.isprintable()), MOST_FILES))
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return these files: name, time of writing, and of their first `COUNTED` games the number, the titles and
-        agents."""
+        """Return the files: name, time of writing, and numbers, titles and agents of their first `COUNTED` games."""
         times = {name: (path, path.stat().st_mtime) for name, path in self.files().items()}
         return [{"file": name, "touched": time, **_about(path, time)} for name, (path, time) in times.items()]
 

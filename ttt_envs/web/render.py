@@ -44,8 +44,7 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int | None) -> list[list[float]]:
-    """Return the places of the actions that led from the first to the second state, as far as they are on both
-    pictures."""
+    """Return the places of the actions from the first to the second state that are on both pictures."""
     if game.spots is None or game.clicks is None:
         return []
     before, after = (game.spots(state, viewer) for state in states)
@@ -54,8 +53,7 @@ def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int 
 
 
 def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the end of a game: the winners, who won and how as a sentence with the players' names, and their
-    rewards."""
+    """Return the end of a game: winners, a sentence on who won and how with the players' names, and rewards."""
     rewards = [float(reward) for reward in state["rewards"]]
     winners, how = [player for player, reward in enumerate(rewards) if reward > 0], ending(game, state)
     who = " and ".join(names[player] for player in winners)

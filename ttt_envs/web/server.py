@@ -80,8 +80,7 @@ def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, 
 
 
 def listening_at(port: int) -> socket.socket:
-    """Return a socket that listens at this computer's own address; raises OSError that names the port if it is in
-    use."""
+    """Return a socket on this computer's own address; raises OSError that names the port if it is in use."""
     found = socket.socket()
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

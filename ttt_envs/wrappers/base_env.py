@@ -42,8 +42,7 @@ class Board:
     _FACTS: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, game: Game, **settings: Any) -> None:
-        """An environment for `game`; call `reset` first. `settings`: `EnvSettings`; `reward` is called at each ply, for
-        all players."""
+        """An environment for `game`; call `reset` first. `settings`: `EnvSettings`; `reward`: called at each ply."""
         given = EnvSettings(**settings)
         self.game = game
         self.__doc__ = manual(game)  # what tells a language model the rules reads them here
@@ -140,8 +139,7 @@ class Board:
         raise NotImplementedError
 
     def view(self, agent: str) -> View:
-        """Return the view for an agent of this library, of this one game:
-        `agents.load("random").act(env.view(name))`."""
+        """Return the view for an agent of this library: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
         player = self._player(agent)
         if self._episodes is None:
@@ -151,8 +149,7 @@ class Board:
         return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))
 
     def get_state(self) -> bytes:
-        """Return the whole position, hidden things and choices already committed included, for `set_state` of any such
-        environment."""
+        """Return the whole position, hidden things and committed choices included, for any such env's `set_state`."""
         self._check_live("get_state")
         return pack_state(self.game, self._states[0], self._committed, self._episode_seed, self._known.past[0])
 

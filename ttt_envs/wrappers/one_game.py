@@ -62,8 +62,7 @@ class OneGame(PlayerGames):
         return self.game.move(self.batch.states, self._joint[0], False, self._legal, self._told, self._sight)
 
     def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
-        """Let the players in `acting` choose, and their successors, until the learner acts or the game is over; return
-        which.
+        """Let `acting` and their successors choose until the learner acts or the game is over; return which.
 
         The position is fresh and, if `chosen`, `_joint` has the learner's choice.
         """

@@ -64,8 +64,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return observations, infos
 
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
-        """Play one action an agent, -1 or `wait` for one who does not act; returns observations, rewards, terminations,
-        truncations, infos.
+        """Play one action per agent, -1 or `wait` if it does not act; returns what `ParallelEnv.step` documents.
 
         Raises:
             RuntimeError: before `reset`, or when the game is over.

@@ -82,8 +82,7 @@ class Pay:
         return self.rewards(np.zeros(n, np.int64), states.repeat(n), old, np.arange(n))
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """Return the rewards of the rounds so far, float32 (k, players), in states (k,); the next call may overwrite
-        them."""
+        """Return the rewards of the rounds so far, float32 (k, players); the next call may overwrite them."""
         paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])
         self._game.extras.round_rewards(states, paid)  # type: ignore[misc]  # a match has it
         return paid

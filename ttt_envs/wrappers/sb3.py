@@ -79,8 +79,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return self._encode(self._games.observations()), self._games.rewards, done, infos
 
     def get_images(self) -> list[np.ndarray | None]:
-        """Return the picture of each game as its learner may see it, uint8 (height, width, 3); None without a render
-        mode."""
+        """Return each game's picture as its learner may see it, uint8 (height, width, 3); None without render mode."""
         self._check_live("get_images")
         if self.render_mode is None:
             return [None] * self.num_envs

@@ -136,8 +136,7 @@ class PlayerGames:
         self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
-        """Return a list of seeds, one for each game; None if it is one for all. Raises TypeError or ValueError for
-        neither."""
+        """Return a list of seeds, one per game, or None for one seed for all; TypeError or ValueError for neither."""
         if seed is None:
             return None
         if not isinstance(seed, (list, tuple)) and getattr(seed, "ndim", 0) != 1:
@@ -269,8 +268,7 @@ class PlayerGames:
         return seen
 
     def masks(self) -> np.ndarray:
-        """Return bool (n, num_actions), the learner's, read-only: computed once per step, and used by `step` for its
-        checks."""
+        """Return the learner's legal actions, bool (n, num_actions), read-only and computed once per step."""
         if self._masks is None:
             self._masks, _ = self._looks(self.n)
             self.game.loops.mask_rows(self.batch.states, self.players, self._masks)
@@ -337,8 +335,7 @@ class PlayerGames:
         return offences
 
     def _account(self, before: np.ndarray | None, anew: np.ndarray | None = None) -> None:
-        """Compute the rewards of a step; `before` from `Pay.before`; `anew` bool (n,), games that it has only
-        started."""
+        """Compute the rewards of a step: `before` by `Pay.before`; `anew` bool (n,), games that it only started."""
         states = self.batch.states
         if anew is None:
             self.rewards = self._pay.rewards(self._rows, states, before, self.players)

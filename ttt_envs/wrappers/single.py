@@ -125,8 +125,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._legal.copy()
 
     def get_state(self) -> bytes:
-        """Return the whole position, hidden things and the learner's number included, for `set_state` of any
-        environment."""
+        """Return the whole position, hidden things and learner's number included, for any such env's `set_state`."""
         self._check_live("get_state")
         return self._games.get_state(0)
 

@@ -36,9 +36,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **settings: Any,
     ) -> None:
-        """Environments for `game`; call `reset` first. Arguments and errors as for `ttt_envs.make_vec`; `opponent` as
-        for `PlayerEnv`.
-        """
+        """Environments for `game`; call `reset` first. Arguments and errors as `ttt_envs.make_vec` and `PlayerEnv`."""
         given = EnvSettings(**settings)
         self.game = game
         self.num_envs = num_envs

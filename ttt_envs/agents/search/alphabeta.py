@@ -454,8 +454,7 @@ class AlphaBeta(Agent):
 
     @kept
     def scores(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions), NaN where illegal: the score of the best action; all others are at most
-        theirs.
+        """Return float64 (n, num_actions), NaN where illegal: the best action's score; others are at most theirs.
 
         A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
         action is not searched. Without a file, each round of a match is a game of its own.

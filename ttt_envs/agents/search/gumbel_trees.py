@@ -358,8 +358,7 @@ def carry_up(forest, game, rewards):
 
 
 def walk(simulation, plan, forest, leaves):
-    """Return one simulation of each game, up to a position that is new or the end of the game, whose rewards are backed
-    up.
+    """Run a simulation of each game to a new position, or to the end of the game, whose rewards are backed up.
 
     Games whose tree is empty get their root instead. Returns how many leaves wait for the network.
     """

@@ -55,8 +55,7 @@ def evaluate_patterns(state, mover, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def forward(features, weights, form, activations):
-    """Return the row of `activations` float32 (2, the widest layer) in which a network's outputs stand; see
-    `flattened`.
+    """Return the row of `activations` float32 (2, the widest layer) that holds a network's outputs, see `flattened`.
 
     features: its inputs, int8 (n,), most of them 0.
     """

@@ -388,16 +388,14 @@ class MCTS(Agent):
         return np.where(searched, means / view.game.sharers[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """Return the policy that follows from the results of `_read`: proven wins before all others, proven losses
-        last."""
+        """Return the policy by the results of `_read`: proven wins before all others, proven losses last."""
         visits, values = results[:, 0], results[:, 1]
         proved = np.where(np.isinf(values), np.sign(values), 0.0)
         return uniform(most_visited(best_of(proved, masks), visits, np.clip(values, 0.0, visits)))
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """Return the results of `_read` on the trees: float64 (n, rows, num_actions); 1 in all rows for a forced
-        action."""
+        """Return the results of `_read`: float64 (n, rows, num_actions); 1 in all rows for a forced action."""
         self.check(view.game)
         return by_round(view, self._searched)
 
@@ -442,13 +440,11 @@ class MCTS(Agent):
         return kernel_for(game.kernels, self._recognises(game), self.proofs)
 
     def _recognises(self, game: Game) -> bool:
-        """Return whether the search looks up positions, because an action can lead to several: `recognise`, or
-        `follow`."""
+        """Return `recognise` if an action can lead to several positions, so that they are looked up; else `follow`."""
         return game.stochastic and not self.proofs
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a tree of a given size, the index of its positions, and the memory that `arrive` reads; see
-        `simulate`."""
+        """Return a tree of a given size, the index of its positions, and memory for `arrive`; see `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
         return np.zeros(size, NODE), np.zeros(size if self._recognises(game) else 0, INDEX), position
 

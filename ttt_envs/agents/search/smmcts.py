@@ -237,8 +237,7 @@ def playout(state, joint, legal):
 
 
 def fill_masks(state, masks, acts):
-    """Return the players who act, bool (players,), and their legal actions, bool (players, num_actions); other rows are
-    kept.
+    """Fill the players who act, bool (players,), and their legal actions, bool (players, num_actions).
 
     Returns how many act.
     """
@@ -338,8 +337,7 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 
 
 class SMMCTS(mcts.MCTS):
-    """Draws from the mixed policy that a tree search found, where several choose simultaneously; elsewhere it plays as
-    MCTS.
+    """Draws from the mixed policy of a tree search where several players choose at once; elsewhere plays as MCTS.
 
     Plays any game in which only simultaneous choices are hidden; in a match, each round separately. With two sides and
     zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.

@@ -102,8 +102,7 @@ def _is_few(builder, size):
 
 
 def _sixteen(context, builder, array):
-    """Return the entries of an array of 9 to 16 and zeros behind them as one vector, and the last 8 of them as
-    another."""
+    """Return an array of 9 to 16 entries, zeros behind them, as one vector, and its last 8 entries as another."""
     size = _length(context, builder, *array)
     low, high = (
         builder.load(_vector(context, builder, array, at, 8), align=1)
@@ -419,8 +418,7 @@ def nth(members, skip):
 @jit.inlined
 @jit.allocates_nothing
 def _above(sums, left):
-    """Return the top bits of the bytes of `sums`, 64 at most each, that are greater than `left`, which is less than
-    64."""
+    """Return the top bits of the bytes of `sums`, each at most 64, that are greater than `left`, which is below 64."""
     return (sums + (_127 - left) * _BYTES) & _TOPS
 
 
@@ -428,8 +426,7 @@ def _above(sums, left):
 @jit.inlined
 @jit.allocates_nothing
 def up_to(number, most):
-    """Return the set of the numbers from 0 on that are less than `number`, and less than `most`, `MOST_AT_ONCE` at
-    most."""
+    """Return the set of numbers from 0 on that are less than both `number` and `most`, `MOST_AT_ONCE` at most."""
     return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1
 
 

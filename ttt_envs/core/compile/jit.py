@@ -200,8 +200,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
 
 
 def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the version that a kernel's call gets; for calls with constants, Numba has another for each number
-    written."""
+    """Return the version that a kernel's call gets; Numba has one more for each constant in a call."""
     return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 

@@ -449,8 +449,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
 def _game_by_game(
     steps: Sequence[tuple[np.ndarray, np.ndarray]], keep: Sequence[int], players: int
 ) -> dict[int, np.ndarray]:
-    """Return the actions of some games, int64 (T, players), from the games int64 (k,) and actions (k, players) of each
-    ply."""
+    """Return the actions of some games, int64 (T, players), from games int64 (k,) and actions (k, players) per ply."""
     games = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in steps)])
     actions = np.concatenate([np.zeros((0, players), np.int32), *(played for _, played in steps)])
     order = np.argsort(games, kind="stable")  # a game's plies stay in their order

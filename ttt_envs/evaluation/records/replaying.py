@@ -133,8 +133,7 @@ def _replayed(game: Game, records: Sequence[GameRecord], unfinished: bool) -> It
 
 
 def _codes(game: Game, record: GameRecord) -> np.ndarray:
-    """Return the actions of a record by number: int64 (T, players), -1 for none; or (T, 1) where one player acts at a
-    time."""
+    """Return a record's actions by number: int64 (T, players), -1 for none; (T, 1) if one player acts at a time."""
     try:
         fits = game.id == record.game and game_of_file(game, record.options).options == game.options
     except ValueError as error:

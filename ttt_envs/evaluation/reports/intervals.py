@@ -84,8 +84,7 @@ def mean_interval(
 
 
 def of_seeds(found: tuple[Any, Any], seeds: int, digits: int = 3) -> str:
-    """Return a mean over training seeds and the half width of its interval, nan for none; where all seeds agree,
-    that."""
+    """Return a mean over training seeds and the half width of its interval, if any; or what all seeds agree on."""
     mean, half = (f"{float(each):.{digits}f}" for each in found)
     if np.isnan(found[1]):
         return mean

@@ -83,8 +83,7 @@ def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
 
 
 def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
-    """Return a shortest cycle of each group of agents that beat each other in circles: each beats the next beyond
-    chance.
+    """Return a shortest cycle, in which each beats the next beyond chance, of each group that has such cycles.
 
     A group is a strongly connected component of who beats whom.
 

@@ -186,8 +186,7 @@ def strengths(wins: np.ndarray) -> np.ndarray:
 
 
 def _weights(theta: np.ndarray, pairs: np.ndarray, games: np.ndarray) -> np.ndarray:
-    """Return float64 (k,), sum 1: Fisher information about each rating, the others given, from the games of each
-    pair."""
+    """Return float64 (k,), sum 1: Fisher information about each rating, given the others, by each pair's games."""
     i, j = pairs.T
     chance = 1 / (1 + np.exp(theta[j] - theta[i]))
     known = np.bincount(pairs.ravel(), np.repeat(games * chance * (1 - chance), 2), len(theta))

@@ -74,8 +74,7 @@ class Table:
     heat: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Return the table as `rich.print` shows it: its title, the table, and the note in lines as wide as the
-        terminal.
+        """Return the table for `rich.print`: its title, the table, and the note in lines as wide as the terminal.
 
         A terminal that is narrow breaks the names of rows, and numbers only where no room is left for names. An
         interval stands below its number.
@@ -190,8 +189,7 @@ class Report(Rows):
         return []
 
     def notes(self) -> list[str]:
-        """Return all sentences about the results: whether they are partial, the agents that texts mean, and the
-        remarks."""
+        """Return all remarks on the results: whether they are partial, which agents texts mean, and others."""
         partial = f"Partial: it was interrupted. Only the {self.unit} finished by then count."
         chosen = [f"With these options {text} is {name}." for text, name in self.chosen.items()]
         return [*([] if self.complete else [partial]), *chosen, *self.remarks()]

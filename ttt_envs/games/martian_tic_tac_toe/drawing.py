@@ -185,8 +185,7 @@ def _fitting(state: Any, cell: int) -> int:
 
 
 def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
-    """Return a pyramid in a cell of that size, whose base has its middle at (x, low): two faces, and pips above the
-    base."""
+    """Return a pyramid of that size, its base's middle at (x, low): two faces, and pips above the base."""
     height, half = _HEIGHTS[size - 1] * cell, _HALVES[size - 1] * cell
     ridge, edge = x + 0.35 * half, max(0.045 * cell, 2)
     tip, left, right = f"{x:g} {low - height:g}", f"{x - half:g} {low - 0.07 * cell:g}", f"{x + half:g}"

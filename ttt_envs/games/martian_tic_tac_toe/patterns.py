@@ -33,8 +33,7 @@ _WITH_RECTANGLES, _WITH_SEVENS = 4, 3
 
 
 def _places(size: int) -> list[list[int]]:
-    """Return the cells of a lying rectangle in each place, if these count, and of each line, in an order to read them
-    in."""
+    """Return the cells of a lying rectangle in each place, if these count, and of each line, in reading order."""
     rectangles = [
         [(row + k // 3) * size + column + k % 3 for k in range(6)]
         for row in range(size - 1)

@@ -129,8 +129,7 @@ def sizes_for(state, player, cell):
 
 @kernel
 def is_first_turn(state):
-    """Return whether the player to move has not moved yet. Every player has an empty cell at first, so no first turn is
-    skipped."""
+    """Return whether the mover has not moved yet. All have an empty cell at first: no first turn is skipped."""
     return state["ply"] < state["stash"].shape[0]
 
 

@@ -17,8 +17,7 @@ _FATE = ("An opponent's medium pyramid captures it.", "An opponent's large pyram
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Return where the pyramids in the stashes may go, and what may happen to pyramids on the board; see
-    `Faces.tips`."""
+    """Return where pyramids in the stashes may go, and what may happen to those on the board; see `Faces.tips`."""
     shown, board = [], int(state["size"])
     alike = ", or of one of its own size and colour" if state["same_size_swap"] else ""
     for cell, piece in enumerate(state["piece"]):

@@ -148,8 +148,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the room for a spy, the specialist and then the room, the room or both rooms that a choice is about, or a
-    button.
+    """Return the clicks of an action: the room for a spy; specialist and room; the room or rooms; or a button.
 
     See `Faces.clicks`.
     """
@@ -427,8 +426,7 @@ def _idle(state: Any) -> str:
 
 
 def shown_specialists(state: Any, player: int) -> dict[int, bool]:
-    """Return all specialists of a player in a match, or the specialists of a single round; whether each is in a
-    room."""
+    """Return all specialists of a player in a match or a single round, and whether each is in a room."""
     on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
     found: Iterable[int] = range(SPECIALISTS)
     if not state["is_match"]:

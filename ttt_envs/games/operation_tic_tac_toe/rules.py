@@ -215,8 +215,7 @@ def legal_mask(state, player, out):
 @inlined
 @allocates_nothing
 def choices(state, player):
-    """Return the legal actions of this player: `some` from `first` on, `others` from `second` on, and those from PASS
-    on."""
+    """Return this player's legal actions: `some` from `first` on, `others` from `second` on, the rest from PASS on."""
     first, some, second, others, ending = PLACE, np.int64(0), PLACE, np.int64(0), np.int64(0)
     if not acts(state, player):
         return first, some, second, others, ending
@@ -246,8 +245,7 @@ def choices(state, player):
 
 @kernel
 def acts(state, player):
-    """Return whether the player has something to decide. Nobody has in a state whose fields do not go with its
-    phase."""
+    """Return whether the player has a decision; nobody has in a state whose fields contradict its phase."""
     phase = state["phase"]
     if phase in (TURN, PICK):
         player = SIMULTANEOUS
@@ -257,8 +255,7 @@ def acts(state, player):
 
 @kernel
 def placements(state, player):
-    """Return a spy into an empty room, a specialist in hand into a room that it may enter: sets of actions from PLACE
-    on.
+    """Return a spy into an empty room, or a specialist in hand into one it may enter: sets of actions from PLACE on.
 
     The first set is of TOGETHER kinds, the second of the others.
     """
@@ -602,8 +599,7 @@ def pairs_between(some, others):
 
 @kernel
 def directions_to_push(state, room):
-    """Return the DIRECTIONS in which there is another room, and no specialist in the run of occupied rooms, as a
-    set."""
+    """Return, as a set, the DIRECTIONS with another room and no specialist in the run of occupied rooms."""
     directions = np.int64(0)
     for direction in range(len(DIRECTIONS)):
         at = NEXT[room, direction]

@@ -86,8 +86,7 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: the decision; the rooms; both players' specialists; the counts; the last turn and
-    round.
+    """Return a position as text: decision, rooms, both players' specialists, counts, last turn and round.
 
     A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back, but not a
     position of `finished_round`.

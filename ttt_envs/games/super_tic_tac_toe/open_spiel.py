@@ -33,8 +33,7 @@ def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
 
 
 def action(states: np.ndarray, chosen: Sequence[int]) -> int:
-    """Return the action of OpenSpiel's actions by the player to move in states (1,): a board, if it is free, and a
-    cell."""
+    """Return the action for OpenSpiel's actions in states (1,): a board, if the mover may choose, and a cell."""
     target = int(states[0]["target"])
     return 9 * chosen[0] + chosen[1] if target == ANYWHERE else 9 * target + chosen[0]
 

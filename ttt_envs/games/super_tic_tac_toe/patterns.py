@@ -41,8 +41,7 @@ def _ranks(keys: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _of_boards() -> tuple[np.ndarray, int]:
-    """Return int32 (9, 3**9): the number of a board's cells at a place, the same for all places and cells turned
-    alike."""
+    """Return int32 (9, 3**9): the number of a board's cells by place, the same for all that turn alike."""
     keys = np.full((9, 3**9), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = _DIGITS[:, turn] @ _POWERS
@@ -62,8 +61,7 @@ def _of_owners() -> tuple[np.ndarray, int]:
 
 
 def _of_lines() -> tuple[np.ndarray, int]:
-    """Return int32 (8, 16, 16, 16): the number of three boards' worths on a line, the same for all that are turned
-    alike."""
+    """Return int32 (8, 16, 16, 16): the number of three boards' worths on a line, the same for all that turn alike."""
     worths = np.indices((_WORTHS,) * 3).reshape(3, -1)
     keys = np.full((8, _WORTHS**3), np.iinfo(np.int64).max)
     for k, line in enumerate(_LINES):

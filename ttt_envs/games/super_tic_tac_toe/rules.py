@@ -78,8 +78,7 @@ def open_cells(state, boards, board):
 
 @kernel
 def targets(state):
-    """Return the small boards that the next mark may be put into: the one that the last move points to, or all
-    playable."""
+    """Return the small boards that the next mark may go into: the one the last move points to, or all playable."""
     return np.int64(state["playable"]) if state["target"] == ANYWHERE else np.int64(1) << np.int64(state["target"])
 
 

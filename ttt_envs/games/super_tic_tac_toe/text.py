@@ -59,8 +59,7 @@ def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: whose move and where, or the result; the 81 cells; the nine boards' owners; the last
-    move.
+    """Return a position as text: whose move and where, or the result; 81 cells; nine boards' owners; last move.
 
     The same for every viewer. `parse_state` reads it back.
     """

@@ -62,8 +62,7 @@ STATE = {
 
 
 def most_rounds(size: int, target: int) -> int:
-    """Return the most rounds of a game: each gives a point at least, or maybe none on an even board. `target` 0:
-    one."""
+    """Return the most rounds of a game: each gives a point or more, an even board maybe none. `target` 0: one."""
     if not target:
         return 1
     return 2 * target - 1 + (MOST_DRAWN_ROUNDS - 1 if size % 2 == 0 else 0)

@@ -41,8 +41,7 @@ def action_names(size: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: turn and dice, or result; each cell's letter, card, marker, `*` if it can be claimed;
-    counts.
+    """Return a position as text: turn and dice, or result; each cell's letter, card, marker, `*` if open; counts.
 
     In a match, the points too, and how the round before ended; then the last claim of this round. The same for every
     viewer. `parse_state` reads it back, but not a position of `finished_round`.
@@ -83,8 +82,7 @@ def is_round_over(state: Any) -> bool:
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
-    """Return the cards as a step inside a match left them, before the next round was dealt: structured (1,), for the
-    eye only.
+    """Return the cards as the last step of a round left them, to be shown: structured (1,).
 
     `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
     """
@@ -137,8 +135,7 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def result(state: Any) -> str:
-    """Return the result of a finished game, such as `X wins, row A E I`, `O wins, 5 markers to 4`, `draw, 8 markers
-    each`."""
+    """Return a finished game's result, as `X wins, row A E I`, `O wins, 5 markers to 4`, `draw, 8 markers each`."""
     if not state["rewards"].any():
         return f"draw, {MOST_DRAWN_ROUNDS} rounds without points" if state["target"] else f"draw, {_how(state)}"
     winner = "XO"[int(np.argmax(state["rewards"]))]

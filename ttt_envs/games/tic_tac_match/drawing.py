@@ -127,8 +127,7 @@ def clicks(state: Any, action: int) -> tuple[str, ...]:
 
 
 def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
-    """Return the kinds of cards that can be played now, and the cells where; nothing for those who do not see the
-    hand."""
+    """Return the cards that can be played now, and the cells where; nothing for those who do not see the hand."""
     mover, flip, players = int(state["to_move"]), int(flip_of(state)), len(state["identity"])
     if state["done"] or viewer not in (None, mover):
         return set(), set()

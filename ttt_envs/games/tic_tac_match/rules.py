@@ -473,8 +473,7 @@ def of_any_kind(cards):
 @kernel
 @inlined
 def fitting(board):
-    """Return where each symbol card fits: on empty cells, or where just one of colour and symbol is that of the top
-    card."""
+    """Return where each symbol card fits: on empty cells, or if just one of colour and symbol matches the top card."""
     symbol, empty = of_either_symbol(board) * BOTH, EACH * (~of_any_kind(board) & ALL_CELLS)
     return empty | (symbol ^ of_colours(board[0])), empty | (symbol ^ of_colours(board[1]))
 

@@ -39,8 +39,7 @@ class Log:
         self._closers: list[Callable[[], None]] = []
 
     def latest(self, name: str) -> float:
-        """Return a number as earlier calls wrote it last, up to the steps that this one begins with; 0 if there is
-        none."""
+        """Return a number as earlier calls last wrote it, up to the steps that this one begins with; else 0."""
         return next((each[name] for each in reversed(self._earlier()) if name in each), 0.0)
 
     def record(self, name: str, value: float) -> None:

@@ -526,6 +526,5 @@ def draw_line(axes: Any, steps: np.ndarray, values: np.ndarray, half_widths: np.
 
 
 def _plain(text: str) -> str:
-    """Return a text for Matplotlib, which takes what stands between dollars for a formula, and fails at one that is
-    wrong."""
+    """Escape a text for Matplotlib, which reads what stands between dollars as a formula."""
     return text.replace("$", r"\$")

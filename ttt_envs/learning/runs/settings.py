@@ -166,8 +166,7 @@ class Settings(MeasuringSettings, RunSettings):
         return {name: texts for name, texts in named.items() if texts}
 
     def load(self) -> Game:
-        """Return the game with its options; ValueError or TypeError as `ttt_envs.load`, or for other kinds of
-        rewards."""
+        """Return the game with its options; ValueError or TypeError as `ttt_envs.load`, or for its rewards."""
         game = resolve(self.game, self.options)
         game.check_rewards("training")
         return game

@@ -30,8 +30,7 @@ def digit_of(piece, player):
 
 @kernel
 def judge(state, digits, weights, table):
-    """Return the answer for a state that goes on: (plies to the end, value for the player to move, whether it is
-    exact).
+    """Return the answer for an unfinished state: (plies to the end, the mover's value, whether it is exact).
 
     A won or lost position that cannot be brought to its end within `max_plies` is worth a draw: the loser can hold
     out so long, and the winner need not lose. It is not exact if the way to the end might meet a position that has

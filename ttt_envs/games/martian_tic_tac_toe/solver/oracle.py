@@ -45,8 +45,7 @@ class MartianOracle:
         return ~np.isnan(self._judge(self._checked(states))[1])
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """Return int64 (n,): odd if the player to move wins, even if they lose; -1 for a draw, -2 where nothing is
-        known.
+        """Return int64 (n,): odd if the mover wins, even if they lose, -1 for a draw, -2 where it is not known.
 
         The limits of plies and of repetitions are disregarded.
         """
@@ -60,16 +59,14 @@ class MartianOracle:
         return np.where(states["to_move"] == players, values, 0 - values)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 27): the same after each action; nan where it is illegal or leads to what is not
-        covered."""
+        """Return float64 (n, 27): the same after each action; nan where illegal or where it is not covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._actions(states)[1]
         return np.where((states["to_move"] == players)[:, None], values, 0 - values)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 27): all best actions alike; a row of zeros where not covered or `player` is not to
-        move."""
+        """Return float64 (n, 27): all best actions alike; zeros where not covered or `player` is not to move."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         now, value = self._judge(states)

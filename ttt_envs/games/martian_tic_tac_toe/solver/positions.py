@@ -47,8 +47,7 @@ def swapped(digit):
 
 @kernel
 def line_of(digits, first):
-    """Return whether three equal digits from `first` to `first`+2 are in a row: first 1 for the mover's, 4 for the
-    other's."""
+    """Return whether equal digits `first` to `first`+2 are in a row: first 1 for the mover's, 4 for the other's."""
     for cell in (0, 4, 8):  # every line goes through one of these
         if first <= digits[cell] < first + SIZES:
             for k in range(_THROUGH.shape[1]):
@@ -100,8 +99,7 @@ def kind_of(board, digits, counts):
 
 @kernel
 def least_image(digits, weights):
-    """Return the least number among the eight mirror images of a board; weights int64 (8, 9), see
-    `weights_of_images`."""
+    """Return the least number of a board's eight mirror images; weights int64 (8, 9), see `weights_of_images`."""
     least = np.int64(BOARDS)
     for symmetry in range(8):
         number = np.int64(0)

@@ -85,8 +85,7 @@ def legal_moves(boards, mine, same_size_swap, moves):
 
 
 class Reached(NamedTuple):
-    """The positions reached with one player to move: bool (7**9,), their values float64 (7**9,), and int32 ones that
-    wait."""
+    """Positions reached with one player to move: bool (7**9,), values float64 (7**9,), and int32 that wait."""
 
     seen: np.ndarray
     values: np.ndarray
@@ -319,8 +318,7 @@ class Response:
         return self._swept(self._plies, 0.0, progress)
 
     def bounds(self, progress: Progress = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the greatest that `values` could be, whatever the policy does from ply `heeded_at`
-        on."""
+        """Return the least and the greatest possible `values`, whatever the policy does from ply `heeded_at` on."""
         if self.heeded_at is None:
             exact = self.values(progress)
             return exact, exact

@@ -88,8 +88,7 @@ def find(digits, weights, table):
 
 
 def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return a sample of boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards,
-    int64 (n,).
+    """Return a sample of boards that the mover wins or draws: plies to the end, -1 for a draw; and boards, int64 (n,).
 
     Each of these lengths is as likely as another, and so is each board of one length.
     """
@@ -152,8 +151,7 @@ def build_table(same_size_swap: bool, progress: StageProgress = lambda what, sha
 
 
 def load_table(same_size_swap: bool) -> SolvedTable:
-    """Return the table of the package or the cache folder; if it is missing or damaged, it is built, and kept if
-    possible."""
+    """Return the table of the package or the cache folder; build and keep it if it is missing or damaged."""
     return load_or_build(
         table_path(same_size_swap),
         lambda path: read_table(path, same_size_swap),

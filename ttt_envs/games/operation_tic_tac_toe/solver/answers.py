@@ -194,8 +194,7 @@ def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
 
 
 def positions_in(book: Book, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of states, int64 (n,), -1 where the book has none; and both players' standings, int64 (n,
-    2)."""
+    """Return the positions of states, int64 (n,), -1 if not in the book; and both players' standings, int64 (n, 2)."""
     positions, standings = np.empty(len(states), np.int64), np.empty((len(states), 2), np.int64)
     position_rows(states, book, positions, standings)
     return positions, standings

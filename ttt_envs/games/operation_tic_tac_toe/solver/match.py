@@ -143,8 +143,7 @@ def interpolate(values, draw):
 
 @kernel
 def worth_of_round(values, own, other, ends, places_first):
-    """Return the value of a round to a player; values as of `round_values`; ends (win, draw, loss) as for the
-    player."""
+    """Return the value of a round to a player; values as of `round_values`, ends their (win, draw, loss)."""
     win, _, loss = ends
     draw = draw_worth(ends)
     value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)

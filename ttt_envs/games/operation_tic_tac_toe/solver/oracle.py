@@ -96,8 +96,7 @@ class RoundOracle:
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy`
-        gives.
+        """Return float64 (n, 234): the same after each action, if the other one plays `policy`'s equilibrium.
 
         For an ability they are given for both players, in a turn for the actions of `player`; nan where illegal or
         not covered.
@@ -179,8 +178,7 @@ class MatchOracle:
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): the same after each action, if the other one plays the equilibrium that `policy`
-        gives.
+        """Return float64 (n, 234): the same after each action, if the other one plays `policy`'s equilibrium.
 
         For roles and abilities they are given for both players, else for the actions of `player`; nan where illegal
         or not covered.
@@ -270,8 +268,7 @@ def _solved(game: Game, mode: str) -> Game:
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
-    """Return the states; raises ValueError if they are not valid, of another game, or of other options of these
-    names."""
+    """Return the states; ValueError if they are not valid, or of another game or other options of these names."""
     states = _STATES.check(states)
     if (states["is_match"] != game.prototype["is_match"]).any():
         raise ValueError(f"this oracle answers states of mode={game.options['mode']!r}")

@@ -227,8 +227,7 @@ def standing_of(state, player):
 
 @kernel
 def locate(state, player, lookup):
-    """Return the numbers of both standings, the player's first, and of the board as they see it; -1 where there is
-    none.
+    """Return the numbers of both standings, the player's first, and of the board as they see it; -1 if there is none.
 
     `lookup` as in a Book.
     """

@@ -289,8 +289,7 @@ class Responder:
         return reachable(self.states(2), starts, np.zeros(self.values.shape[1], np.bool_), self.book)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield the positions in an order in which each can be worked out, a block at a time, and the share before
-        it."""
+        """Yield the positions block by block in an order in which each can be solved, and the share before it."""
         queue, done = self.reachable(), 0
         for level in levels(queue, self.book):
             for first in range(0, len(level), _BOARDS):

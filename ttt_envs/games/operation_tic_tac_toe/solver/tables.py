@@ -82,8 +82,7 @@ def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.nda
 
 
 def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values from their file; if that is missing or damaged they are worked out, overtime left out, and
-    kept.
+    """Return the values from their file; if it is missing or damaged, solve all rounds but overtime, and keep them.
 
     The file that comes with the package is not replaced. Raises FileNotFoundError or BadTable if there is no such.
     """

@@ -138,8 +138,7 @@ def play(trial, actions, action, prediction):
 
 @kernel
 def after_turn(trial, k, placer, lookup):
-    """Return the position that trial[k] is, seen by the next Placer; or DRAWN, WON or LOST for the player who has
-    placed."""
+    """Return trial[k]'s position as the next Placer sees it; or DRAWN, WON or LOST for the player who placed."""
     if not trial[k]["done"]:
         return position_of(trial[k], 1 - placer, lookup)
     reward = trial[k]["rewards"][placer]

@@ -41,8 +41,7 @@ class StrategyOracle:
         return np.where(known, self._sign(states, player)[:, None], np.nan)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 81): the strategy's move for X, any legal one for O, who loses with all; zeros where not
-        covered.
+        """Return float64 (n, 81): the strategy's move for X; any legal one for O, who loses anyway; else zeros.
 
         A row of zeros too where `player` is not to move.
         """
