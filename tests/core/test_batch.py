@@ -24,13 +24,11 @@ CENTRE, CORNER = 40, 36  # both legal at the start
 
 
 def everything(batch: Batch) -> bytes:
-    """All that belongs to the games."""
     arrays = (batch.states, batch.rewards, batch.done, batch.episode_seeds, batch._episodes)
     return b"".join(array.tobytes() for array in arrays)
 
 
 def unchanged(batch: Batch, kind: type[Exception], words: str, call: Callable[[], object]) -> None:
-    """The call raises this error and changes nothing."""
     before = everything(batch)
     with pytest.raises(kind, match=re.escape(words)) as error:
         call()
@@ -218,12 +216,6 @@ def test_chance_after_a_text_is_drawn_from_the_seed() -> None:
     batch.reset(0)
     batch.set_states(start.repeat(40))  # a position that was played keeps its own
     assert (batch.states["rng"] == start["rng"]).all()
-
-
-def test_a_batch_has_a_length_and_a_text() -> None:
-    batch = Batch(SUPER, 5, seed=0)
-    assert len(batch) == batch.n == 5
-    assert repr(batch) == f"Batch({SUPER!r}, 5, auto_reset=False)"
 
 
 # --- threads ---

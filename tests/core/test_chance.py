@@ -30,12 +30,10 @@ MATCH = {
 
 
 def started(reset):
-    """Kuhn poker with another start."""
     return changed(KUHN, reset=reset)
 
 
 def cards(game) -> dict[tuple[int, int], Fraction]:
-    """The probability of each pair of cards at the start."""
     probabilities, states = chance_of(game).starts()
     return {
         (int(a), int(b)): Fraction(p).limit_denominator(1000)
@@ -65,20 +63,6 @@ def test_a_step_without_chance_has_one_outcome():
     expected = states.copy()
     KUHN.loops.step_rows(expected, np.arange(6), np.full((6, 2), kuhn_poker.BET))
     assert after.tobytes() == expected.tobytes()
-
-
-def test_the_tosses_of_the_coin():
-    game = toy_coin.make(tosses=1)
-    probabilities, states = chance_of(game).starts()
-    assert probabilities.tolist() == [0.5, 0.5]
-    assert sorted(states["coin"]) == [toy_coin.HEADS, toy_coin.TAILS]
-    states["phase"], states["to_move"] = toy_coin.TOSS, 0
-    joint = np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
-    rows, probabilities, after = chance_of(game).outcomes(states, joint)
-    assert rows.tolist() == [0, 0, 1]
-    assert probabilities.tolist() == [0.5, 0.5, 1.0]
-    assert sorted(after["coin"][:2]) == [toy_coin.HEADS, toy_coin.TAILS]
-    assert after["done"].tolist() == [False, False, True]
 
 
 def test_dice_where_any_roll_fits():
@@ -338,14 +322,12 @@ def test_every_game_follows_a_script(id):
 
 @jit.kernel
 def reset_with_a_raw_number(state, seed):
-    """A random number used as such."""
     rng.start(state, seed)
     state["card"][0] = rng.draw(state) % np.uint64(3)
 
 
 @jit.kernel
 def reset_with_the_seed(state, seed):
-    """The seed itself."""
     rng.start(state, seed)
     state["card"][0] = seed % np.uint64(2)
     state["card"][1] = rng.below(state, 3)
@@ -353,14 +335,12 @@ def reset_with_the_seed(state, seed):
 
 @jit.kernel
 def reset_from_too_many(state, seed):
-    """More than can be told apart."""
     rng.start(state, seed)
     state["ply"] = rng.below(state, TOO_MANY)
 
 
 @jit.kernel
 def reset_without_end(state, seed):
-    """Draws until something fits."""
     rng.start(state, seed)
     while rng.below(state, 2) > 0:
         state["card"][0] += 1
@@ -368,7 +348,6 @@ def reset_without_end(state, seed):
 
 @jit.kernel
 def reset_with_many(state, seed):
-    """More different starts than are kept."""
     rng.start(state, seed)
     state["ply"] = rng.below(state, 2000)
 
@@ -393,7 +372,6 @@ def test_what_cannot_be_enumerated_is_refused(reset, words, monkeypatch):
 
 @jit.kernel
 def step_with_a_raw_number(state, actions):
-    """A random number used as such, in a step."""
     state["card"][0] = rng.draw(state) % np.uint64(3)
 
 

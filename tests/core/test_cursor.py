@@ -24,7 +24,6 @@ COIN = toy_coin.make(players=2, tosses=1)
 
 
 def choose(state: State, draw: random.Random) -> int | list[int]:
-    """A random legal action, or one for each player where several act."""
     if state.player == SIMULTANEOUS:
         acting = state.players
         return [draw.choice(state.legal_actions(p)) if p in acting else -1 for p in range(state.game.num_players)]
@@ -32,7 +31,6 @@ def choose(state: State, draw: random.Random) -> int | list[int]:
 
 
 def some(game: Game, plies: int, seed: int = 0) -> State:
-    """A position after so many random plies."""
     state, draw = game.start(seed), random.Random(seed)
     for _ in range(plies):
         state.apply(choose(state, draw))
@@ -41,12 +39,12 @@ def some(game: Game, plies: int, seed: int = 0) -> State:
 
 def games() -> list[Any]:
     """All games; with the JIT most are slow, as a cursor has kernels of its own for each to compile."""
-    quick = [] if jit.DISABLED else [repr(game) for game in (SUPER, DICE, COIN)]
-    slow = [pytest.param(*each.values, id=each.id, marks=pytest.mark.slow) for each in marked_games()]
-    return [each if each.id in quick or jit.DISABLED else late for each, late in zip(marked_games(), slow, strict=True)]
+    quick = [repr(game) for game in (SUPER, DICE, COIN)]
+    late = [pytest.param(*each.values, id=each.id, marks=pytest.mark.slow) for each in marked_games()]
+    return marked_games() if jit.DISABLED else [COIN, DICE, SUPER, *(each for each in late if each.id not in quick)]
 
 
-@pytest.mark.parametrize("game", games())
+@pytest.mark.parametrize("game", games(), ids=repr)
 def test_a_cursor_plays_as_a_batch_does(game: Game) -> None:
     for seed in range(2 if jit.DISABLED else 5):
         batch, state, draw = ttt_envs.Batch(game, 1, seed=seed), game.start(seed), random.Random(seed)

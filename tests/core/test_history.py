@@ -16,7 +16,6 @@ LONG = GAMES[2]
 
 
 def by_hand(game, seen, decisions, history):
-    """The observation int8 (size,) of somebody with these decisions behind them, (observation, action) each."""
     parts = [seen]
     for ago in range(history):
         if ago < len(decisions):
@@ -115,8 +114,6 @@ def test_pettingzoo_shows_and_saves_the_history(game):
 
 
 class Copycat(Agent):
-    """Wants two decisions, and notes what it was shown."""
-
     history = 2
 
     def __init__(self):

@@ -17,7 +17,6 @@ DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
 
 def ply(state, rng):
-    """A random legal choice for each player, -1 for those who do not act."""
     game, joint = state.game, [-1] * state.game.num_players
     for player in range(game.num_players):
         legal = state.legal_actions(player)

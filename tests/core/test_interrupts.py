@@ -34,8 +34,6 @@ def test_an_interrupt_waits_for_the_function_that_is_compiled():
 
 
 class Interrupted(event.Listener):
-    """Ctrl-C as soon as a function is being compiled."""
-
     after = False
 
     def on_start(self, event) -> None:

@@ -96,7 +96,6 @@ def test_machine_code_is_kept_and_never_stale(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of machine code of its own."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -110,7 +109,6 @@ def in_next_process(function):
 
 
 def found(compiled) -> int:
-    """How often its machine code was found on disk."""
     return sum(compiled.stats.cache_hits.values())
 
 
@@ -253,16 +251,6 @@ def test_options_of_a_game_share_machine_code():
     for name in Loops._fields:
         names = {getattr(loops, name).py_func.__qualname__ for loops in (first.loops, toy_coin.make().loops)}
         assert len(names) == 2, f"{name} of two games shares a name, and so a place in the cache"
-
-
-def test_specialised_copies_do_not_mix():
-    """Same template, other kernels: each does its own."""
-    states = {}
-    for game in (ttt_envs.load("super_tic_tac_toe"), toy_coin.make()):
-        mask = np.zeros(game.num_actions, np.bool_)
-        game.loops.mask_one(game.new_state(seed=0), 0, 0, mask)
-        states[game.id] = mask.sum()
-    assert states == {"super_tic_tac_toe": 9, "toy_coin": 2}
 
 
 @pytest.mark.parametrize("game_id", ttt_envs.GAMES)

@@ -11,7 +11,6 @@ from ttt_envs.core.played_game import PlayedGame
 
 
 def played(game: Game, seed: int = 0) -> PlayedGame:
-    """A game played to its end at random."""
     live, rng = PlayedGame.begin(game, seed), np.random.default_rng(seed)
     while not live.over:
         player = int(rng.choice(live.asked()))

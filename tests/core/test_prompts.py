@@ -17,12 +17,10 @@ from ttt_envs.core.information import acting_players
 from ttt_envs.core.prompts import prompt, read_answer, side_of
 
 SUPER, MARTIAN, DICE = "super_tic_tac_toe", "martian_tic_tac_toe", "tic_tac_dice"
-BIG = "big_tic_tac_dice"
 MATCH, OPERATION = "tic_tac_match", "operation_tic_tac_toe"
 
 
 def read(game_id: str, text: str, legal: list[str] | None = None, **options: object) -> str:
-    """The name of the action that an answer means; `legal`: all actions by default."""
     game = ttt_envs.load(game_id, **options)
     mask = np.ones(game.num_actions, np.bool_)
     if legal is not None:
@@ -35,7 +33,6 @@ def read(game_id: str, text: str, legal: list[str] | None = None, **options: obj
     ("game_id", "text", "wanted"),
     [
         # an object
-        (SUPER, '{"action": "4/5"}', "4/5"),
         (SUPER, '```json\n{"action": "4/4", "reason": "better than [4/5]"}\n```', "4/4"),
         (SUPER, 'Not [4/5], nor {4/6}.\n{"reason": "{", "action": "4/4"} is what I play.', "4/4"),
         (SUPER, '{"action": "4/5"} or rather {"action": "4/4"}', "4/4"),
@@ -43,7 +40,6 @@ def read(game_id: str, text: str, legal: list[str] | None = None, **options: obj
         (SUPER, '{"action": "4/4"}\n[4/4]', "4/4"),
         # in brackets
         (SUPER, "[4/4]", "4/4"),
-        (SUPER, "4/4 would send them to 4, so [4/5]", "4/5"),
         (SUPER, "I could play [4/4] or [4/6].\nMy move:\n**[4/5]**\nGood luck!", "4/5"),
         (SUPER, "<think>4/4? 4/1?</think>\n\n[4/3]\n```\n", "4/3"),
         (SUPER, "4/1 " * 100_000 + "x " * 1_000 + "[4/4]", "4/4"),
@@ -69,13 +65,9 @@ def test_answers_that_name_an_action(game_id: str, text: str, wanted: str) -> No
     ("game_id", "text", "words"),
     [
         (SUPER, "", "The answer is empty"),
-        (SUPER, " \n...", "The answer is empty"),
         # prose
         (DICE, "I don't know.", "which is no action"),
-        (DICE, "I apologize, but I can't continue.", "which is no action"),
         (DICE, "A tough choice.", "which is no action"),
-        (DICE, "I play C.", "which is no action"),
-        (BIG, "O wins", "which is no action"),
         (MATCH, "Do not flip.", "which is no action"),
         (SUPER, "Move 12: 4/5", "which is no action"),
         (SUPER, "4/4\nGood luck!", "ends with 'Good luck!', which is no action"),
@@ -83,13 +75,10 @@ def test_answers_that_name_an_action(game_id: str, text: str, wanted: str) -> No
         (SUPER, "4/4 loses, so [4/9]", "ends with '4/9', which is no action"),
         (SUPER, "[4/0] is taken.\n[4/9]", "ends with '4/9', which is no action"),
         (SUPER, "[4/-4]", "which is no action"),
-        (SUPER, "[-4/4]", "which is no action"),
-        (SUPER, "-4/4", "which is no action"),
         (SUPER, "4/4/5", "which is no action"),
         (SUPER, "40", "which is no action"),
         (SUPER, "Taken by [X].", "which is no action"),
         (SUPER, '{"action": 4}', "which is no action"),
-        (SUPER, '{"action": null}', "which is no action"),
         (SUPER, '{"action": "4/4"', "which is no action"),
         # several
         (SUPER, "[4/4] or [4/5]", "more than one action: '4/4' and '4/5'"),

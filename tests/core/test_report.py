@@ -17,14 +17,11 @@ import ttt_envs
 from ttt_envs.core.options import as_text, command_line
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, NotSaved, Report, Table
-from ttt_envs.evaluation.reports.tournament import TournamentReport
-from ttt_envs.evaluation.solve import SolveReport
 from ttt_envs.registry import parse_options
 from ttt_envs.storage.files import unused
 
 
 def count(game, agents, *, options=None, games=10, at=None, strict=False, out=None, quiet=False):
-    """A function that makes a report."""
     settings = Arguments(count, locals())
     settings["agents"] = [str(each) for each in agents]
     return Count(game=game, settings=settings, found=games, made=("x",) if games > 10 else ())
@@ -32,8 +29,6 @@ def count(game, agents, *, options=None, games=10, at=None, strict=False, out=No
 
 @dataclass(kw_only=True)
 class Count(Report):
-    """Its report."""
-
     found: int
 
     verb, title = "count", "Counting"
@@ -87,15 +82,6 @@ def test_a_folder_with_results_is_complete(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         report.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
-
-
-def test_no_report_writes_files_after_its_results():
-    found, kinds = [], [Report]
-    while kinds:
-        found.append(kinds.pop())
-        kinds += found[-1].__subclasses__()
-    assert {SolveReport, TournamentReport} < set(found)
-    assert [each for each in found if "save" in vars(each)] == [Report]
 
 
 def test_a_report_is_written_and_shown(tmp_path):

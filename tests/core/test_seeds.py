@@ -31,8 +31,6 @@ def games() -> list[Game]:
 
 
 def unmix(x: int) -> int:
-    """The inverse of `rng.mix`."""
-
     def unshift(x: int, by: int) -> int:
         found = x
         for _ in range(64 // by + 1):

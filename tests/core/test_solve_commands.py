@@ -57,8 +57,6 @@ def read(path: Path) -> str:
 
 
 class Builder:
-    """Builds a table and counts how often."""
-
     def __init__(self):
         self.built = 0
 

@@ -37,7 +37,6 @@ def one_world(n: int) -> np.ndarray:
 
 
 def refused(kind: type[Exception], call: Callable[[], object], *words: str) -> None:
-    """The call raises this kind of error, and its text has all the words."""
     with pytest.raises(kind) as error:
         call()
     missing = [word for word in words if word not in str(error.value)]
@@ -167,7 +166,6 @@ def test_a_text_must_be_a_position() -> None:
 
 
 def foreign(game: Game) -> dict[str, tuple[Any, str]]:
-    """Records that are no state of the game, and the words of the message."""
     states = game.new_state(0)
     other = kuhn_poker.make() if game.id != kuhn_poker.make().id else load(SUPER)
     return {

@@ -32,12 +32,10 @@ SPIES = ttt_envs.load("operation_tic_tac_toe", mode="round", specialists=(None, 
 
 
 def pair(game: ttt_envs.Game, n: int, **settings: Any) -> tuple[Batch, Any]:
-    """The same games on both."""
     return tuple(Batch(game, n, device=device, **settings) for device in ("cpu", "cuda"))
 
 
 def legal(batch: Any, ply: int) -> np.ndarray:
-    """Random legal actions, int64 (n,) or (n, players)."""
     viewers = range(batch.game.num_players) if batch.game.simultaneous else (None,)
     masks = [np.asarray(batch.masks(viewer)) for viewer in viewers]
     random = np.random.default_rng(ply).random(masks[0].shape)
@@ -46,7 +44,6 @@ def legal(batch: Any, ply: int) -> np.ndarray:
 
 
 def same(here: Batch, there: Any) -> bool:
-    """Whether all that both tell is equal."""
     viewers = range(here.game.num_players) if here.game.simultaneous else (None,)
     told = [(here.states, there.get_states()), (here.episode_seeds, there.episode_seeds)]
     told += [(getattr(here, name), getattr(there, name)) for name in ("rewards", "done", "to_move")]
@@ -167,7 +164,6 @@ def close(found: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of learners on torch's CPU are those of the simulated GPU."""
     if not SIMULATED:
         pytest.skip("these compare the simulator's games, in the CPU's memory, with those of the CPU")
     for module in ("ttt_envs", "ttt_envs.learning.on_device"):
@@ -216,7 +212,6 @@ def test_scripts_learn_what_they_learn_on_the_cpu(script: Any, request: pytest.F
 
 
 def info_of(game: ttt_envs.Game, kind: str) -> Any:
-    """A small network for the game."""
     from ttt_envs.agents.networks import NetworkInfo
 
     return NetworkInfo(game.id, dict(game.options), kind, game.observation_size, game.num_actions, (8,), 0)

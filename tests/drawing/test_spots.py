@@ -44,7 +44,6 @@ def shares(game: Game, state: np.void, boxes: dict[str, Box], colour: str) -> di
 
 
 def is_blocked(before: np.void, after: np.void, action: int) -> bool:
-    """Whether a placement did not come about, because the room was expected."""
     return "board" in before.dtype.names and before["board"][action % 9] == after["board"][action % 9]
 
 
@@ -80,7 +79,6 @@ def test_the_place_that_is_clicked_last_is_where_the_piece_appears(game_id: str)
 
 
 def lit(svg: str) -> list[Box]:
-    """What the picture shows in the colours of what can be chosen now."""
     return [
         Box(*(float(found[name]) for name in ("x", "y", "width", "height")))
         for rect in re.findall(r"<rect ([^>]*)/>", svg)

@@ -142,7 +142,6 @@ def test_the_button_of_one_window_leaves_the_other_open() -> None:
 
 
 def counted_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds for which windows are told to wait for events, from now on."""
     waited, handle = [], Window._handle_events
     monkeypatch.setattr(Window, "_handle_events", lambda self, seconds: waited.append(seconds) or handle(self, seconds))
     return waited

@@ -58,14 +58,11 @@ arguments = st.one_of(
 
 
 class Calls(RuleBasedStateMachine):
-    """Calls of an environment or a Batch in any order."""
-
     #: Names of methods that take one argument, and of those that take none.
     one: tuple[str, ...] = ("reset", "step", "observe", "action_masks", "view", "text", "set_state")
     none: tuple[str, ...] = ("get_state", "last", "render", "close")
 
     def __init__(self, made: Any) -> None:
-        """`made`: the object under test."""
         super().__init__()
         self.made, self.saved = made, [b""]
 
@@ -106,8 +103,6 @@ class Calls(RuleBasedStateMachine):
 
 
 class BatchCalls(Calls):
-    """Calls of a Batch."""
-
     @rule(
         name=st.sampled_from(["step", "reset", "reset_rows", "set_states", "observations", "masks"]), argument=arguments
     )
@@ -198,7 +193,6 @@ def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
 
 
 def network(path: Path) -> None:
-    """Write a small network that nobody has trained."""
     game = ttt_envs.load(SUPER)
     sizes = game.observation_size, game.num_actions, (4,)
     info = NetworkInfo(SUPER, dict(game.options), "policy+value", *sizes, 7, separate=True)
@@ -206,7 +200,6 @@ def network(path: Path) -> None:
 
 
 def values(path: Path) -> None:
-    """Write a table of values of actions."""
     game = ttt_envs.load(SUPER)
     facts = {"game": SUPER, "options": dict(game.options), "inputs": 191, "actions": 81, "steps": 3}
     ActionTable(np.arange(1, 4, dtype=np.uint64), np.ones(3, np.float32)).save(path, facts)

@@ -27,8 +27,6 @@ PATIENCE = 60
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError after so long."""
-
     def too_long(*_: Any) -> None:
         raise TimeoutError("a kernel does not end")
 
@@ -60,8 +58,6 @@ def random_state(game: Game, generator: np.random.Generator) -> np.ndarray:
 
 
 class Kernels:
-    """A game's kernels as plain Python."""
-
     def __init__(self, game: Game) -> None:
         self.game = game
         kernels = game.kernels
@@ -127,7 +123,6 @@ def is_accepted(game: Game, state: np.ndarray) -> bool:
 
 
 def attack(game: Game, times: int, steps: int, seed: int) -> int:
-    """Play on from random states; gives how many of them were accepted."""
     generator, kernels, accepted = np.random.default_rng(seed), Kernels(game), 0
     for _ in range(times):
         state = random_state(game, generator)

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def coalition():
-    """The example as a module."""
     spec = importlib.util.spec_from_file_location("martian_coalition", ROOT / "examples" / "martian_coalition.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -40,13 +40,11 @@ SOUND = ttt_envs.load("super_tic_tac_toe", random_opening_plies=6)
 
 @kernel
 def seen_by_x(state, player, out):
-    """Both see the board as X does."""
     encoding.observe(state, 0, out)
 
 
 @kernel
 def last_feature_kept(state, player, out):
-    """The last feature keeps what the caller's array held before."""
     kept = out[-1]
     encoding.observe(state, player, out)
     out[-1] = kept
@@ -54,24 +52,20 @@ def last_feature_kept(state, player, out):
 
 @kernel
 def mask_for_all(state, player, out):
-    """The waiting player gets the mover's mask."""
     rules.legal_mask(state, state["to_move"], out)
 
 
 @kernel
 def always_the_last_but_one(state, player, x):
-    """A random action that often is none."""
     return np.int64(79)
 
 
 def broken(**kernels: Callable) -> Game:
-    """The game with these kernels in the place of its own."""
     made: Game = changed(SOUND, **kernels, factory=lambda **_: made)
     return made
 
 
 def noticed(game: Game, names: set[str]) -> set[str]:
-    """Which of these checks fail."""
     found = set()
     for name in names:
         try:

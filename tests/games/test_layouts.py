@@ -97,7 +97,6 @@ def test_a_value_that_leaves_out_a_field_makes_one_more_form(option: str) -> Non
 
 
 def use(game: Game, plies: int) -> None:
-    """Call each kernel of the game's."""
     batch = ttt_envs.Batch(game, 3, seed=0, auto_reset=True)
     for _ in range(plies):
         joint = np.full((batch.n, game.num_players), -1)

@@ -95,7 +95,6 @@ def test_the_seventh_round_of_eight():
 
 @pytest.fixture(scope="module")
 def matches() -> np.ndarray:
-    """Positions of random matches that the oracle knows."""
     states = play(MATCH, 40, seed=12)
     covered = MATCH.oracle().covers(states)
     assert covered[states["round"] <= 8].all()

@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from best_play import play
 from slow_super_tic_tac_toe import SlowSuperTicTacToe, strategy_layers, strategy_move
 
 import ttt_envs
@@ -30,12 +31,10 @@ def moves() -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def walked(moves: list[bytes]) -> np.ndarray:
-    """The positions of `moves`, structured (n,), in their order."""
     return walk(moves)
 
 
 def walk(moves: list[bytes]) -> np.ndarray:
-    """The positions after these moves, structured (n,)."""
     game = ttt_envs.load("super_tic_tac_toe")
     states = np.repeat(game.new_state(0), len(moves))
     lengths = np.array([len(each) for each in moves])
@@ -48,7 +47,6 @@ def walk(moves: list[bytes]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def early() -> np.ndarray:
-    """The positions of the first plies on the strategy, structured (n,)."""
     return walk([moves for layer in islice(strategy_layers(), 10) for moves in layer.moves])
 
 
@@ -61,18 +59,6 @@ def fingerprints(states: np.ndarray) -> Iterator[Fingerprint]:
 @pytest.fixture(scope="module")
 def known(walked: np.ndarray) -> set[Fingerprint]:
     return set(fingerprints(walked))
-
-
-def random_positions(game: Game, games: int, seed: int) -> np.ndarray:
-    """All positions of some random games, structured (n,)."""
-    batch = ttt_envs.Batch(game, games, seed=seed)
-    generator = np.random.default_rng(seed)
-    found = [batch.states.copy()]
-    while not batch.done.all():
-        chances = generator.random((games, game.num_actions)) * batch.masks()
-        batch.step(chances.argmax(axis=1))
-        found.append(batch.states.copy())
-    return np.concatenate(found)
 
 
 def test_nothing_is_walked_through_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +158,7 @@ def test_finished_games_have_a_value_and_no_move(game: Game, walked: np.ndarray)
 
 def test_covers_the_first_plies_and_nothing_else_of_random_games(game: Game, early: np.ndarray) -> None:
     assert game.oracle().covers(early).all()
-    states = random_positions(game, 300, seed=5)
+    states = play(game, 300, seed=5)
     states = states[(states["ply"] > 0) & (states["ply"] < 10)]
     known = set(fingerprints(early))
     expected = np.array([each in known for each in fingerprints(states)])
@@ -185,7 +171,6 @@ def test_covers_the_first_plies_and_nothing_else_of_random_games(game: Game, ear
 
 
 def covers_or_refuses(game: Game, state: np.void) -> bool | None:
-    """None for what is no position at all."""
     try:
         return bool(game.oracle().covers(state[None])[0])
     except ValueError:

@@ -35,17 +35,6 @@ def random_states(n: int, seed: int) -> np.ndarray:
     return np.concatenate(found)[:n]
 
 
-def state_of(pieces: list[int], to_move: int = 0, ply: int = 20) -> np.ndarray:
-    """A state with this board, 1 to 3 player 0's pieces and 4 to 6 player 1's, and no past: structured (1,)."""
-    states = GAME.prototype.copy()
-    states["piece"] = pieces
-    for player in (0, 1):
-        for size in range(SIZES):
-            states["stash"][0, player, size] = 3 - pieces.count(SIZES * player + size + 1)
-    states["to_move"], states["ply"], states["occurred"] = to_move, ply, 1
-    return states
-
-
 # --- what is known of the game ---
 
 
@@ -83,21 +72,6 @@ def test_best_play_takes_145_plies_whatever_the_seed():
     assert (played.lengths == 145).all()
     assert (played.rewards[:, 0] == 1).all()
     assert len(set(played.moves.tolist())) > 1
-
-
-@pytest.mark.parametrize("reply", ["a1=1", "b1=1"])
-def test_the_second_player_wins_after_any_other_opening(reply):
-    """And, best play on both sides, after as many plies as the table says."""
-    oracle = agents.load("oracle")
-    states = GAME.new_state(0)
-    GAME.loops.step_one(states, 0, np.full(2, GAME.parse_action(reply)))
-    expected = int(GAME.oracle().plies_to_end(states)[0]) + 1
-    batch = Batch(GAME, 1, seed=0)
-    batch.states[:] = states
-    while not batch.states["done"][0]:
-        batch.step(oracle.act(batch.view()))
-    assert batch.states["ply"][0] == expected
-    assert batch.rewards[0].tolist() == [-1, 1]
 
 
 def test_with_same_size_swaps_every_opening_is_a_draw():
@@ -170,13 +144,6 @@ def _states(digits: np.ndarray, to_move: int) -> np.ndarray:
     return states
 
 
-def test_values_do_not_change_with_the_players_exchanged():
-    oracle, boards = GAME.oracle(), np.array(random_states(2000, seed=5)["piece"])
-    exchanged = np.where(boards == 0, 0, (boards + 2) % 6 + 1)
-    one, other = _states(boards, 0), _states(exchanged, 1)
-    assert np.array_equal(oracle.plies_to_end(one), oracle.plies_to_end(other))
-
-
 # --- what the limits change ---
 
 # Player 0 wins at once with a3=1.
@@ -184,7 +151,8 @@ NEARLY = [1, 0, 0, 1, 4, 5, 0, 0, 4]
 
 
 def test_a_win_that_comes_too_late_is_a_draw():
-    states = np.concatenate([state_of(NEARLY, ply=ply) for ply in (200, 298, 299)])
+    states = np.repeat(_states(np.array([NEARLY]), 0), 3)
+    states["ply"] = 200, 298, 299
     oracle = GAME.oracle()
     assert (oracle.plies_to_end(states) == 1).all()
     assert oracle.value(states, 0).tolist() == [1, 1, 1]  # the win of the last ply counts
@@ -291,25 +259,7 @@ def test_states_of_other_options_are_refused():
 # --- everybody else ---
 
 
-def opponents() -> list[str]:
-    """One of each agent of the collection that needs no file and nobody at the keyboard."""
-    fewer = {"mcts": "mcts:simulations=300", "smmcts": "smmcts:simulations=100"}
-    names = [
-        name
-        for name in agents.AGENTS
-        if name not in ("network", "lookahead", "tabular", "solved", "program", "human", "oracle")
-    ]
-    return [fewer.get(name, name) for name in names]
-
-
-@pytest.mark.parametrize("spec", opponents())
-def test_as_first_player_it_beats_everybody(spec):
-    played = play_games(GAME, [agents.load("oracle"), agents.load(spec)], seats=[0, 1], games=60, seed=4)
-    assert (played.rewards[:, 0] == 1).all()
-    assert played.lengths.max() <= 145
-
-
-@pytest.mark.parametrize("spec", opponents())
+@pytest.mark.parametrize("spec", ["random", "greedy", "mcts:simulations=300"])
 def test_as_second_player_it_wins_when_the_other_errs(spec):
     games = range(60)
     played = play_games(GAME, [agents.load(spec), agents.load("oracle")], seats=[0, 1], games=60, seed=5, record=games)

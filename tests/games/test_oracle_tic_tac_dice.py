@@ -126,11 +126,6 @@ def test_layouts_that_the_deck_cannot_deal_are_refused(ranks, words):
         SINGLE.oracle().layout_value(ranks)
 
 
-def test_a_layout_may_be_given_as_a_square():
-    oracle = SINGLE.oracle()
-    assert oracle.layout_value(LAYOUTS[0].reshape(3, 3)) == oracle.layout_value(LAYOUTS[0].tolist())
-
-
 # --- where there is none ---
 
 
@@ -201,7 +196,6 @@ def test_the_stored_table_is_made_by_its_command(tmp_path):
 
 @jit.kernel
 def next_round(states, first, second):
-    """A round begins at that score."""
     for i in range(states.shape[0]):
         states[i]["points"][0], states[i]["points"][1] = first, second
         rules.begin_round(states[i])

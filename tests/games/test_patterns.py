@@ -14,7 +14,6 @@ each_game = pytest.mark.parametrize(
 
 
 def positions(game):
-    """Random positions of all lengths, and the players who have just moved."""
     batch, player = ttt_envs.Batch(game, 60, seed=2), agents.load("random")
     states = []
     while not batch.done.all():

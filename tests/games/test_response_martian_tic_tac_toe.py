@@ -31,7 +31,6 @@ def lopsided(pieces, player, legal):
 
 
 def asked(states, players):
-    """`lopsided`, as an oracle asks for it."""
     game = GAMES[bool(states["same_size_swap"][0])]
     masks = np.empty((len(states), game.num_actions), np.bool_)
     game.loops.mask_rows(states, players, masks)
@@ -101,42 +100,6 @@ def impatient(states, players):
     found = uniform(states, players)
     first = np.eye(GAME.num_actions)[(found > 0).argmax(axis=1)]
     return np.where((states["ply"] < 11)[:, None], found, first)
-
-
-def test_a_policy_is_asked_about_states_as_they_arise():
-    """With everything as in a state that was played to."""
-    told = []
-
-    def policy(states, players):
-        told.append(states.copy())
-        assert (players == 1).all()
-        return uniform(states, players)
-
-    game = GAME.new_state(0)
-    start = game.copy()
-    start["max_plies"] = 4
-    Response(start, policy, 0)
-    told = np.concatenate([part[part["ply"] == 1] for part in told])
-    played = []
-    for cell in range(9):
-        state = start.copy()
-        GAME.loops.step_one(state, 0, np.full(2, 3 * cell))
-        played.append(state)
-    played = np.concatenate(played)
-    names = [name for name in played.dtype.names if name not in ("rng", "last_action")]  # the latter is only shown
-    order = [np.argsort(states["piece"] @ np.arange(9)) for states in (told, played)]
-    assert len(told) >= 9
-    told = told[np.unique(told["piece"] @ np.arange(9), return_index=True)[1]]
-    for name in names:
-        assert np.array_equal(told[name], played[order[1]][name]), name
-
-
-def test_a_start_of_the_oracle_is_that_of_the_game():
-    start = GAME.new_state(0)
-    own = GAME.oracle()._start
-    assert own.dtype == start.dtype
-    for name in own.dtype.names:
-        assert name in ("rng", "last_action") or np.array_equal(own[name], start[name]), name
 
 
 def test_a_policy_that_heeds_the_ply_is_found_out():

@@ -21,7 +21,6 @@ def lopsided(owners, masks):
 
 
 def asked(states, players):
-    """`lopsided`, as an oracle asks for it."""
     masks = np.empty((len(states), GAME.num_actions), np.bool_)
     GAME.loops.mask_rows(states, players, masks)
     return lopsided(states["owner"], masks)
@@ -44,7 +43,6 @@ class SlowResponse:
         return self.values(board)[who if doubles else 1 - who]
 
     def values(self, board):
-        """If player 0, 1 is about to roll."""
         if board not in self.known:
             # Rolls that allow nothing lead back to here: value = constant + repeat @ value.
             constant, repeat = np.zeros(2), np.zeros((2, 2))

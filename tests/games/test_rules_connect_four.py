@@ -24,8 +24,6 @@ from ttt_envs.testing.positions import masks_of, play_batch
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "connect_four"
 ID = "connect_four"
 
-needs_jit = pytest.mark.skipif(jit.DISABLED, reason="far too slow without the JIT")
-
 
 def forget(game_id: str) -> None:
     """Undo `register`, which is for the whole process."""
@@ -35,7 +33,6 @@ def forget(game_id: str) -> None:
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory) -> Iterator[ModuleType]:
-    """The example, imported from a copy in a temporary folder."""
     folder = tmp_path_factory.mktemp("elsewhere")
     shutil.copytree(EXAMPLE, folder / ID, ignore=shutil.ignore_patterns("__pycache__"))
     sys.path.insert(0, str(folder))
@@ -79,7 +76,6 @@ class SlowConnectFour:
         self.plies += 1
 
     def cell(self, row: int, column: int) -> str:
-        """Rows count from the bottom."""
         inside = 0 <= row < 6 and 0 <= column < 7
         return (self.columns[column] + "......")[row] if inside else " "
 

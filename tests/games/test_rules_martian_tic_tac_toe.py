@@ -29,11 +29,7 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.testing.positions import after
 
-
-@pytest.fixture
-def load() -> Callable[..., Game]:
-    """Called with options."""
-    return partial(ttt_envs.load, ID)
+load = partial(ttt_envs.load, ID)
 
 
 # --- random games, with both versions ---
@@ -43,7 +39,6 @@ Choose = Callable[[SlowMartianTicTacToe, random.Random, dict], int]
 
 
 def at_random(slow: SlowMartianTicTacToe, generator: random.Random, memory: dict) -> int:
-    """Any legal action."""
     return generator.choice(slow.legal_actions())
 
 
@@ -64,12 +59,10 @@ def shuffling(slow: SlowMartianTicTacToe, generator: random.Random, memory: dict
 
 
 def number_of(piece: tuple[int, int] | None) -> int:
-    """A piece as the fast version has it."""
     return 0 if piece is None else 3 * piece[0] + piece[1]
 
 
 def board_of(state: np.void) -> dict[int, tuple[int, int]]:
-    """The pieces as the slow version has them."""
     return {cell: (int(p - 1) // 3, int(p - 1) % 3 + 1) for cell, p in enumerate(state["piece"]) if p}
 
 
@@ -164,7 +157,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("games", "part", "options"), PARTS)
-def test_fast_and_slow_agree(load, games, part, options):
+def test_fast_and_slow_agree(games, part, options):
     compare_with_slow(load(**options), share(games), seed=1 + part)
 
 
@@ -180,7 +173,7 @@ SHUFFLERS = [
 
 
 @pytest.mark.parametrize("options", SHUFFLERS, ids=str)
-def test_fast_and_slow_agree_where_positions_are_repeated(load, options):
+def test_fast_and_slow_agree_where_positions_are_repeated(options):
     """Many games end by the last occurrence that is allowed, some boards recur with another player to move."""
     game = load(**options)
     limit = game.options["repetition_limit"]
@@ -202,7 +195,7 @@ def test_fast_and_slow_agree_where_positions_are_repeated(load, options):
 # --- what can be placed ---
 
 
-def test_all_that_can_be_done_with_each_kind_of_piece(load):
+def test_all_that_can_be_done_with_each_kind_of_piece():
     """Own: up by one, down by any, never up by two or the same. The opponent's: up by one. Empty: a small one."""
     kinds = {"a1=2", "b1=1", "b1=3", "c1=1", "c1=2", "a2=2", "b2=3", "a3=1", "b3=1", "c3=1"}
     assert position(load(), "R to move", EVERY_KIND).legal == kinds
@@ -223,18 +216,18 @@ def test_all_that_can_be_done_with_each_kind_of_piece(load):
         ("b2=3", "R1 R2 R3 / B1 R3 B3 / . . .", [2, 2, 1], [2, 3, 2]),
     ],
 )
-def test_one_action(load, action, board, red, blue):
+def test_one_action(action, board, red, blue):
     """Place, swap up, swap down by one and by two, capture; what is replaced goes back to its owner."""
     found = position(load(), "R to move", EVERY_KIND).play(action)
     assert (found.says, found.board, found.stash) == ("B to move", board, [red, blue])
 
 
-def test_a_swap_for_the_same_size_changes_nothing_but_the_turn(load):
+def test_a_swap_for_the_same_size_changes_nothing_but_the_turn():
     found = position(load(same_size_swap=True), "R to move", EVERY_KIND).play("b1=2")
     assert (found.says, found.board, found.stash) == ("B to move", EVERY_KIND, [[2, 2, 2], [2, 2, 2]])
 
 
-def test_a_captured_piece_goes_back_to_its_owner_of_three(load):
+def test_a_captured_piece_goes_back_to_its_owner_of_three():
     board = "R1 . B2 . Y3 / R2 . B1 . Y1 / . . . . . / . . . . . / . . . . ."
     found = position(load(**THREE), "B to move", board).play("e2=2")
     assert found.board == "R1 . B2 . Y3 / R2 . B1 . B2 / . . . . . / . . . . . / . . . . ."
@@ -243,7 +236,7 @@ def test_a_captured_piece_goes_back_to_its_owner_of_three(load):
     assert found.stash == [[4, 4, 4], [5, 4, 5], [5, 4, 4]]
 
 
-def test_what_is_not_in_the_stash_cannot_be_put(load):
+def test_what_is_not_in_the_stash_cannot_be_put():
     # All medium pieces of red's are out, and all small ones of blue's.
     board = "R2 R2 B1 / R1 B1 R2 / . B1 ."
     assert position(load(), "R to move", board).legal == {
@@ -276,14 +269,14 @@ def test_what_is_not_in_the_stash_cannot_be_put(load):
     ],
     ids=["place", "swap up", "swap down", "capture", "capture, diagonal"],
 )
-def test_a_line_wins_however_it_is_made(load, board, action, row):
+def test_a_line_wins_however_it_is_made(board, action, row):
     found = position(load(), "R to move", board).play(action)
     assert (found.says, found.over, found.rewards, found.occurred) == (f"over: R wins with {row}", True, [1, -1], 1)
     assert found.legal == set()
 
 
 @pytest.mark.parametrize("board", ["R1 R2 . / B1 B2 . / . . .", "R1 B1 . / . . . / . . .", "R1 . . / . . R1 / . . ."])
-def test_other_rows_do_not_win(load, board):
+def test_other_rows_do_not_win(board):
     """Mixed sizes, mixed colours, three that are no row."""
     action = "b3=1" if board.startswith("R1 . .") else "c1=1"
     found = position(load(), "R to move", board).play(action)
@@ -308,7 +301,7 @@ def rows_of_pieces(game: Game, rows: list[tuple[int, ...]], last: list[int], siz
     "options", [{}, THREE, *map(compiled_late, ({"size": 4, "max_plies": 80}, FULL, CHESSBOARD))], ids=str
 )
 @pytest.mark.parametrize("size", SIZES)
-def test_every_line_wins_whichever_piece_comes_last(load, options, size):
+def test_every_line_wins_whichever_piece_comes_last(options, size):
     game = load(**options)
     rows = all_lines(game.options["size"])
     if jit.DISABLED and len(rows) > 20:
@@ -323,7 +316,7 @@ def test_every_line_wins_whichever_piece_comes_last(load, options, size):
 
 
 @pytest.mark.parametrize("options", [{}, *map(compiled_late, (FULL, CHESSBOARD))], ids=str)
-def test_a_row_of_cells_does_not_go_on_round_an_edge(load, options):
+def test_a_row_of_cells_does_not_go_on_round_an_edge(options):
     """Cells at equal distances by their numbers, that are no line on the board."""
     game = load(**options)
     size, length = game.options["size"], game.prototype["line"][0]
@@ -341,7 +334,7 @@ def test_a_row_of_cells_does_not_go_on_round_an_edge(load, options):
 
 
 @late
-def test_four_of_four_and_five_of_five(load):
+def test_four_of_four_and_five_of_five():
     """Three in a row do not win on 4x4, nor four on a larger board."""
     found = position(load(size=4, max_plies=80), "R to move", "R1 R1 . . / B1 . . . / . . . . / . . . .").play("c1=1")
     assert not found.over
@@ -353,7 +346,7 @@ def test_four_of_four_and_five_of_five(load):
 
 
 @late
-def test_one_winner_among_four(load):
+def test_one_winner_among_four():
     board = "R1 B1 G1 . . . / . Y1 R1 . . . / . . Y1 . . . / . . . Y1 . . / . . . . Y1 . / . . . . . ."
     found = position(load(**FOUR), "Y to move", board, ply=20).play("f6=1")
     assert found.says == "over: Y wins with Y1 on b2 c3 d4 e5 f6"
@@ -365,7 +358,7 @@ def test_one_winner_among_four(load):
 
 
 @pytest.mark.parametrize("options", [{}, compiled_late({"repetition_limit": None, "max_plies": 152})], ids=str)
-def test_the_last_ply(load, options):
+def test_the_last_ply(options):
     game = load(**options)
     found = position(game, "R to move", CALM, ply=game.max_plies - 2).play("a1=2")
     assert not found.over
@@ -383,7 +376,7 @@ BACK_AND_FORTH = ["a1=2", "c3=2", "a1=1", "c3=1"]
 
 
 @pytest.mark.parametrize("limit", [2, 3, 4])
-def test_the_position_that_has_occurred_too_often_is_a_draw(load, limit):
+def test_the_position_that_has_occurred_too_often_is_a_draw(limit):
     """The first position is the first to come back: every 4 plies."""
     found = position(load(repetition_limit=limit), "R to move", CALM)
     for occurred in range(2, limit + 1):
@@ -396,13 +389,13 @@ def test_the_position_that_has_occurred_too_often_is_a_draw(load, limit):
 
 
 @late
-def test_without_a_limit_nothing_is_counted(load):
+def test_without_a_limit_nothing_is_counted():
     found = position(load(repetition_limit=None, max_plies=152), "R to move", CALM, ply=10)
     found = found.play(*BACK_AND_FORTH * 10)
     assert (found.says, found.occurred) == ("R to move", 1)
 
 
-def test_the_same_board_with_another_player_to_move_is_another_position(load):
+def test_the_same_board_with_another_player_to_move_is_another_position():
     """Red's piece comes back in three of red's moves, blue's in two: the board returns after 5 plies, and after 10."""
     found = position(load(repetition_limit=2), "R to move", CALM)
     found = found.play("a1=2", "c3=2", "a1=3", "c3=1", "a1=1")
@@ -411,13 +404,13 @@ def test_the_same_board_with_another_player_to_move_is_another_position(load):
     assert (found.says, found.board, found.occurred) == ("over: draw by repetition, R to move", CALM, 2)
 
 
-def test_a_swap_for_the_same_size_gives_the_turn_away_and_then_repeats(load):
+def test_a_swap_for_the_same_size_gives_the_turn_away_and_then_repeats():
     found = position(load(repetition_limit=2, same_size_swap=True), "R to move", CALM).play("a1=1")
     assert (found.says, found.board, found.occurred) == ("B to move", CALM, 1)
     assert found.play("c3=1").says == "over: draw by repetition, R to move"
 
 
-def test_a_placement_ends_what_can_be_repeated(load):
+def test_a_placement_ends_what_can_be_repeated():
     found = position(load(), "R to move", CALM).play(*BACK_AND_FORTH)
     assert "since the last placement: R a1 from R1, B c3 from B1, R a1 from R2" in found.game.format_state(
         found.states[0], None
@@ -429,7 +422,7 @@ def test_a_placement_ends_what_can_be_repeated(load):
     assert found.occurred == 2
 
 
-def test_a_position_of_long_ago_is_forgotten(load):
+def test_a_position_of_long_ago_is_forgotten():
     """Red's three pieces take 27 turns to stand as at first, blue's one takes 8: together 432 plies."""
     game = load(max_plies=900, repetition_limit=9)
     red = ["a1", "a1", "b1", "a1", "a1", "b1", "a1", "a1", "c2"] * 3
@@ -458,7 +451,7 @@ def test_a_position_of_long_ago_is_forgotten(load):
 # --- passes ---
 
 
-def test_who_cannot_move_is_passed_over(load):
+def test_who_cannot_move_is_passed_over():
     found = position(load(**THREE), "R to move", BLUE_STUCK_OF_THREE).play("a4=2")
     assert found.says == "Y to move"
     # A captured piece is one to move with.
@@ -468,7 +461,7 @@ def test_who_cannot_move_is_passed_over(load):
 
 
 @late
-def test_who_alone_can_move_moves_again(load):
+def test_who_alone_can_move_moves_again():
     """A player who moves alone can repeat positions, with themselves to move."""
     found = position(load(**FULL), "R to move", BLUE_STUCK).play("a4=1")
     assert (found.says, found.occurred) == ("R to move", 1)
@@ -480,7 +473,7 @@ def test_who_alone_can_move_moves_again(load):
 
 @late
 @pytest.mark.parametrize("cell", ["f5", "a6", "f6"])
-def test_a_draw_where_nobody_can_move(load, cell):
+def test_a_draw_where_nobody_can_move(cell):
     found = position(load(**FULL), "R to move", BLUE_STUCK).play(f"{cell}=1")
     assert (found.says, found.rewards, found.stash) == (
         "over: draw as nobody can move, R to move",
@@ -513,7 +506,7 @@ def crowded(game: Game, missing: tuple[int, ...], generator: random.Random) -> s
 @pytest.mark.parametrize(
     ("options", "missing"), [compiled_late(FULL, (1, 0)), compiled_late(FULL, (2, 1)), (THREE, (7, 0, 13))]
 )
-def test_fast_and_slow_agree_where_players_pass(load, options, missing, choose):
+def test_fast_and_slow_agree_where_players_pass(options, missing, choose):
     game, generator = load(**options), random.Random(5)
     starts = np.concatenate([game.parse_state(crowded(game, missing, generator)) for _ in range(share(80))])
     passes: Counter = Counter()

@@ -1,6 +1,5 @@
 """Texts and options of Martian Tic-Tac-Toe that are refused, and why."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -19,13 +18,8 @@ from martian_positions import (
 from option_sets import late
 
 import ttt_envs
-from ttt_envs.core.game import Game
 
-
-@pytest.fixture
-def load() -> Callable[..., Game]:
-    """Called with options."""
-    return partial(ttt_envs.load, ID)
+load = partial(ttt_envs.load, ID)
 
 
 # --- texts that are refused ---
@@ -75,18 +69,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "match"), REFUSED.values(), ids=REFUSED)
-def test_a_text_is_refused_in_words(load, text, match):
+def test_a_text_is_refused_in_words(text, match):
     with pytest.raises(ValueError, match=match.replace("(", r"\(")):
         load().parse_state(text)
 
 
-def test_the_texts_that_are_changed_above_are_good(load):
+def test_the_texts_that_are_changed_above_are_good():
     assert position(load(), "R to move", EVERY_KIND).stash == [[2, 2, 2], [2, 2, 2]]
     assert Position(load(), load().parse_state(SHUFFLED)).occurred == 2
     assert position(load(), "over: R wins", LINE).rewards == [1, -1]
 
 
-def test_other_texts_are_refused_with_other_options(load):
+def test_other_texts_are_refused_with_other_options():
     unlimited = load(repetition_limit=None, max_plies=152)
     with pytest.raises(ValueError, match="no game with these options remembers 1 moves"):
         unlimited.parse_state(text_of("R to move", CALM, 50, 1, "R a1 from R2"))
@@ -101,7 +95,7 @@ def test_other_texts_are_refused_with_other_options(load):
 
 
 @late
-def test_a_player_without_a_move_is_not_to_move(load):
+def test_a_player_without_a_move_is_not_to_move():
     with pytest.raises(ValueError, match="B has no legal move, so it is another player's turn"):
         load(**THREE).parse_state(text_of("B to move", BLUE_STUCK_OF_THREE, 50))
     nobody = BLUE_STUCK.replace("R2 . /", "R2 R1 /")
@@ -122,6 +116,6 @@ def test_a_player_without_a_move_is_not_to_move(load):
         ({"max_plies": 100}, ValueError, "max_plies=100 must be from 152 to 65535"),
     ],
 )
-def test_options_are_refused_in_words(load, options, error, match):
+def test_options_are_refused_in_words(options, error, match):
     with pytest.raises(error, match=match):
         load(**options)

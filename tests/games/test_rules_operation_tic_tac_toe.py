@@ -41,10 +41,7 @@ from ttt_envs.core.game import Game
 ID = "operation_tic_tac_toe"
 
 
-@pytest.fixture
-def load() -> Callable[..., Game]:
-    """Called with options."""
-    return partial(ttt_envs.load, ID)
+load = partial(ttt_envs.load, ID)
 
 
 # --- random games, with both versions ---
@@ -73,7 +70,6 @@ def standing(slow: SlowOperation, player: int, name: str) -> int:
 
 
 def as_fast(slow: SlowOperation) -> list:
-    """The FIELDS as they should be."""
     here, acting = slow.position, slow.acting()
     first = -1 if slow.first is None else slow.first
     return [
@@ -102,7 +98,6 @@ Choose = Callable[[SlowOperation, list[list[str]], random.Random], list[str | No
 
 
 def at_random(slow: SlowOperation, legal: list[list[str]], generator: random.Random) -> list[str | None]:
-    """Any legal actions."""
     return [generator.choice(names) if names else None for names in legal]
 
 
@@ -134,7 +129,6 @@ def begin(game: Game, states: np.ndarray) -> list[SlowOperation]:
 
 
 def set_up(state: np.void, position: Position) -> None:
-    """Make the state of a single round that position."""
     state["board"] = [PIECE[piece] for piece in position.board]
     state["standing"] = [[IN_HAND if name in hand else USED for name in SPECIALISTS] for hand in position.hands]
     state["hacker_on"], state["idle"] = position.hackers, position.idle
@@ -203,7 +197,6 @@ OVERTIME_HANDS = list(combinations(SPECIALISTS, 2))
 
 
 def all_starts(hands: list[tuple[str, ...]]) -> list[Position]:
-    """All pairs of hands, with either player to place."""
     return [start(placer, pair) for pair in product(hands, repeat=2) for placer in (0, 1)]
 
 
@@ -228,13 +221,13 @@ def in_parts(number_of_parts: int) -> pytest.MarkDecorator:
 
 @pytest.mark.parametrize(("matches", "options", "choose"), MATCHES)
 @in_parts(100)
-def test_fast_and_slow_agree_on_matches(load, matches, options, choose, part):
+def test_fast_and_slow_agree_on_matches(matches, options, choose, part):
     compare_with_slow(load(**options), 10 if jit.DISABLED else matches // (100 if part else 300), part, choose)
 
 
 @pytest.mark.parametrize(("often", "starts", "options", "choose"), ROUNDS)
 @in_parts(50)
-def test_fast_and_slow_agree_on_rounds(load, often, starts, options, choose, part):
+def test_fast_and_slow_agree_on_rounds(often, starts, options, choose, part):
     starts = random.Random(0).sample(starts * often, len(starts) * often)[part::50]
     starts = starts[:60] if jit.DISABLED else starts if part else starts[:150]
     compare_with_slow(load(mode="round", **options), len(starts), part, choose, starts)
@@ -255,7 +248,7 @@ def random_position(generator: random.Random) -> Position:
             return position
 
 
-def test_fast_and_slow_agree_from_random_positions(load):
+def test_fast_and_slow_agree_from_random_positions():
     """All that seldom comes up: every ability among many pieces, a Placer who has to pass, full boards."""
     generator, seen = random.Random(3), Counter()
     for choose in (at_random, stubborn):
@@ -268,7 +261,7 @@ def test_fast_and_slow_agree_from_random_positions(load):
 
 @pytest.mark.parametrize("given", [None, (None, None), ("sniper", None), (("hacker", "mole"), "mole")])
 @pytest.mark.parametrize("first", [None, 0, 1])
-def test_a_single_round_starts_as_told(load, given, first):
+def test_a_single_round_starts_as_told(given, first):
     """What is not told is drawn."""
     states = Batch(load(mode="round", specialists=given, first_placer=first), 200, seed=0).states
     hands = [tuple(tuple(sorted(names)) for names in both) for both in named(states, IN_HAND)]
@@ -293,7 +286,7 @@ def close(counts: np.ndarray, chance: float) -> None:
 
 
 @pytest.mark.parametrize("left", [2, 8])
-def test_every_offer_is_as_likely(load, left):
+def test_every_offer_is_as_likely(left):
     """All triples of what is left, for each player, and independently of the other one's."""
     batch = Batch(load(), MANY, seed=left)
     for player in (0, 1):
@@ -312,7 +305,7 @@ def test_every_offer_is_as_likely(load, left):
     assert (together > 0).sum() == left**2
 
 
-def test_what_is_drawn_for_a_single_round_is_as_likely(load):
+def test_what_is_drawn_for_a_single_round_is_as_likely():
     states = Batch(load(mode="round"), MANY, seed=0).states
     held = (states["standing"] == IN_HAND).argmax(axis=2)
     close(np.bincount(16 * held[:, 0] + 2 * held[:, 1] + states["placer"], minlength=128), 1 / 128)

@@ -1,7 +1,6 @@
 """The rules of Operation Tic-Tac-Toe by hand: abilities, ends of a round and the match, as positions in text."""
 
 import re
-from collections.abc import Callable
 from functools import cache, partial
 from itertools import combinations
 
@@ -18,15 +17,11 @@ ID = "operation_tic_tac_toe"
 UNUSED, OFFERED, IN_HAND, USED = range(4)
 
 
-@pytest.fixture
-def load() -> Callable[..., Game]:
-    """Called with options."""
-    return partial(ttt_envs.load, ID)
+load = partial(ttt_envs.load, ID)
 
 
 @cache
 def number(name: str) -> int:
-    """The action of that name."""
     game = ttt_envs.load(ID)
     action = game.parse_action(name)
     assert game.action_names[action] == name
@@ -34,7 +29,6 @@ def number(name: str) -> int:
 
 
 def named(states: np.ndarray, which: int) -> list[list[set[str]]]:
-    """Of each game's players the specialists with that standing."""
     found = states["standing"] == which
     return [[{name for name, has in zip(SPECIALISTS, row, strict=True) if has} for row in rows] for rows in found]
 
@@ -69,14 +63,13 @@ class Scene:
         assert again.tobytes() == states.tobytes(), difference(again, states)
 
     def play(self, x: str | None = None, o: str | None = None) -> "Scene":
-        """One step: None for who does not act."""
         for legal, name in zip(self.legal, (x, o), strict=True):
             assert (name in legal) if name else not legal, f"{name} of {legal}: {self.says}, {self.board}"
         joint = np.array([[number(name) if name else -1 for name in (x, o)]])
         return Scene(self.game, after(self.game, self.states, joint))
 
 
-def scene(load: Callable[..., Game], says: str, board: str, x: str = "-", o: str = "-", **options) -> Scene:
+def scene(says: str, board: str, x: str = "-", o: str = "-", **options) -> Scene:
     """A position of a single round whose players were given the specialists that are named in it."""
     facts = options.pop("facts", f"first X, idle 0 of {options.get('max_idle_turns', 20)}, ply 12")
     words = [
@@ -101,7 +94,6 @@ def placed_by(player: int, mine: str, others: str) -> dict[str, str]:
 
 
 def elsewhere(room: str) -> str:
-    """A prediction that misses the room."""
     return f"predict {'B' if room == 'A' else 'A'}"
 
 
@@ -123,12 +115,12 @@ ENTRANCES = [
 
 @pytest.mark.parametrize("player", [0, 1])
 @pytest.mark.parametrize(("board", "kinds", "rooms"), ENTRANCES)
-def test_what_may_be_placed_where(load, board, kinds, rooms, player):
+def test_what_may_be_placed_where(board, kinds, rooms, player):
     for kind in kinds:
         # The assassin in the other's hand keeps a full board from being the end.
         hands = ["in hand assassin", "in hand assassin"]
         hands[player] = "-" if kind == SPY else f"in hand {kind}"
-        found = scene(load, f"{'XO'[player]} places, {'OX'[player]} predicts", swapped(player, board), *hands)
+        found = scene(f"{'XO'[player]} places, {'OX'[player]} predicts", swapped(player, board), *hands)
         expected = {f"{kind} to {room}" for room in rooms}
         assert {name for name in found.legal[player] if name.startswith(f"{kind} to")} == expected
         assert found.legal[1 - player] == {f"predict {room}" for room in LETTERS}
@@ -227,12 +219,12 @@ ABILITIES = [
 
 @pytest.mark.parametrize("player", [0, 1])
 @pytest.mark.parametrize(("kind", "room", "board", "uses"), ABILITIES)
-def test_what_an_ability_does(load, kind, room, board, uses, player):
+def test_what_an_ability_does(kind, room, board, uses, player):
     """And that it is asked for if and only if there is something to do; the other one then does nothing."""
     me, other = "XO"[player], "OX"[player]
     hands = ["-", "-"]
     hands[player] = "-" if kind == SPY else f"in hand {kind}"
-    before = scene(load, f"{me} places, {other} predicts", swapped(player, board), *hands)
+    before = scene(f"{me} places, {other} predicts", swapped(player, board), *hands)
     here = before.play(**placed_by(player, f"{kind} to {room}", elsewhere(room)))
     if None in uses:
         outcomes = {None: here}
@@ -248,9 +240,9 @@ def test_what_an_ability_does(load, kind, room, board, uses, player):
         assert "idle 0 of 20" in found.facts
 
 
-def test_a_blocked_specialist_is_used_up_and_a_blocked_spy_is_not(load):
+def test_a_blocked_specialist_is_used_up_and_a_blocked_spy_is_not():
     board = "o . . / . x . / . . ."
-    here = scene(load, "X places, O predicts", board, "in hand sniper", "in hand ninja")
+    here = scene("X places, O predicts", board, "in hand sniper", "in hand ninja")
     found = here.play("sniper to B", "predict B")
     assert (found.says, found.board, found.x, found.o) == ("O places, X predicts", board, "-", "in hand ninja")
     assert "idle 0 of 20" in found.facts  # its standing has changed
@@ -262,7 +254,7 @@ def test_a_blocked_specialist_is_used_up_and_a_blocked_spy_is_not(load):
     assert not {name for name in found.play("spy to C", "predict A").legal[1] if "ninja" in name}
 
 
-def test_a_hacker_predicts_two_rooms_until_he_blocks(load):
+def test_a_hacker_predicts_two_rooms_until_he_blocks():
     pairs = {f"predict {a}+{b}" for a, b in combinations(LETTERS, 2)}
     singles = {f"predict {room}" for room in LETTERS}
     game = load(mode="round", specialists=("hacker", "sniper"), first_placer=0)
@@ -277,14 +269,12 @@ def test_a_hacker_predicts_two_rooms_until_he_blocks(load):
         assert (found.board, found.x) == ("X:hacker . . / . o . / . . .", "-")
         assert "idle 0 of 20" in found.facts  # the hacker was on, and is not
         assert found.play("spy to I", "predict B").play("predict A", "spy to B").x == "-"
-    blocked = scene(load, "X places, O predicts", "o . . / . . . / . . .", "in hand hacker").play(
-        "hacker to B", "predict B"
-    )
+    blocked = scene("X places, O predicts", "o . . / . . . / . . .", "in hand hacker").play("hacker to B", "predict B")
     assert (blocked.x, blocked.legal[0]) == ("-", singles)
 
 
-def test_both_hackers_are_on_by_themselves(load):
-    here = scene(load, "X places, O predicts", "o X:hacker . / O:hacker . . / . . .", *["hacker on"] * 2)
+def test_both_hackers_are_on_by_themselves():
+    here = scene("X places, O predicts", "o X:hacker . / O:hacker . . / . . .", *["hacker on"] * 2)
     found = here.play("spy to C", "predict C+D")
     assert (found.x, found.o) == ("hacker on", "-")
     found = found.play("predict C+E", "spy to E")
@@ -331,11 +321,11 @@ def check_end(here: Scene, ended: str | None, placer: int) -> None:
 
 @pytest.mark.parametrize("player", [0, 1])
 @pytest.mark.parametrize(("board", "placement", "use", "ended"), LINES_MADE)
-def test_lines_count_after_the_ability_whoever_made_them(load, board, placement, use, ended, player):
+def test_lines_count_after_the_ability_whoever_made_them(board, placement, use, ended, player):
     me, other, (kind, _, room) = "XO"[player], "OX"[player], placement.split()
     hands = ["-", "-"]
     hands[player] = "-" if kind == SPY else f"in hand {kind}"
-    before = scene(load, f"{me} places, {other} predicts", swapped(player, board), *hands)
+    before = scene(f"{me} places, {other} predicts", swapped(player, board), *hands)
     found = before.play(**placed_by(player, placement, elsewhere(room)))
     if use:
         found = found.play(**{"xo"[player]: use})
@@ -362,33 +352,33 @@ TWO_LEFT, ONE_LEFT, FULL = "x o x / x o o / o . .", "x o x / x o o / o x .", "x 
         ("x . . / x O:mole o / o . x", "-", "-", True),  # two rooms left
     ],
 )
-def test_one_room_left_is_a_draw_unless_an_occupied_one_can_be_entered(load, board, mine, others, goes_on, player):
+def test_one_room_left_is_a_draw_unless_an_occupied_one_can_be_entered(board, mine, others, goes_on, player):
     hands = [mine, others][:: 1 - 2 * player]
     says = f"{'XO'[player]} places, {'OX'[player]} predicts"
-    before = scene(load, says, swapped(player, board), *hands)
+    before = scene(says, swapped(player, board), *hands)
     check_end(before.play(**placed_by(player, "spy to H", "predict A")), None if goes_on else "no room", player)
     check_end(before.play(**placed_by(player, "spy to H", "predict H")), None, player)
 
 
-def test_the_last_one_who_could_enter_an_occupied_room(load):
+def test_the_last_one_who_could_enter_an_occupied_room():
     """Blocked, or placed: then nobody can. And who has nothing to place must pass."""
-    here = scene(load, "O places, X predicts", ONE_LEFT, "-", "in hand assassin")
+    here = scene("O places, X predicts", ONE_LEFT, "-", "in hand assassin")
     check_end(here.play("predict A", "assassin to A"), "no room", 1)
     check_end(here.play("predict B", "assassin to A"), "no room", 1)
     check_end(here.play("predict B", "assassin to C"), "line of O", 1)
-    full = scene(load, "X places, O predicts", FULL, "-", "in hand assassin")
+    full = scene("X places, O predicts", FULL, "-", "in hand assassin")
     assert full.legal == [{"pass"}, {f"predict {room}" for room in LETTERS}]
     found = full.play("pass", "predict A")
     assert (found.says, found.board, "idle 1 of 20" in found.facts) == ("O places, X predicts", FULL, True)
     assert found.legal[1] == {f"assassin to {room}" for room in "ACDHI"}
     check_end(found.play("predict I", "assassin to I"), "no room", 1)
-    offered = scene(load, "X places, O predicts", FULL, "-", "in hand assassin", draw_offers=True)
+    offered = scene("X places, O predicts", FULL, "-", "in hand assassin", draw_offers=True)
     assert offered.legal[0] == {"pass", "offer draw"}
 
 
-def test_so_many_turns_without_a_change_are_a_draw(load):
+def test_so_many_turns_without_a_change_are_a_draw():
     board, facts = "X:hacker . . / . x . / . o .", "first X, idle 2 of 3, ply 30"
-    last_but_one = partial(scene, load, board=board, facts=facts, max_idle_turns=3)
+    last_but_one = partial(scene, board=board, facts=facts, max_idle_turns=3)
     here = last_but_one("X places, O predicts", x="in hand mole; hacker on")
     check_end(here.play("spy to B", "predict B"), "idle", 0)  # a hacker of the Placer's is no matter
     for move in ("spy to B", "mole to B", "mole to C"):  # placed, placed, blocked and used up
@@ -407,10 +397,8 @@ def test_so_many_turns_without_a_change_are_a_draw(load):
     check_end(found, "idle", placer)
 
 
-def test_passes_place_and_predict_nothing(load):
-    here = scene(
-        load, "X places, O predicts", "o O:hacker . / . . . / . . .", "in hand sniper", "hacker on", allow_pass=True
-    )
+def test_passes_place_and_predict_nothing():
+    here = scene("X places, O predicts", "o O:hacker . / . . . / . . .", "in hand sniper", "hacker on", allow_pass=True)
     assert "pass" in here.legal[0] & here.legal[1]
     assert "offer draw" not in here.legal[0] | here.legal[1]
     for prediction in ("pass", "predict A+C"):
@@ -419,13 +407,13 @@ def test_passes_place_and_predict_nothing(load):
         assert "idle 1 of 20" in found.facts
     found = here.play("spy to C", "pass")
     assert (found.board, "idle 0 of 20" in found.facts) == ("o O:hacker x / . . . / . . .", True)
-    plain = scene(load, "X places, O predicts", "o O:hacker . / . . . / . . .", "in hand sniper", "hacker on")
+    plain = scene("X places, O predicts", "o O:hacker . / . . . / . . .", "in hand sniper", "hacker on")
     assert not {"pass", "offer draw"} & (plain.legal[0] | plain.legal[1])
 
 
-def test_two_offers_are_a_draw_and_one_is_a_pass(load):
+def test_two_offers_are_a_draw_and_one_is_a_pass():
     options = {"draw_offers": True, "max_idle_turns": 2, "facts": "first X, idle 1 of 2, ply 9"}
-    here = scene(load, "O places, X predicts", "o X:hacker . / . . . / . . .", "hacker on", **options)
+    here = scene("O places, X predicts", "o X:hacker . / . . . / . . .", "hacker on", **options)
     assert "offer draw" in here.legal[0] & here.legal[1]
     assert "pass" not in here.legal[0] | here.legal[1]
     check_end(here.play("offer draw", "offer draw"), "agreed", 1)
@@ -458,7 +446,7 @@ def play_round(here: Scene, winner: int | None, role: str = "place first", picks
 
 @pytest.mark.parametrize("role", ["place first", "predict first"])
 @pytest.mark.parametrize("winner", [0, 1, None])
-def test_who_decides_who_places_first(load, role, winner):
+def test_who_decides_who_places_first(role, winner):
     """At first X; then the loser, or after a drawn round who did not place first in it."""
     game = load(max_idle_turns=2)
     here = Scene(game, game.new_state(seed=1))
@@ -474,7 +462,7 @@ def test_who_decides_who_places_first(load, role, winner):
     assert here.facts.startswith(f"round 3, wins X {wins[0]} O {wins[1]} of 4, first nobody, idle 0 of 2")
 
 
-def test_specialists_are_used_up_and_return(load):
+def test_specialists_are_used_up_and_return():
     """Three or what is left are offered for 8 rounds; the one picked does not come back, even if not placed."""
     game = load(max_idle_turns=2)
     here, left = Scene(game, game.new_state(seed=2)), [set(SPECIALISTS), set(SPECIALISTS)]
@@ -505,7 +493,7 @@ def test_specialists_are_used_up_and_return(load):
         here = play_round(here, None, picks=("choose sniper and mole", "choose mole and hacker"))
 
 
-def test_both_specialists_of_overtime_can_be_placed_and_only_these(load):
+def test_both_specialists_of_overtime_can_be_placed_and_only_these():
     game = load(max_idle_turns=2, rounds_to_win=99, max_rounds=99)
     here = Scene(game, game.new_state(seed=3))
     for _ in range(8):
@@ -542,7 +530,7 @@ def test_both_specialists_of_overtime_can_be_placed_and_only_these(load):
         ({}, [None] * 39 + [1], "O wins", (0, 1)),
     ],
 )
-def test_how_a_match_ends(load, options, winners, says, wins):
+def test_how_a_match_ends(options, winners, says, wins):
     """Drawn rounds score for nobody; after the last round more wins take the match."""
     game = load(max_idle_turns=2, **options)
     here = Scene(game, game.new_state(seed=4))

@@ -1,20 +1,15 @@
 """Options and texts of Operation Tic-Tac-Toe: what is refused, and why."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 
 import ttt_envs
-from ttt_envs.core.game import Game
 
 ID = "operation_tic_tac_toe"
 
 
-@pytest.fixture
-def load() -> Callable[..., Game]:
-    """Called with options."""
-    return partial(ttt_envs.load, ID)
+load = partial(ttt_envs.load, ID)
 
 
 # --- options ---
@@ -38,7 +33,7 @@ def load() -> Callable[..., Game]:
     ],
     ids=str,
 )
-def test_options_are_refused_in_words(load, options, error, words):
+def test_options_are_refused_in_words(options, error, words):
     with pytest.raises(error, match=words):
         load(**options)
 
@@ -51,7 +46,7 @@ def test_options_are_refused_in_words(load, options, error, words):
         ("none,sniper+mole", (None, ("sniper", "mole"))),
     ],
 )
-def test_specialists_as_text(load, text, hands):
+def test_specialists_as_text(text, hands):
     """As command lines give them."""
     assert load(mode="round", specialists=text).options == load(mode="round", specialists=hands).options
 
@@ -84,12 +79,12 @@ REFUSED = {
 }
 
 
-def test_the_text_that_is_changed_above_is_good(load):
+def test_the_text_that_is_changed_above_is_good():
     assert load().format_state(load().parse_state(GOOD)[0], None).split() == GOOD.split()
 
 
 @pytest.mark.parametrize(("old", "new", "words"), REFUSED.values(), ids=REFUSED)
-def test_a_text_is_refused_in_words(load, old, new, words):
+def test_a_text_is_refused_in_words(old, new, words):
     assert GOOD.count(old) == 1
     with pytest.raises(ValueError, match=words):
         load().parse_state(GOOD.replace(old, new))

@@ -24,7 +24,6 @@ MARK = np.array([None, 0, 1], object)
 
 
 def compare_with_slow(game: Game, games: int, seed: int) -> int:
-    """Random games with both versions, everything compared after every ply; the number of plies."""
     play = play_batch(Batch(game, games, seed=seed), game.max_plies)
     states = play.states
     masks = np.empty((*states.shape, game.num_actions), np.bool_)
@@ -92,6 +91,5 @@ def test_random_openings_are_games_so_far(first_move, won_boards, plies):
 
 @jit.kernel
 def own_draws(states, masks, out):
-    """The action that each state's own generator chooses, as a random opening does."""
     for i in range(states.shape[0]):
         out[i] = rng.pick(states[i], masks[i])

@@ -18,7 +18,6 @@ PYTHON = re.compile(
 
 
 def texts() -> list[Any]:
-    """The rules of all games with all option sets that are tested, and of those outside the package."""
     games = [ttt_envs.load(game_id, **options) for game_id in IDS for options in OPTIONS[game_id]]
     games += [toy_coin.make(players=3, tosses=2), toy_coin.make(tosses=0), kuhn_poker.make()]
     return [pytest.param(game.rules_text, id=repr(game)) for game in games]

@@ -6,13 +6,12 @@ small. The largest table has 200 entries, so that with other seeds a test would 
 runs at most.
 """
 
-from functools import cache
 from itertools import combinations
 from math import comb
 
 import numpy as np
 import pytest
-from chances import close
+from chances import chi_square_is_usual, close
 from dice_positions import IDS, MATCH, SINGLE, blank, claimed, decision_chances, decisions, reseeded
 from option_sets import compiled_late
 from slow_tic_tac_dice import ROLLS, claiming_rolls
@@ -31,15 +30,6 @@ MANY = 500 if jit.DISABLED else 40_000
 
 #: Rolls out of 36 that allow to claim ranks 1 to 8.
 CLAIMS = (11, 12, 13, 14, 15, 16, 6, 5)
-
-
-def test_the_rule_text_gives_these_claims():
-    assert tuple(len(claiming_rolls({rank})) for rank in range(1, 9)) == CLAIMS
-
-
-@cache
-def ranks_in(bits: int) -> frozenset[int]:
-    return frozenset(rank for rank in range(1, 9) if bits >> rank & 1)
 
 
 @pytest.mark.parametrize("game_id", IDS)
@@ -98,29 +88,6 @@ def test_deals(size):
     close(np.array(alike), MANY, 3 / 31, "two cells alike")
 
 
-@pytest.mark.parametrize("size", [3, 4, compiled_late(5)])
-def test_starts(size):
-    """Each player starts half of the rounds, and the first claim's dice are as likely as the layout has it.
-
-    Who starts is seen where no roll is useless; elsewhere the dice may have gone round before the first claim.
-    """
-    game = ttt_envs.load("tic_tac_dice", size=size)
-    states = Batch(game, MANY, seed=6).states
-    layouts, of = np.unique(np.bitwise_or.reduce(1 << states["rank"].astype(np.int64), axis=1), return_inverse=True)
-    sizes = np.bincount(of)
-    chances = np.stack(
-        [sum(decision_chances(set(ranks_in(bits)), roller) for roller in (0, 1)) / 2 for bits in layouts]
-    )
-    expected = np.tensordot(sizes, chances, 1)
-    spread = np.sqrt(np.tensordot(sizes, chances * (1 - chances), 1)) + 1e-9
-    off = np.where(expected >= 20, decisions(states) - expected, 0) / spread
-    assert np.abs(off).max() < 5, f"first claims: {np.abs(off).max():.1f} standard deviations off"
-    close((states["to_move"] == 0).sum(), MANY, 0.5, "X claims first")
-    at_once = np.array([len(claiming_rolls(set(ranks_in(bits)))) == 36 for bits in layouts])[of]
-    assert at_once.sum() > MANY / 50
-    close((states["to_move"][at_once] == 0).sum(), int(at_once.sum()), 0.5, "X starts")
-
-
 # --- what a player cannot know: only the future ---
 
 
@@ -144,12 +111,6 @@ def test_the_generator_is_all_that_is_hidden(game_id):
             assert difference(each, states) == ["rng"]
         assert resampled[0].tobytes() == resampled[1].tobytes()
         assert len(np.unique(resampled[0]["rng"])) == len(states)
-
-
-def chi_square_is_usual(chi_square: float, freedom: int) -> bool:
-    """Whether it is within 5 standard deviations, in the scale in which it is nearly normal (Wilson and Hilferty)."""
-    spread = 2 / (9 * freedom)
-    return abs((chi_square / freedom) ** (1 / 3) - (1 - spread)) < 5 * spread**0.5
 
 
 @pytest.mark.parametrize(

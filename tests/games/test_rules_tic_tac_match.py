@@ -8,7 +8,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from chances import close
 from option_sets import late
 from slow_rng import Replay
 from slow_tic_tac_match import (
@@ -29,9 +28,6 @@ from ttt_envs.games.tic_tac_match import rules
 from ttt_envs.testing.positions import after, difference, masks_of, play_batch
 
 ID = "tic_tac_match"
-
-#: Deals or draws in one statistic.
-MANY = 400 if jit.DISABLED else 40_000
 
 #: A deck without Flips, in which a hand is one card: a Double Play cannot be played, and is exchanged.
 STUCK = {"colours": 1, "copies": 3, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 1}
@@ -138,7 +134,6 @@ def test_the_default_deck_has_60_cards(players, teams):
 
 
 def reseeded(states: np.ndarray) -> np.ndarray:
-    """The same positions with other futures, one for each."""
     states = states.copy()
     states["rng"] = np.random.default_rng(0).integers(2**63, size=len(states))
     return states
@@ -167,7 +162,6 @@ def position(game: Game, first: str, board: str, ids: str, *hands: str, pile: st
 
 
 def played(game: Game, text: str, *plays: str, futures: int = 20) -> np.ndarray:
-    """What comes of these plays, one after the other, with several futures."""
     states = reseeded(np.repeat(game.parse_state(text), futures))
     lines = game.format_state(states[0]).splitlines()
     assert [line for line in lines if not line.startswith("pile: ")] == text.splitlines()
@@ -302,18 +296,6 @@ def test_a_double_play_needs_two_cards():
 
 
 # --- what cards do ---
-
-
-def test_draws():
-    """The card that is drawn is each card of the pile with the same chance. With two players."""
-    text = position(TWO, "seat 1 plays", BOARD, "X O", "4 gX", "4 bO", pile="1 rO, 3 yX, 2 F, 1 W, 1 D")
-    states = played(TWO, text, "blue O to E", futures=MANY)
-    drawn = states["hand"][:, 1].astype(int)
-    drawn[:, 3] -= 3
-    assert (drawn.sum(axis=1) == 1).all()
-    pile = TWO.parse_state(text)["pile"][0]
-    close(drawn.sum(axis=0), MANY, pile / pile.sum(), "kinds drawn")
-    assert np.array_equal(drawn + states["pile"], np.tile(pile, (MANY, 1)))
 
 
 def test_the_pile_is_made_anew_as_soon_as_it_is_empty():

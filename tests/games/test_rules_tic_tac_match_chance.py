@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from chances import close
+from chances import chi_square_is_usual, close
 from option_sets import compiled_late
 from slow_tic_tac_match import Card, actions_of, kinds_of, possible_worlds
 
@@ -62,19 +62,6 @@ def test_deals(game):
     assert not states["covered"].any()
 
 
-@pytest.mark.parametrize("game", [TWO, compiled_late(FOUR), compiled_late(ALONE)])
-def test_starts(game):
-    """The centre's symbol is that of the dealer's side, and the player to the dealer's left begins."""
-    states = Batch(game, 20 if jit.DISABLED else 1000, seed=6).states
-    dealers = {2: [0], 4: [0, 2]}[game.num_players] if game.options["teams"] else [0]
-    assert game.teams[0] == tuple(dealers)
-    for player in range(game.num_players):
-        same = states["identity"][:, player] == states["top"][:, 4] % 2
-        assert (same == (player in dealers)).all(), f"ID card of player {player}"
-    assert len(np.unique(states["top"][:, 4] % 2)) == 2
-    assert (states["to_move"] == 1).all()
-
-
 # --- what a player cannot know ---
 
 #: Decks so small that all hands can be listed, and in which the mover's hand tells that they can play.
@@ -96,12 +83,6 @@ def worlds(game: Game, state: np.void, player: int, n: int) -> np.ndarray:
 
 def cards_of(counts: np.ndarray, kinds: list[Card]) -> list[Card]:
     return [kind for kind, n in zip(kinds, counts.tolist(), strict=True) for _ in range(n)]
-
-
-def chi_square_is_usual(chi_square: float, freedom: int) -> bool:
-    """Whether it is within 5 standard deviations, in the scale in which it is nearly normal (Wilson and Hilferty)."""
-    spread = 2 / (9 * freedom)
-    return abs((chi_square / freedom) ** (1 / 3) - (1 - spread)) < 5 * spread**0.5
 
 
 def check_worlds_are_uniform(game: Game, state: np.void) -> int:

@@ -21,11 +21,6 @@ def games() -> list[Game]:
     return [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
 
 
-def head(game: Game, state: np.void) -> str:
-    """The first line of a position."""
-    return game.format_state(state, None).splitlines()[0]
-
-
 @pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
 def test_the_last_action_is_shown(game: Game) -> None:
     play = random_play(game, FEW)
@@ -62,23 +57,16 @@ def test_the_end_says_who_has_won_and_how(game: Game) -> None:
 
 @pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
 def test_a_forfeit_is_called_so(game: Game) -> None:
-    states = random_play(game, FEW).states[3].copy()
+    states, names = random_play(game, FEW).states[3].copy(), set()
     for offender in range(game.num_players):
         state = states[:1].copy()
         forfeit(game, state, 0, [offender])
-        first = head(game, state[0])
+        first = game.format_state(state[0], None).splitlines()[0]
+        names.add(first)
         assert first.startswith("over: ")
         assert first.endswith("by forfeit")
         assert "forfeit" in game.draw(state[0], None)
-    names = {head(game, forfeited(game, states, offender)) for offender in range(game.num_players)}
     assert len(names) > 1, "the same winner whoever forfeits"
-
-
-def forfeited(game: Game, states: np.ndarray, offender: int) -> np.void:
-    """states[0] after a forfeit."""
-    state = states[:1].copy()
-    forfeit(game, state, 0, [offender])
-    return state[0]
 
 
 MATCHES = [

@@ -82,7 +82,6 @@ def play(game: Game, text: str, action: str) -> np.void:
 
 
 def legal(game: Game, state: np.void) -> set[str]:
-    """Names of the legal actions."""
     states, mask = np.array([state]), np.zeros(81, np.bool_)
     game.loops.mask_one(states, 0, int(state["to_move"]), mask)
     return {game.action_names[action] for action in np.flatnonzero(mask)}

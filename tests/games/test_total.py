@@ -26,12 +26,10 @@ ALL = [ttt_envs.load(game_id, **options) for game_id, sets in OPTIONS.items() fo
 
 
 def strange_players(game: Game) -> tuple[int, ...]:
-    """Numbers that are no player's."""
     return (game.num_players, *STRANGE)
 
 
 def masks_of_all(game: Game, states: np.ndarray) -> np.ndarray:
-    """bool (n, players, num_actions)."""
     return np.stack([masks_of(game, states, player) for player in range(game.num_players)], axis=1)
 
 

@@ -30,13 +30,11 @@ SMALL = {**MATCH, "hand_size": 1, "flips": 0}
 
 @pytest.fixture(scope="module")
 def kuhn():
-    """Its tree."""
     return tree.walk(KUHN)
 
 
 @pytest.fixture(scope="module")
 def solved(kuhn):
-    """Kuhn poker after 500 iterations."""
     solver = cfr.Solver(kuhn)
     solver.run(500)
     return solver
@@ -68,7 +66,6 @@ def worth(policies, cards, said=""):
 
 
 def mean_worth(policies):
-    """Over all deals."""
     return sum(worth(policies, cards) for cards in DEALS) / len(DEALS)
 
 
@@ -79,7 +76,6 @@ PLACES = [
 
 
 def brute_force_response(policies, player):
-    """The best of all 64 pure policies."""
     sign = 1 - 2 * player
     found = []
     for bets in itertools.product((0.0, 1.0), repeat=6):
@@ -89,7 +85,6 @@ def brute_force_response(policies, player):
 
 
 def as_written(found, policy):
-    """A policy of the tree of Kuhn poker, in the form of above."""
     written = []
     for player, mine in enumerate(found.players):
         table = found.table(player, policy[player])
@@ -125,17 +120,6 @@ def test_choices_at_once_are_made_without_seeing_each_other():
     # The teller sees the coin; later they also know what was said and, after an answer, the answer.
     assert np.bincount(teller.plies).tolist() == [2, 4, 8]
     assert found.positions == 2 + 2 * 4 + 2 * 2 + 2 * 4 + 2 * 4
-
-
-def test_each_information_set_comes_after_what_leads_to_it():
-    found = tree.walk(toy_coin.make(tosses=2))
-    for mine in found.players:
-        assert (mine.sets["parent"] < mine.sets["first"]).all()
-        assert (np.diff(mine.sets["first"]) == mine.sets["count"][:-1]).all()
-        owner = np.concatenate([[-1], np.repeat(np.arange(len(mine.sets)), mine.sets["count"])])
-        before = owner[mine.sets["parent"]]
-        assert (mine.plies[before[before >= 0]] < mine.plies[before >= 0]).all()
-        assert len(np.unique(mine.digests, axis=0)) == len(mine.sets)
 
 
 def test_views_show_what_the_player_knows(kuhn):
@@ -212,7 +196,6 @@ def test_the_limit_is_kept_and_said(monkeypatch: pytest.MonkeyPatch):
 
 @jit.kernel
 def pay_both(state, actions):
-    """Both win at the end."""
     kuhn_poker.step(state, actions)
     if state["done"]:
         state["rewards"][:] = 1.0
@@ -220,7 +203,6 @@ def pay_both(state, actions):
 
 @jit.kernel
 def nobody_acts(state, player, out):
-    """A position without a choice that is not finished."""
     out[:] = False
 
 
@@ -312,7 +294,6 @@ def test_choices_at_once_are_solved(tosses, value):
 
 
 def test_a_game_without_a_choice_or_a_payment():
-    """One turn wins nothing."""
     solver = cfr.Solver(tree.walk(ttt_envs.load("tic_tac_match", **{**SMALL, "max_turns": 1})))
     solver.run(2)
     assert len(solver.tree.players[0].sets) == 0
@@ -330,7 +311,6 @@ def test_the_same_numbers_every_time(kuhn):
 
 @jit.kernel
 def observe_all(state, player, out):
-    """Both players' cards, one's own first."""
     half = out.shape[0] // 2
     observe_match(state, player, out[:half])
     observe_match(state, 1 - player, out[half:])
@@ -395,7 +375,6 @@ def test_it_stops_at_the_target_or_says_how_far_it_came():
 
 
 def interrupt_at(monkeypatch, owner, name, number):
-    """Ctrl-C when a method is called for the so-many-th time."""
     calls, original = itertools.count(1), getattr(owner, name)
 
     def interrupted(*arguments, **more):

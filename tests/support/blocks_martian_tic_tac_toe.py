@@ -7,8 +7,6 @@ from ttt_envs.core.game import Game
 
 
 class Position:
-    """A position as its text has it, and who looks at it."""
-
     def __init__(self, text: str, game: Game, player: int) -> None:
         size, self.players = game.options["size"], game.options["players"]
         colours = "RBYG"[: self.players]

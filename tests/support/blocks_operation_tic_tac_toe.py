@@ -12,8 +12,6 @@ HEADS = ". decides who places first", "both choose", "(. places, . predicts|over
 
 
 class Position:
-    """A position as its text has it, and who looks at it."""
-
     def __init__(self, text: str, game: Game, player: int) -> None:
         head, *lines = text.splitlines()
         rooms = " ".join(lines[:3]).split()

@@ -6,8 +6,6 @@ from ttt_envs.core.game import Game
 
 
 class Position:
-    """A position as its text has it, and who looks at it."""
-
     def __init__(self, text: str, game: Game, player: int) -> None:
         head, *rows = text.splitlines()
         marks = ["".join(c for c in row if c in ".XO") for row in rows if set(row) <= set(".XO| ")]

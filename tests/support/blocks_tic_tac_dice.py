@@ -7,8 +7,6 @@ from ttt_envs.core.game import Game
 
 
 class Position:
-    """A position as its text has it, and who looks at it."""
-
     def __init__(self, text: str, game: Game, player: int) -> None:
         head, *lines = text.splitlines()
         cells = re.findall(r"[A-Y] (\d)([XO]?)", "\n".join(lines[: game.options["size"]]))

@@ -10,8 +10,6 @@ ROWS = ["ABC", "DEF", "GHI", "ADG", "BEH", "CFI", "AEI", "CEG"]
 
 
 class Position:
-    """A position as the player's text has it."""
-
     def __init__(self, text: str, game: Game, player: int) -> None:
         players, self.hand_size = game.options["players"], game.options["hand_size"]
         lines = text.splitlines()

@@ -12,8 +12,6 @@ import numpy as np
 
 
 class Guarded(np.ndarray):
-    """An array that refuses indices below zero."""
-
     def __getitem__(self, index: Any) -> Any:
         _refuse_negative(index)
         return super().__getitem__(index)
@@ -30,7 +28,6 @@ def _refuse_negative(index: Any) -> None:
 
 
 def guarded(array: np.ndarray) -> np.ndarray:
-    """The same array, guarded."""
     return array.view(Guarded)
 
 

@@ -12,7 +12,6 @@ KINDS = (SPY, *SPECIALISTS)
 
 
 def some(states: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """n of them."""
     return states[np.random.default_rng(seed).choice(len(states), n, replace=False)]
 
 

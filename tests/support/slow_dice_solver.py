@@ -36,7 +36,6 @@ class SlowRound:
         return self.known[mine, others]
 
     def claim(self, mine: frozenset[int], others: frozenset[int], cell: int, doubles: bool) -> float:
-        """The same after the player has claimed a card."""
         mine = mine | {cell}
         if any(row <= mine for row in self.rows):
             return 2.0

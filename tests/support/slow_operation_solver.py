@@ -54,7 +54,6 @@ class SlowSolver:
         self.known: dict[Position, float] = {}
 
     def value(self, position: Position) -> float:
-        """Of a round that goes on."""
         if position not in self.known:
             self.known[position] = matrix_game(self.payoffs(position))[0]
         return self.known[position]
@@ -101,7 +100,6 @@ class SlowResponder:
         self.known: dict[Position, float] = {}
 
     def value(self, position: Position) -> float:
-        """Of a round that goes on."""
         if position not in self.known:
             rows, columns, other = placements(position) or [None], predictions(position), 1 - self.player
             payoffs = np.array([[self.outcome(position, row, column) for column in columns] for row in rows])
@@ -122,7 +120,6 @@ class SlowResponder:
         return float(np.dot(self.policy(placed(position, placement), position.placer, list(after)), values))
 
     def ends(self, position: Position) -> float:
-        """What a position after a turn is worth to him."""
         if position.ended is None:
             return self.value(position)
         return 0.0 if position.winner is None else 1.0 if position.winner == self.player else -1.0
@@ -178,7 +175,6 @@ class SlowMatch:
     def round(
         self, number: int, wins: tuple[int, int], left: tuple[Hand, Hand], hands: tuple[Hand, Hand], first: int
     ) -> float:
-        """A round with these hands, played for what its ends are worth."""
         win, draw, loss = self.ends(number, wins, (left[0] - hands[0], left[1] - hands[1]), first)
         if win == loss:
             return win

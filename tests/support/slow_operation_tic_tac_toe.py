@@ -22,7 +22,6 @@ DIRECTIONS = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)
 
 
 def step_on(room: int, direction: str) -> int | None:
-    """The next room in that direction, None beyond the edge."""
     row, column = room // 3 + DIRECTIONS[direction][0], room % 3 + DIRECTIONS[direction][1]
     return 3 * row + column if 0 <= row < 3 and 0 <= column < 3 else None
 
@@ -73,7 +72,6 @@ class Position(NamedTuple):
 
 
 def start(placer: int, specialists: Sequence[Iterable[str]]) -> Position:
-    """The first turn of a round with each player's specialists."""
     hands = tuple(sorted(specialists[0])), tuple(sorted(specialists[1]))
     return Position(EMPTY_BOARD, placer, hands, (False, False), 0, None)
 
@@ -101,12 +99,10 @@ PREDICTIONS = {
 
 
 def predictions(position: Position) -> list[frozenset[int]]:
-    """All that the Predictor can name."""
     return PREDICTIONS[position.hackers[1 - position.placer]]
 
 
 def changed(board: Board, changes: dict[int, Piece | None]) -> Board:
-    """The board with other contents of some rooms."""
     return tuple(changes.get(room, board[room]) for room in ROOMS)
 
 
@@ -337,7 +333,6 @@ class SlowOperation:
         self.used_ability = None
 
     def acting(self) -> tuple[int, ...]:
-        """Who has something to decide."""
         if self.phase == ROLE:
             return (self.decider,)
         if self.phase == ABILITY:
@@ -345,7 +340,6 @@ class SlowOperation:
         return () if self.done else (0, 1)
 
     def legal(self, player: int) -> list[str]:
-        """The names of the player's legal actions."""
         if player not in self._legal:
             self._legal[player] = self.find_legal(player) if player in self.acting() else []
         return self._legal[player]

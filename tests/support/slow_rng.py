@@ -22,6 +22,5 @@ class Replay:
         return x ^ (x >> 31)
 
     def below(self, n: int) -> int:
-        """A whole number from 0 to n - 1."""
         self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
         return ((self._mixed(self.state) >> 32) * n) >> 32

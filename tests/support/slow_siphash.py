@@ -8,7 +8,6 @@ def left(x: int, by: int) -> int:
 
 
 def siphash(key: bytes, message: bytes) -> int:
-    """The 64-bit output for a key of 16 bytes."""
     k0, k1 = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
     v = [
         k0 ^ int.from_bytes(b"somepseu", "big"),

@@ -9,75 +9,34 @@ The second part tells exact chances, by listing the 36 rolls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import Protocol
-
-# The eight rows of the 3x3 board.
-LINES_TIC_TAC_DICE = (
-    (0, 1, 2), (3, 4, 5), (6, 7, 8),
-    (0, 3, 6), (1, 4, 7), (2, 5, 8),
-    (0, 4, 8), (2, 4, 6),
-)  # fmt: skip
-
-# Three in a row anywhere on the 4x4 board: 24.
-LINES_BIG_TIC_TAC_DICE = (
-    (0, 1, 2), (1, 2, 3), (4, 5, 6), (5, 6, 7), (8, 9, 10), (9, 10, 11), (12, 13, 14), (13, 14, 15),
-    (0, 4, 8), (4, 8, 12), (1, 5, 9), (5, 9, 13), (2, 6, 10), (6, 10, 14), (3, 7, 11), (7, 11, 15),
-    (0, 5, 10), (5, 10, 15), (1, 6, 11), (4, 9, 14),
-    (3, 6, 9), (6, 9, 12), (2, 5, 8), (7, 10, 13),
-)  # fmt: skip
-
-# Complete rows of the 4x4 board: "the 10 possible rows".
-LINES_TIC_TAC_SUPER_DICE = (
-    (0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11), (12, 13, 14, 15),
-    (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
-    (0, 5, 10, 15), (3, 6, 9, 12),
-)  # fmt: skip
-
-LISTED = {
-    (3, 3): LINES_TIC_TAC_DICE,
-    (4, 3): LINES_BIG_TIC_TAC_DICE,
-    (4, 4): LINES_TIC_TAC_SUPER_DICE,
-}
+from typing import Any
 
 #: A match ends as a draw with so many rounds that gave nobody a point.
 MOST_DRAWN_ROUNDS = 32
 
 
-def walked_lines(size: int, win_length: int) -> set[tuple[int, ...]]:
+@cache
+def lines(size: int, win_length: int) -> tuple[tuple[int, ...], ...]:
     """All runs of `win_length` cells, by walking from every cell in four directions until the edge."""
-    found = set()
+    found = []
     for row, column in product(range(size), repeat=2):
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
             run = [(row + k * down, column + k * right) for k in range(win_length)]
             if all(0 <= r < size and 0 <= c < size for r, c in run):
-                found.add(tuple(r * size + c for r, c in run))
-    return found
-
-
-@cache
-def lines(size: int, win_length: int) -> tuple[tuple[int, ...], ...]:
-    """The list above where there is one, else the walked lines."""
-    return LISTED.get((size, win_length)) or tuple(sorted(walked_lines(size, win_length)))
-
-
-class Chance(Protocol):
-    """Where luck comes from."""
-
-    def roll(self) -> tuple[int, int]:
-        """Two dice."""
-
-    def deal(self, cards: int) -> Sequence[int]:
-        """The ranks of so many cards of a freshly shuffled deck, cell by cell."""
+                found.append(tuple(r * size + c for r, c in run))
+    return tuple(found)
 
 
 class SlowTicTacDice:
-    """One game, played on in place. An action is the cell whose card is claimed."""
+    """One game, played on in place. An action is the cell whose card is claimed.
 
-    def __init__(self, chance: Chance, size: int, win_length: int, target_points: int, rounds: str) -> None:
+    `chance.roll()` gives two dice, `chance.deal(cards)` the ranks of a freshly shuffled deck, cell by cell.
+    """
+
+    def __init__(self, chance: Any, size: int, win_length: int, target_points: int, rounds: str) -> None:
         self.chance = chance
         self.size = size
         self.win_length = win_length

@@ -147,7 +147,6 @@ class SlowTicTacMatch:
     # --- cards ---
 
     def board(self) -> list[Card | None]:
-        """The top cards."""
         return [stack[-1] if stack else None for stack in self.stacks]
 
     def covered(self) -> list[Card]:
@@ -190,7 +189,6 @@ class SlowTicTacMatch:
         self.begin_turn(1)
 
     def begin_turn(self, player: int) -> None:
-        """Who can play nothing exchanges his hand until he can."""
         self.to_move = player
         exchanges = 0
         self.find_legal()
@@ -203,7 +201,6 @@ class SlowTicTacMatch:
             self.over()
 
     def others(self) -> list[int]:
-        """All but the mover, clockwise from him."""
         return [(self.to_move + k) % self.players for k in range(1, self.players)]
 
     def find_legal(self) -> None:
