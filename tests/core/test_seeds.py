@@ -1,104 +1,28 @@
-"""What an agent is handed does not give the others away: two attacks on seeds that once worked.
-
-They are tried in every game with chance, hidden information or simultaneous choices.
-"""
+"""Seeds: one-way functions of what they are for, and 128 bits of a run that nobody gave a seed."""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from option_sets import OPTIONS
+import slow_siphash
+import toy_coin
 
-import ttt_envs
 from ttt_envs.core import rng
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, Stream, decision_rows, derive, episode_seeds, new_key, stream_seeds
-
-MODULUS, GOLDEN = 1 << 64, 0x9E3779B97F4A7C15
-
-#: Small seeds that an attacker tries.
-TABLE = 300
+from ttt_envs.testing.positions import random_joint
 
 
-def games() -> list[Game]:
-    """The games of the registry in which something must not be known in advance, with one option set each."""
-    found = [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
-    return [game for game in found if game.stochastic or game.hidden_information or game.simultaneous]
-
-
-# --- running derivations backwards ---
-
-
-def unmix(x: int) -> int:
-    def unshift(x: int, by: int) -> int:
-        found = x
-        for _ in range(64 // by + 1):
-            found = x ^ (found >> by)
-        return found
-
-    x = unshift(x, 31) * pow(0x94D049BB133111EB, -1, MODULUS) % MODULUS
-    x = unshift(x, 27) * pow(0xBF58476D1CE4E5B9, -1, MODULUS) % MODULUS
-    return unshift(x, 30)
-
-
-def unfold(x: int, index: int) -> int:
-    """The seed of which `x` is the `index`-th fold."""
-    return unmix((unmix(x) - GOLDEN * (index + 1)) % MODULUS)
-
-
-def fold(x: int, index: int) -> int:
-    return int(rng.fold(np.uint64(x), np.uint64(index)))
-
-
-def guesses(own: int, mine: int, other: int, ply: int) -> set[int]:
-    """What another player's seed would be if decisions' seeds came by folds: the attack that beat an oracle.
-
-    Numbers of players were counted from 0 or 1, and folded in before or after the ply.
-    """
-    found = set()
-    for first in (0, 1):
-        found.add(fold(fold(unfold(unfold(own, ply), first + mine), first + other), ply))
-        found.add(fold(fold(unfold(unfold(own, first + mine), ply), ply), first + other))
-        found.add(fold(unfold(own, first + mine), first + other))
-    return found
-
-
-@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
-def test_own_seeds_do_not_tell_the_others(game: Game) -> None:
-    batch = Batch(game, 40, seed=3)
-    seeds = [batch.view(player).seeds for player in range(game.num_players)]
-    everything = {int(seed) for each in seeds for seed in each} | set(batch.episode_seeds.tolist())
-    assert len(everything) == (game.num_players + 1) * batch.n, "two seeds are the same"
-    for mine in range(game.num_players):
-        for other in set(range(game.num_players)) - {mine}:
-            for own in seeds[mine].tolist():
-                found = guesses(own, mine, other, 0)
-                assert not found & (everything - {own})
-                # Nor do they lead back to the episode, in the forms that a step of it is undone.
-                assert not {unmix(own), unfold(own, 0), unfold(unfold(own, 0), mine)} & everything
-
-
-# --- trying all small seeds ---
-
-
-def table(game: Game, player: int) -> dict[int, int]:
-    """Seed of the first decision -> episode seed, for the first game of all runs with a small seed."""
-    nothing = np.zeros(1, np.uint64)
-    episodes = [int(episode_seeds(new_key(seed), nothing, nothing)[0]) for seed in range(TABLE)]
-    return {int(derive(np.uint64(episode), int(Purpose.DECISION) + player, 0)): episode for episode in episodes}
-
-
-@pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
-def test_a_table_of_small_seeds_finds_no_seed_of_the_system(game: Game) -> None:
-    player = 0
-    known = table(game, player)
-    # A small seed is found, as the pages say: the attack is one.
-    small = Batch(game, 1, seed=TABLE // 2)
-    assert known[int(small.view(player).seeds[0])] == int(small.episode_seeds[0])
-    for _ in range(20):
-        batch = Batch(game, 50)
-        assert not set(batch.view(player).seeds.tolist()) & set(known)
+def test_the_seeds_of_decisions_are_siphash_keyed_by_the_episode() -> None:
+    """Of player and ply: nothing leads from one to the episode or to another player's."""
+    batch = Batch(toy_coin.make(players=3), 20, seed=3)
+    for ply in range(2):
+        for player in range(3):
+            for episode, seed in zip(batch.episode_seeds.tolist(), batch.view(player).seeds.tolist(), strict=True):
+                key = np.array([episode, rng._EPISODE], "<u8").tobytes()
+                message = np.array([int(Purpose.DECISION) + player, ply], "<u8").tobytes()
+                assert seed == slow_siphash.siphash(key, message)
+        batch.step(random_joint(batch))
 
 
 def test_no_two_streams_of_a_decision_are_the_same() -> None:
@@ -140,11 +64,12 @@ def test_wrong_seeds_are_named(call: Callable[[], object], kind: type[Exception]
 
 
 def test_128_bits_make_a_key() -> None:
-    game = games()[0]
+    game = toy_coin.make()
     one, two = Batch(game, 3, seed=5), Batch(game, 3, seed=5 + 2**64)
     assert not set(one.episode_seeds.tolist()) & set(two.episode_seeds.tolist())
     assert Batch(game, 1, seed=2**128 - 1).episode_seeds[0] == Batch(game, 9, seed=2**128 - 1).episode_seeds[0]
     keys = np.array([new_key(None) for _ in range(50)])
     assert len(np.unique(keys)) == 100, "both words are drawn"
+    assert not set(Batch(game, 9).episode_seeds.tolist()) & set(Batch(game, 9).episode_seeds.tolist())
     with pytest.raises(ValueError, match=r"2\*\*128-1"):
         new_key(2**128)

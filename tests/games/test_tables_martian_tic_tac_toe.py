@@ -14,7 +14,6 @@ import ttt_envs
 from ttt_envs.core.compile import jit
 from ttt_envs.games.martian_tic_tac_toe.solver import command, tables
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS
-from ttt_envs.storage.tables import BadTable
 
 # All of it asks the table, which takes most of a minute to make.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")]
@@ -44,20 +43,6 @@ def test_the_file_is_small_and_read_back(folder, capsys):
     assert not capsys.readouterr().err, "a table at hand is not built again"
     assert all(np.array_equal(one, other) for one, other in zip(table, again, strict=True))
     assert not again.values.flags.writeable
-
-
-def test_a_damaged_file_is_noticed_and_made_anew(folder, capsys):
-    tables.load_table(True)
-    (path,) = folder.iterdir()
-    good = path.read_bytes()
-    path.write_bytes(good[:900_000] + bytes([good[900_000] ^ 1]) + good[900_001:])
-    with pytest.raises(BadTable, match=r"same_size_swap\.table"):
-        tables.read_table(path, True)
-    capsys.readouterr()
-    tables.load_table(True)
-    assert "Building the table" in capsys.readouterr().err
-    assert path.read_bytes() == good
-    assert list(folder.iterdir()) == [path]
 
 
 def test_the_command_writes_a_table_and_a_picture(folder, tmp_path, capsys):

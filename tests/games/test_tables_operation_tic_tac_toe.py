@@ -1,6 +1,5 @@
 """Tables of Operation Tic-Tac-Toe: made once, checked, kept by a command."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -64,36 +63,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.mark.slow
-def test_a_table_is_made_once(folder, capsys):
-    oracle = ttt_envs.load(ID, max_idle_turns=1).oracle()
-    assert abs(oracle.start_value()) < 0.5
-    (path,) = folder.iterdir()
-    said = capsys.readouterr().err.replace("\n", "")
-    assert "needed for the first time" in said
-    assert str(path) in said
-    assert ttt_envs.load(ID, max_idle_turns=1).oracle().start_value() == pytest.approx(oracle.start_value(), abs=1e-6)
-    assert not capsys.readouterr().err, "a table at hand is not made again"
-    good = path.read_bytes()
-    for data in (npz(single=np.zeros((8, 8, 3))), good.replace(b"points", b"pounds"), b"", good[:-100]):
-        path.write_bytes(data)
-        with pytest.raises(BadTable, match=r"1\.table is (damaged|no table of)"):
-            tables.read_tables(path, 1, False)
-    tables.load_tables(1, False)
-    said = capsys.readouterr().err
-    assert "Building the table of best play, once:" in said
-    assert "is damaged" in said
-    assert path.read_bytes() == good
-
-
 NO_PAIRS = np.empty((0, 0, 1))
-
-
-def npz(**arrays: np.ndarray) -> bytes:
-    """An .npz file, as tables were once."""
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
 
 
 def test_a_table_of_another_version_or_other_options_is_not_used(folder, monkeypatch):
