@@ -129,7 +129,6 @@ def test_the_command_lists_the_games(installed: Path, tmp_path: Path) -> None:
     printed = call(installed / "ttt", "games", folder=tmp_path, COLUMNS="200")
     for game_id in ttt_envs.GAMES:
         assert re.search(rf"^ *{game_id} ", printed, re.MULTILINE)
-    assert call(installed / "python", "-m", "ttt_envs", "games", folder=tmp_path, COLUMNS="200") == printed
 
 
 @pytest.mark.slow
@@ -144,37 +143,9 @@ def test_the_data_of_the_games_are_found(installed: Path, tmp_path: Path) -> Non
     assert found == ["[ True]", "[ True]"]
 
 
-def snippets() -> list[str]:
-    """The Python code of the first pages, which needs nothing but the library."""
-    pages = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("first_game.md", "your_own_agent.md"))]
-    text = "\n".join(page.read_text() for page in pages)
-    found = list(dict.fromkeys(re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
-    assert len(found) > 6
-    return found
-
-
-@pytest.mark.slow
-def test_the_first_pages_snippets_run(installed: Path, tmp_path: Path) -> None:
-    for code in snippets():
-        call(installed / "python", "-c", code, folder=tmp_path)
-
-
-COMMANDS = (
-    "tournament super_tic_tac_toe --agents random greedy mcts:simulations=50 --games 4",
-    "exploitability operation_tic_tac_toe --option mode=round specialists=none,none max_idle_turns=3 --agents random",
-    "regret tic_tac_dice --agents random --games 2",
-)
-
-
 @pytest.mark.slow
 def test_the_command_finds_agents_in_the_current_folder(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def first(observation, mask):\n    return int(mask.argmax())\n")
     for name in ("mine.py:first", "mine:first"):
         words = "tournament", "super_tic_tac_toe", "--agents", "random", name, "--games", "2"
         assert name in call(installed / "ttt", *words, folder=tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
-def test_the_commands_run(command: str, installed: Path, tmp_path: Path) -> None:
-    assert "random" in call(installed / "ttt", *command.split(), folder=tmp_path)

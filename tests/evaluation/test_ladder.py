@@ -139,12 +139,6 @@ def test_a_place(table, tmp_path):
     assert (again.rating, again.interval) == (report.rating, report.interval)
 
 
-def test_workers_change_no_result(table):
-    given = {"table": table, "games": 20, "quiet": True}
-    one, two = (evaluation.ladder("toy_coin", "greedy:samples=2", workers=workers, **given) for workers in (1, 2))
-    assert (one.rating, one.interval) == (two.rating, two.interval)
-
-
 def test_a_rung_is_not_its_own_opponent(table):
     report = evaluation.ladder("toy_coin", "random", table=table, games=10, quiet=True)
     assert [report.ladder.rungs[each.second - 1] for each in report.results] == list(report.ladder.rungs[1:])

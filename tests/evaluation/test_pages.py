@@ -125,30 +125,22 @@ def test_charts_show_what_is_known() -> None:
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Debian's chromium, driven by playwright."""
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+def test_a_page_works_in_a_browser(folder: Path) -> None:
     api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.mark.parametrize("width", [400, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_works_in_a_browser(browser, folder: Path, width: int, scheme: str) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: said.extend([request.url] * request.url.startswith("http")))
-    page.on("dialog", lambda dialog: said.append("a dialog"))
-    page.goto((folder / "report.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") == width, "nothing is wider than the page"
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", background))) > 384) == (scheme == "light")
+    with api.sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]).new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.extend([request.url] * request.url.startswith("http")))
+        page.on("dialog", lambda dialog: said.append("a dialog"))
+        page.goto((folder / "report.html").as_uri())
+        for width, scheme in ((400, "light"), (1400, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") == width, "nothing is wider than the page"
+            background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (sum(map(int, re.findall(r"\d+", background))) > 384) == (scheme == "light")
+        page.context.browser.close()
     assert said == []
-    page.close()

@@ -6,13 +6,13 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import toy_coin
-from stubborn import Stubborn, Wrong
+from stubborn import Stubborn
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents import Agent
 from ttt_envs.core.state import SIMULTANEOUS
-from ttt_envs.evaluation.arena.play import game_seeds, iter_games, join, play_games
+from ttt_envs.evaluation.arena.play import game_seeds, iter_games, play_games
 
 SUPER = "super_tic_tac_toe"
 
@@ -73,15 +73,6 @@ def test_arena_plays_as_a_slow_loop_does(which):
     assert set(games.actions) == {3, 4, 29}
 
 
-@pytest.mark.parametrize("which", [SUPER, "toy 3"])
-def test_chunks_change_nothing(which):
-    game, lineup, seats = some_game(which)
-    whole, *others = [play_games(game, lineup, seats=seats, games=30, seed=1, chunk=c) for c in (None, 1, 11, 30)]
-    for other in others:
-        for name in ("rewards", "lengths", "moves", "decisions"):
-            np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
-
-
 def test_game_seeds_are_those_of_a_batch():
     game = ttt_envs.load(SUPER)
     np.testing.assert_array_equal(game_seeds(9, 20), ttt_envs.Batch(game, 20, seed=9).episode_seeds)
@@ -98,39 +89,12 @@ def test_digest_tells_games_apart():
     assert len(np.unique(coins.moves)) == 2  # the same actions, but the coin shows otherwise
 
 
-def test_no_games():
-    game = ttt_envs.load(SUPER)
-    games = play_games(game, [Stubborn()], seats=[0, 0], games=0, seed=0)
-    assert len(games) == 0
-    assert games.rewards.shape == (0, 2)
-    assert join([], game, 3).seconds.shape == (3,)
-
-
-@pytest.mark.parametrize(
-    ("answer", "error", "words"),
-    [
-        (np.array([0]), ValueError, "agent 'wrong' as player 0 cannot play '0/0'.*legal: 4/0"),
-        (np.array([-1]), ValueError, "agent 'wrong' as player 0 gave no action"),
-        (np.array([81]), ValueError, "agent 'wrong': actions must be from 0 to 80, not 81"),
-        (np.array([36, 36]), ValueError, "agent 'wrong': actions must have shape"),
-        (np.array([36.0]), TypeError, "agent 'wrong': actions must be whole numbers"),
-        (None, TypeError, "agent 'wrong': actions must be whole numbers"),
-    ],
-)
-def test_wrong_answers_name_the_agent(answer, error, words):
-    with pytest.raises(error, match=words):
-        play_games(ttt_envs.load(SUPER), [Wrong(answer)], seats=[0, 0], games=1, seed=0)
-
-
 @pytest.mark.parametrize(
     ("seats", "chunk", "words"),
     [
-        ([0, 0, 0], None, "seats must be whole numbers of shape"),
         ([0.0, 0.0], None, "seats must be whole numbers of shape"),
         ([0, 1], None, "seats must name agents 0 to 0"),
-        ([-1, 0], None, "seats must name agents 0 to 0"),
         ([0, 0], 0, "chunk must be a whole number from 1"),
-        ([0, 0], 1.5, "chunk must be a whole number from 1"),
     ],
 )
 def test_wrong_arguments_of_the_arena(seats, chunk, words):
@@ -138,7 +102,7 @@ def test_wrong_arguments_of_the_arena(seats, chunk, words):
         list(iter_games(ttt_envs.load(SUPER), [Stubborn()], seats, game_seeds(0, 2), chunk=chunk))
 
 
-@pytest.mark.parametrize("seeds", [[-1], [1.5], [[1, 2]], ["x"], 5, [True], [2**64]])
+@pytest.mark.parametrize("seeds", [[-1], [1.5], [[1, 2]], [2**64]])
 def test_seeds_are_whole_numbers_one_a_game(seeds):
     with pytest.raises(ValueError, match=r"seeds must be whole numbers from 0 to 2\*\*64-1, of shape \(n,\), not "):
         play_games(SUPER, Stubborn(), seeds=seeds)

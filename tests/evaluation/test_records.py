@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import time
 
 import numpy as np
 import pytest
@@ -185,12 +184,8 @@ def changed(line, **keys):
         (lambda line: changed(line, version=True), "a record of version True"),
         (lambda line: changed(line, seed=None), "the record is damaged: the key 'seed' is missing"),
         (lambda line: changed(line, seed=7), "seed must be of type str, not 7"),
-        (lambda line: changed(line, seed="9" * 5000), "damaged: "),
-        (lambda line: changed(line, options=json.loads("[" * 900 + "]" * 900)), "more than 64 levels"),
         (lambda line: changed(line, agents=["a"]), "must have one entry a player"),
-        (lambda line: changed(line, agents=[1, 2]), "agents a text"),
         (lambda line: changed(line, rewards=["x", 2]), "damaged: "),
-        (lambda line: changed(line, failures=[3]), "damaged: "),
     ],
 )
 def test_a_damaged_line_is_named(change, words, lines, tmp_path):
@@ -209,7 +204,6 @@ def last_but_one(line):
     ("which", "change", "words"),
     [
         (0, lambda line: changed(line, game="chess"), "line 3: unknown game 'chess'.*must be registered first"),
-        (0, lambda line: changed(line, game="subprocess:run"), "unknown game 'subprocess:run'"),
         (0, lambda line: changed(line, options={"size": 3}), "line 3: the record ends after 8 plies"),
         (0, lambda line: changed(line, actions=["Z"]), "line 3, ply 0: 'Z' cannot be played in tic_tac_dice"),
         (0, lambda line: changed(line, actions=last_but_one(line)), r"line 3: the record ends after \d plies, but"),
@@ -240,7 +234,6 @@ def last_but_one(line):
             lambda line: changed(line, actions=[["heads", "heads"], ["keep", "stay"]]),
             "ply 1: player 1 has no choice here, but the record has 'stay'",
         ),
-        (1, lambda line: changed(line, actions=[["heads", "keep"]]), "ply 0: player 1 cannot play 'keep'"),
     ],
 )
 def test_a_record_that_does_not_fit_is_refused(which, change, words, lines, tmp_path):
@@ -249,17 +242,6 @@ def test_a_record_that_does_not_fit_is_refused(which, change, words, lines, tmp_
     with pytest.raises(ValueError, match=words) as raised:
         list(replay(records.read(tmp_path / "games.jsonl")))
     assert len(str(raised.value)) < 900
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_an_empty_line_is_no_record(lines, packed, tmp_path):
-    """Millions of them take no time."""
-    path, text = tmp_path / "games.jsonl", (lines[0][0] + 100_000_000 * "\n").encode()
-    path.write_bytes(gzip.compress(text) if packed else text)
-    begun = time.process_time()
-    with pytest.raises(ValueError, match="line 2: the line is damaged"):
-        list(records.read(path))
-    assert time.process_time() - begun < 10
 
 
 def test_pandas_keeps_records(lines, tmp_path):

@@ -89,18 +89,6 @@ def test_a_ray_cluster_plays_the_same(tmp_path):
 
 
 @several_processes
-def test_a_killed_worker_costs_what_it_was_playing(tmp_path):
-    lineup = ["random", "greedy", deadly(tmp_path / "d", "kill-0")]
-    with pytest.raises(ChildProcessError, match="--resume goes on"):
-        play(tmp_path / "x", lineup, workers=2)
-    if not (tmp_path / "x" / "config.json").exists():  # it was the first job
-        play(tmp_path / "x", lineup)
-    assert play(tmp_path / "x", lineup, resume=True).complete
-    play(tmp_path / "whole", lineup)
-    assert games_of(tmp_path / "x") == games_of(tmp_path / "whole")
-
-
-@several_processes
 @pytest.mark.parametrize("end", ["killed", pytest.param("interrupted", marks=pytest.mark.slow)])
 def test_a_tournament_goes_on_where_it_was(end, tmp_path):
     lineup = ["random", "greedy", deadly(tmp_path / "d", "slow")]
@@ -157,7 +145,7 @@ def test_an_interrupted_tournament_goes_on(tmp_path, played):
     assert one == whole
 
 
-@pytest.mark.parametrize("cut", [1, 200, 3000])
+@pytest.mark.parametrize("cut", [1, 3000])
 def test_what_a_kill_cut_off_is_played_again(cut, tmp_path, played):
     play(tmp_path / "x")
     whole, path = games_of(tmp_path / "x"), tmp_path / "x" / "games.jsonl"
@@ -200,9 +188,7 @@ def test_failures_are_kept(tmp_path, played):
     ("changes", "words"),
     [
         ({"seed": 1}, "seed"),
-        ({"tosses": 2}, "option"),
         ({"games": 38}, "games"),
-        ({"strict": True}, "strict"),
         ({"agents": ["greedy", "random"]}, "agents"),
         ({"pairs": [(0, 1)]}, "pairs"),
     ],

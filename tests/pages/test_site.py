@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ttt_envs
-from tools.site import agents, games, pictures, reference
+from tools.site import games, pictures, reference
 from ttt_envs.core.presentation import Lesson
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.records.replaying import replay
@@ -160,11 +160,6 @@ def test_what_a_caption_says_of_a_result_is_so(tmp_path: Path) -> None:
     assert "X wins, 5 markers to 4" in over[next(each for each in over if "five markers" in each)]
 
 
-def test_a_wrong_position_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a position needs 3 numbered rows"):
-        pictures.lesson(tmp_path, "martian_tic_tac_toe", Lesson(said="", position="R to move"))
-
-
 @pytest.mark.parametrize("path", sorted((DOCS / "films").glob("*.jsonl")), ids=lambda path: path.stem)
 def test_films_are_games_by_these_rules(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (record,) = records.read(path)
@@ -201,12 +196,6 @@ def test_games_that_differ_are_told_apart() -> None:
     assert several.startswith("`tic_tac_dice`:\n\n")
     assert "`big_tic_tac_dice` and `tic_tac_super_dice`:\n\n" in several
     assert "`3` in `tic_tac_dice`, `4` in `big_tic_tac_dice`" in games.options(["tic_tac_dice", "big_tic_tac_dice"])
-
-
-def test_every_agent_is_listed() -> None:
-    listed = agents.listed()
-    assert "### `mcts`" in listed
-    assert "| `simulations` |" in listed
 
 
 def test_the_reference_has_every_public_module() -> None:

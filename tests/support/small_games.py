@@ -1,4 +1,4 @@
-"""Small forms of every game, for tests that try each of them."""
+"""Two small games that differ, for tests of what all have: players in turn, and three who choose at once."""
 
 import pytest
 import toy_coin
@@ -6,11 +6,7 @@ from option_sets import OPTIONS
 
 import ttt_envs
 
+SUPER = "super_tic_tac_toe"
+GAMES = [ttt_envs.load(SUPER, **OPTIONS[SUPER][0]), toy_coin.make(players=3, tosses=2)]
 
-def small_games() -> list[ttt_envs.Game]:
-    """Every game with its first option set, and a toy of two and one of three players."""
-    first = [ttt_envs.load(game_id, **OPTIONS[game_id][0]) for game_id in ttt_envs.GAMES]
-    return [*first, toy_coin.make(players=2), toy_coin.make(players=3, tosses=2)]
-
-
-each_game = pytest.mark.parametrize("game", small_games(), ids=repr)
+two_games = pytest.mark.parametrize("game", GAMES, ids=repr)

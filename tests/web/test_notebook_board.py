@@ -37,7 +37,7 @@ HOST = """async ([source, style, state]) => {
 
 @pytest.mark.parametrize(
     ("game", "options"),
-    [("tic_tac_dice", {"rounds": "single"}), ("operation_tic_tac_toe", {"mode": "round"}), ("tic_tac_match", {})],
+    [("operation_tic_tac_toe", {"mode": "round"}), ("tic_tac_match", {"max_turns": 6})],
 )
 def test_a_game_is_played_to_its_end(game, options):
     board, rng = Board(game, "greedy", player=1, seed=3, **options), random.Random(0)
@@ -97,16 +97,15 @@ def test_wrong_input_is_refused_and_late_clicks_are_left():
     assert Board(ttt_envs.load("super_tic_tac_toe"), lambda observation, mask: mask.argmax()).live.ply == 0
 
 
-@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
-def test_an_opponent_that_fails_is_shown(error):
+def test_an_opponent_that_fails_is_shown():
     def fails(observation, mask):
-        raise error("no idea")
+        raise SystemExit("no idea")
 
     board = Board("super_tic_tac_toe", fails, seed=1)
-    with pytest.raises(error):
+    with pytest.raises(SystemExit):
         board._told(board, {"do": "choose", "action": "4/4"}, [])
     assert board.position["last"] == [["X", "4/4"]], "the board shows what was chosen"
-    assert f"failed, with {error.__name__}: no idea" in board.position["trouble"]
+    assert "failed, with SystemExit: no idea" in board.position["trouble"]
     board.again()
     assert board.position["trouble"] == ""
 

@@ -4,40 +4,27 @@ import random
 import re
 from datetime import datetime
 
-import pytest
 from web_people import KINDS, LIKE_OTHERS, NEEDED
-
-import ttt_envs
-from ttt_envs.drawing.frame import HEAD, WIDTH
 
 pytestmark = NEEDED
 
 
 def test_what_is_pointed_at_explains_itself(people):
     me = people(has_touch=True)
-    me.begin("tic_tac_match", "random", "random", max_turns="8")
-    told, image = me.page.locator(".told"), me.page.locator(".board img").bounding_box()
-    game = ttt_envs.load("tic_tac_match")
-    left, top, width, height = game.spots(game.new_state(seed=0)[0])["cell E"]
-    scale = image["width"] / WIDTH
-    middle = image["x"] + scale * (left + width / 2), image["y"] + scale * (top + height / 2 - HEAD)
+    me.begin("tic_tac_dice", "me", "random", rounds="single")
+    told, spot = me.page.locator(".told"), me.page.locator("button.spot").first
+    explained = re.compile(r"Card [A-I], rank \d, free\. \d+ of 36 rolls")
     assert told.inner_text() == ""
-    me.page.mouse.move(*middle)
-    assert re.match(r"Cell E, a (red|blue|yellow|green) [XO]: ", told.inner_text())
+    spot.hover()
+    assert explained.match(told.inner_text())
     me.page.mouse.move(0, 0)
     assert told.inner_text() == ""
-    me.page.touchscreen.tap(*middle)
-    assert told.inner_text().startswith("Cell E, ")
-    dice = people()
-    dice.begin("tic_tac_dice", "me", "random", rounds="single")
-    dice.page.locator("button.spot").first.hover()
-    assert re.match(r"Card [A-I], rank \d, free\. \d+ of 36 rolls", dice.page.locator(".told").inner_text())
-    dice.page.locator("button.spot").first.click()
-    dice.page.locator(".log small", has_text=re.compile(r"^rolled \d and \d")).first.wait_for()
-    assert "In a position as text" not in dice.page.locator("main").text_content()
-    dice.page.locator("summary", has_text="Rules").click()
-    dice.page.locator(".lessons img").nth(3).wait_for()
-    assert dice.page.locator(".lessons img").nth(3).evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
+    spot.click()
+    me.page.locator(".log small", has_text=re.compile(r"^rolled \d and \d")).first.wait_for()
+    assert "In a position as text" not in me.page.locator("main").text_content()
+    me.page.locator("summary", has_text="Rules").click()
+    me.page.locator(".lessons img").nth(3).wait_for()
+    assert me.page.locator(".lessons img").nth(3).evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
 
 
 def test_the_overlay_shows_the_values_of_the_oracle(people):
@@ -103,34 +90,6 @@ def test_one_click_plays_against_the_level_chosen(people):
     assert other.locator("small").inner_text() == "O · full-width Q network with two plies of search"
     me.page.locator("button.spot").first.click()
     me.page.locator(".log li", has_text=re.compile("You: card|Strong: card")).first.wait_for()
-
-
-def test_the_last_move_glows_unless_motion_is_reduced(people):
-    me = people()
-    me.begin("super_tic_tac_toe", "me", "random")
-    for turn, (reduced, ends) in enumerate((("no-preference", 1000), ("reduce", 0))):
-        me.page.emulate_media(reduced_motion=reduced)
-        me.page.locator("button.spot").first.click()
-        me.page.locator(".log li").nth(2 * turn + 1).wait_for()
-        times = "each => each.getAnimations().map((motion) => motion.effect.getComputedTiming().endTime)"
-        assert me.page.locator(".landed").evaluate(times) == [ends][:ends]
-        assert me.page.locator(".faded").evaluate(times) == [500][:ends]
-
-
-def test_on_a_phone_what_follows_a_game_is_in_reach(people):
-    pytest.importorskip("resvg_py")
-    me, rng = people(viewport={"width": 390, "height": 800}, has_touch=True), random.Random(0)
-    me.begin("tic_tac_dice", "me", "random", rounds="single")
-    assert me.page.get_by_role("button", name="Save film").is_hidden()
-    while not me.over():
-        me.play_a_move(rng)
-    for name, ending in (("Save film", ".gif"), ("Save record", ".jsonl")):
-        with me.page.expect_download() as download:
-            me.page.get_by_role("button", name=name).click()
-        assert download.value.suggested_filename.endswith(ending)
-    me.page.get_by_role("button", name="New game").click(trial=True)  # nothing lies over it
-    box = me.page.get_by_role("button", name="New game").bounding_box()
-    assert box["y"] + box["height"] <= 800, "in reach of a thumb"
 
 
 def test_the_board_fits_and_the_slider_and_the_hint_stay_in_sight(people):

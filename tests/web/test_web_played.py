@@ -105,7 +105,9 @@ def test_a_game_is_played_by_keys_alone(people):
     assert re.search("You win|Random wins|Draw", said)
 
 
-def test_a_reload_and_a_new_server_lose_nothing_and_a_stopped_one_is_named(chromium, tmp_path):
+def test_a_reload_and_a_new_server_lose_nothing_and_a_stopped_one_and_a_broken_agent_are_named(chromium, tmp_path):
+    (tmp_path / "mine.py").write_text("class Mine:\n    def act(self, view):\n        raise SystemExit('enough')\n")
+    mine = f"{tmp_path}/mine.py:Mine"
     with Served(tmp_path) as server:
         me, rng = Person(chromium, server), random.Random(2)
         me.begin("super_tic_tac_toe", "me", "random")
@@ -118,36 +120,16 @@ def test_a_reload_and_a_new_server_lose_nothing_and_a_stopped_one_is_named(chrom
         assert [each.inner_text() for each in me.page.locator(".log li").all()] == before
     me.page.locator("button.spot").first.click()
     me.page.get_by_text("The server does not answer").wait_for()
-    with Served(tmp_path) as server:
+    with Served(tmp_path, agents=[mine]) as server:
         me.page.goto(f"{server.address}/#/records")
         me.page.locator("td a").first.click()
         me.page.get_by_text(f"ply {len(before)} of {len(before)}").wait_for()
         me.play_a_move(rng)
         assert [each.inner_text() for each in me.page.locator(".log li").all()][: len(before)] == before
-    me.context.close()
-
-
-def test_an_agent_that_ends_itself_is_named_and_the_page_goes_on(chromium, tmp_path):
-    (tmp_path / "mine.py").write_text("class Mine:\n    def act(self, view):\n        raise SystemExit('enough')\n")
-    mine = f"{tmp_path}/mine.py:Mine"
-    with Served(tmp_path, agents=[mine]) as server:
-        me = Person(chromium, server)
+        me.server = server
         me.begin("super_tic_tac_toe", "me", mine)
         me.page.locator("button.spot").first.click()
         me.page.locator("h1", has_text="with SystemExit: enough").wait_for()
         me.page.get_by_role("button", name="Take back").click()
         me.page.locator("h1[data-state=turn]").wait_for()
-        me.begin("super_tic_tac_toe", "me", "random")
-        me.play_a_move(random.Random(0))
-        me.close()
-
-
-def test_agents_are_watched_with_pause_and_step(people):
-    me = people()
-    me.begin("tic_tac_dice", "random", "greedy", rounds="single")
-    me.page.get_by_label("one ply on").click()
-    me.page.get_by_text("ply 1 of 1").wait_for()
-    me.page.get_by_label("pace").select_option("at once")
-    me.page.get_by_role("button", name="Play", exact=True).click()
-    me.page.locator("h1[data-state=over]").wait_for()
-    me.page.get_by_text("How good the moves were").wait_for()
+    me.context.close()

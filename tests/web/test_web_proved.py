@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+import pytest
 from web_people import NEEDED
 
 pytestmark = NEEDED
@@ -57,7 +58,11 @@ def test_estimates_carry_a_sign_and_lie_in_their_own_cell(people):
 
 
 def test_the_graph_joins_no_proved_values_with_estimates(people):
-    """The review is that of a short game, all proved, of which every third decision is then said to be estimated."""
+    """The review is that of a short game, all proved, of which every third decision is then said to be estimated.
+
+    It is watched with pause and step, and can be saved.
+    """
+    pytest.importorskip("resvg_py")
     me = people()
     sources = []
 
@@ -71,29 +76,23 @@ def test_the_graph_joins_no_proved_values_with_estimates(people):
 
     me.page.route("**/review", answered)
     me.begin("tic_tac_dice", "random", "random", rounds="single")
+    me.page.get_by_label("one ply on").click()
+    me.page.get_by_text("ply 1 of 1").wait_for()
+    assert me.page.get_by_role("button", name="Save film").is_hidden()
     me.page.get_by_label("pace").select_option("at once")
-    me.page.get_by_role("button", name="Play").click()
+    me.page.get_by_role("button", name="Play", exact=True).click()
+    me.page.locator("h1[data-state=over]").wait_for()
+    me.page.get_by_text("How good the moves were").wait_for()
     me.page.locator(".chart").wait_for()
+    for name, ending in (("Save film", ".gif"), ("Save record", ".jsonl")):
+        with me.page.expect_download() as download:
+            me.page.get_by_role("button", name=name).click()
+        assert download.value.suggested_filename.endswith(ending)
     assert set(sources) == {"oracle", "mcts"}
     lines = me.page.locator(".chart polyline")
     assert lines.count() == 1 + sum(one != other for one, other in pairwise(sources))
     estimated = me.page.locator(".chart polyline.estimated").count()
     assert estimated == len(sources[::3])
-
-
-def test_a_double_click_starts_one_game(people):
-    me = people()
-    asked = []
-    me.page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
-    me.page.locator(f"[data-play={SUPER}]").dblclick()
-    me.page.locator(".board img:visible").wait_for()
-    assert sum(url.endswith("/api/served") for url in asked) == 1
-    me.page.locator("button.spot").first.click()
-    me.page.locator(".log li").nth(1).wait_for()
-    me.page.get_by_role("button", name="New game").dblclick()
-    me.page.locator(".log:empty, .log li").first.wait_for(state="attached")
-    me.page.wait_for_timeout(300)
-    assert sum(url.endswith("/again") for url in asked) == 1
 
 
 def test_addresses_that_lead_nowhere_say_so(people):

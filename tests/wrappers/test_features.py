@@ -321,8 +321,12 @@ def view(maker: str) -> None:
 
 
 def state(maker: str) -> None:
-    play = Play(maker).reset()
-    assert play.env.state_space.contains(play.env.state())
+    play = Play(maker).reset().step()
+    found = play.env.state()
+    assert play.env.state_space.contains(found)
+    seen = SUPER.observations(play.env.states.repeat(2), [0, 1])
+    assert np.array_equal(found, seen.ravel())
+    assert not np.array_equal(*seen)
 
 
 def round_reward(maker: str) -> None:

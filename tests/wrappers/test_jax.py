@@ -14,15 +14,6 @@ from jax_glue import CompiledAgent, rules_of, step_of  # noqa: E402
 GAME = ttt_envs.load("super_tic_tac_toe")
 
 
-def test_jax_s_numbers_are_actions():
-    for action in (jnp.asarray(40), jnp.asarray([40], jnp.uint8)):
-        env = ttt_envs.make_aec(GAME)
-        env.reset(seed=0)
-        env.step(action)
-        assert env.observe("player_0")["observation"].any()
-        assert not env.terminations["player_0"]
-
-
 def test_compiled_rules_are_the_rules():
     step, batch = jax.jit(rules_of(GAME)), ttt_envs.Batch(GAME, 8, seed=0)
     carried, generator = jnp.asarray(GAME.to_bytes(batch.states)), np.random.default_rng(0)

@@ -11,6 +11,10 @@ from option_sets import OPTIONS
 import ttt_envs
 from ttt_envs.agents.random import RandomAgent
 
+#: Turns with chance, hidden hands, and choices at once.
+SOME = "tic_tac_dice", "tic_tac_match", "operation_tic_tac_toe"
+some_games = pytest.mark.parametrize("game_id", SOME)
+
 
 class Asked(RandomAgent):
     """The random agent, asked by views: no subclass says that it draws uniformly."""
@@ -52,7 +56,7 @@ class Keeps(RandomAgent):
         return same.masks.argmax(axis=1)
 
 
-@pytest.mark.parametrize("game_id", OPTIONS)
+@some_games
 def test_what_an_opponent_is_shown_stays_the_position_of_its_decision(game_id: str) -> None:
     agent = Keeps()
     env = ttt_envs.make_single(ttt_envs.load(game_id, **OPTIONS[game_id][0]), opponent=agent)
@@ -86,7 +90,7 @@ def steps(env: Any, seed: int, number: int = 40) -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize("mode", ["same_step", "next_step"])
-@pytest.mark.parametrize("game_id", OPTIONS)
+@some_games
 def test_replies_in_many_games_are_those_of_the_agent(game_id: str, mode: str) -> None:
     game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
     quick, asked = (ttt_envs.make_vec(game, 7, opponent=each(), autoreset_mode=mode) for each in (RandomAgent, Asked))
@@ -112,7 +116,7 @@ def test_who_does_not_draw_uniformly_is_asked() -> None:
 
 
 @pytest.mark.parametrize("mask", ["both", "info"])
-@pytest.mark.parametrize("game_id", list(OPTIONS))
+@some_games
 def test_infos_and_observations_of_aec_are_those_of_the_position(game_id: str, mask: str) -> None:
     game = ttt_envs.load(game_id, **OPTIONS[game_id][0])
     env, generator = ttt_envs.make_aec(game, mask=mask), np.random.default_rng(0)

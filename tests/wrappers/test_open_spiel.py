@@ -239,12 +239,8 @@ def shown(state):
     "name",
     [
         "super_tic_tac_toe(won_boards=closed)",
-        "martian_tic_tac_toe(max_plies=200)",
         "tic_tac_dice(rng_seed=3)",
-        "big_tic_tac_dice(size=3)",
-        "tic_tac_super_dice(size=3,win_length=3,rounds=single)",
         "tic_tac_match",
-        "operation_tic_tac_toe",
         "operation_tic_tac_toe(mode=round,specialists=sniper+mole;hacker)",
     ],
 )
@@ -330,15 +326,6 @@ def test_a_serialized_state_foretells_dice_only_if_its_game_names_the_seed(seed,
         each.apply_action(each.legal_actions()[0])
         listed.append([chance for _, chance in each.chance_outcomes()])
     assert (listed[0] == listed[1]) == foretold
-
-
-def test_an_interpreter_with_registered_games_comes_to_its_end():
-    code = (
-        "import pyspiel; from ttt_envs.integrations import open_spiel; open_spiel.register(); "
-        "pyspiel.load_game('ttt_envs_super_tic_tac_toe').new_initial_state()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_nodes_that_nobody_needs_are_forgotten(monkeypatch):

@@ -66,19 +66,3 @@ def test_an_agent_for_each_player():
     with pytest.raises(ValueError, match="player 0 has none"):
         env.set_opponents({1: "random"})
     assert env.reset(seed=2)[1]["opponent"].count(-1) == 1, "who was there before plays on"
-
-
-def test_a_partner_plays_the_learner_s_team():
-    partner, others = Named("partner"), [Named("x"), Named("y")]
-    env = ttt_envs.make_single("tic_tac_match", players=4, opponent=others, partner=partner)
-    for seed in range(8):
-        for each in (partner, *others):
-            each.players.clear()
-        _, info = env.reset(seed=seed)
-        seat = info["player"]
-        finish(env)
-        team = next(team for team in env.game.teams if seat in team)
-        assert partner.players == set(team) - {seat}
-        assert set().union(*(each.players for each in others)) == set(range(4)) - set(team)
-        named = {p: env.opponent_names[key] for p, key in enumerate(info["opponent"]) if key >= 0}
-        assert {p for p, name in named.items() if name == "partner"} == partner.players

@@ -9,16 +9,8 @@ from gymnasium.vector import AutoresetMode
 from toy_coin import make as make_coin
 
 import ttt_envs
-from ttt_envs.core.checks import IllegalAction
 
 SUPER = "super_tic_tac_toe"
-MATCH_OF_TWO = {"mode": "match", "rounds_to_win": 7, "max_rounds": 10, "max_idle_turns": 3}
-
-
-def sample(mask, generator):
-    return int(generator.choice(np.flatnonzero(mask)))
-
-
 # --- actions ---
 
 
@@ -54,20 +46,6 @@ def after_the_centre() -> bytes:
 
 
 # --- states, truncation ---
-
-
-@pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel])
-def test_a_state_is_all_players_observations(make):
-    env = make("operation_tic_tac_toe", **MATCH_OF_TWO)
-    env.reset(seed=0)
-    state = env.state()
-    assert env.state_space.contains(state)
-    size = env.game.observation_size
-    for player in range(2):
-        out = np.empty(size, np.int8)
-        env.game.loops.observe_one(env._states, 0, player, out)
-        assert np.array_equal(state[player * size : (player + 1) * size], out)
-    assert not np.array_equal(state[:size], state[size:])
 
 
 def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
@@ -142,14 +120,3 @@ def test_planes_are_learned_from_by_convolutions():
 
 
 # --- states that others keep ---
-
-
-def test_a_step_of_states_refuses_what_is_not_legal():
-    game = ttt_envs.load(SUPER)
-    states = game.new_state(seed=0)
-    with pytest.raises(IllegalAction, match="player 0 in game 0 cannot play '0/0'"):
-        game.step(states, [0])
-    with pytest.raises(ValueError, match="shape"):
-        game.step(states, [40, 40])
-    with pytest.raises(TypeError, match="whole numbers"):
-        game.step(states, [0.5])

@@ -17,9 +17,7 @@ from ttt_envs.evaluation import game_seeds, play_games, records
 GAMES = {
     "wages": wages(players=3, rounds=9),
     "wages at once": wages(players=3, rounds=9, at_once=True),
-    "wages of two": wages(players=2),
     "teams": ttt_envs.load("tic_tac_match", players=4, hand_size=2, max_turns=12),
-    "rounds": ttt_envs.load("operation_tic_tac_toe", rounds_to_win=2, max_rounds=2, max_idle_turns=2),
 }
 
 
@@ -33,7 +31,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
     "shaped": {"reward": shaped},
     "cut off": {"reward": shaped, "max_plies": 5},
-    "history": {"history": 2},
 }
 
 FIRST = Stubborn()
@@ -118,27 +115,8 @@ def single(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
     return paid, owed
 
 
-def text(game: Game, settings: dict[str, Any], wrong: int | None) -> Answer:
-    settings = {name: value for name, value in settings.items() if name != "history"}
-    env = ttt_envs.make_text(game, retries=0, **settings)
-    env.reset(seed=1)
-    count, total = 0, 0.0
-    while not env.done:
-        names = env.legal
-        env.step("none" if count == wrong else f"[{names[7 * count % len(names)]}]")
-        count += 1
-    own = ttt_envs.make_text(game, retries=0, opponent=FIRST, player=0, **settings)
-    own.reset(seed=1)
-    start = 0.0 if own.done else own.rewards[0] if "reward" in settings else 0.0
-    count = 0
-    while not own.done:
-        total += own.step("none" if count == wrong else f"[{own.legal[0]}]")[1]
-        count += 1
-    return [*env.rewards.values(), total], [*due(env.states, settings), own.rewards[0] - start]
-
-
 #: The forms of many games pay as the single one does: test_random_settings.py and test_learners.py.
-CONSUMERS = [aec, parallel, rllib, single, text]
+CONSUMERS = [aec, parallel, rllib, single]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=["legal", "illegal"])
