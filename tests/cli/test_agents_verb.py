@@ -1,6 +1,5 @@
 """`ttt agents`, and what it and `ttt describe` say of parameters and options."""
 
-import inspect
 import sys
 
 import pytest
@@ -37,37 +36,6 @@ def test_every_parameter_has_a_meaning():
             assert each.type_name, f"{name}: {each.name}"
 
 
-def test_meanings_are_read_from_the_docstring():
-    def function(first, second: int | None = None, *rest, third: "bool" = False, **more):
-        """Something.
-
-        Args:
-            first: one line.
-            second: two
-                lines: with a colon.
-            unknown: is passed over.
-
-        Returns:
-            third: not this.
-        """
-
-    found = parameters(function)
-    assert [(each.name, each.type_name, each.meaning) for each in found] == [
-        ("first", "", "one line."),
-        ("second", "int or None", "two lines: with a colon."),
-        ("third", "bool", ""),
-    ]
-    assert found[0].default is inspect.Parameter.empty
-    assert found[1].default is None
-
-    class Bare:
-        """Args:
-        it: of no concern.
-        """
-
-    assert parameters(Bare) == []
-
-
 # --- agents ---
 
 
@@ -95,9 +63,7 @@ def test_agents_lists_all_in_a_line_or_two(lines_of):
     [
         ("random", "plays: every game"),
         ("mcts", "simulations=400 (int) simulations for each decision."),
-        ("mcts", "seconds=none (float or None)"),
         ("smmcts", "operation_tic_tac_toe"),
-        ("network", "plays: depends on its parameters"),
         ("network", "path (str or Path or Network) a run folder"),
     ],
 )

@@ -126,15 +126,6 @@ def test_a_tournament_warns_of_a_cycle():
     assert f"- {remark}" in text
 
 
-def test_agents_that_have_not_met():
-    wins = np.zeros((10, 3, 3))
-    wins[:, 0, 1] = wins[:, 1, 2] = 2
-    found = circles(wins.sum(axis=0), rate(wins))
-    assert np.isnan(found.nash_share).all()
-    assert found.tables("abc", [0, 1, 2]) == []
-    assert found.cycles == []
-
-
 # --- seats ---
 
 

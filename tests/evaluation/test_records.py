@@ -79,19 +79,6 @@ def test_a_failed_game_replays_to_its_forfeit(tmp_path):
         assert each.states.tobytes() == games.records[k].states.tobytes()
 
 
-def test_kept_actions_are_those_of_the_records():
-    game = toy_coin.make(players=3, tosses=2)
-    players = [agents.load("random")]
-    games = play_games(game, players, seats=[0, 0, 0], games=50, seed=1, record=range(50), keep=range(50), chunk=11)
-    for k in range(50):
-        np.testing.assert_array_equal(games.actions[k], games.records[k].actions)
-    some = play_games(game, players, seats=[0, 0, 0], games=50, seed=1, keep=[3, 41])
-    assert set(some.actions) == {3, 41}
-    np.testing.assert_array_equal(some.actions[41], games.actions[41])
-    assert games.spent.shape == (50, 3)
-    assert games.spent.sum() == pytest.approx(games.seconds.sum())
-
-
 def test_a_tournament_records_its_games(tmp_path):
     report = evaluation.tournament(
         DICE[0], ["random", "greedy", "oracle"], **DICE[1], games=10, out=tmp_path / "x", quiet=True

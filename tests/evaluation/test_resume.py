@@ -23,14 +23,6 @@ def play(out, agents=("random", "greedy", "mine"), **changes):
     return evaluation.tournament(TOY, given, **{"games": 40, "resamples": 10, "out": out, "quiet": True, **changes})
 
 
-def deadly(folder, *words):
-    """The name of an agent that does what these words say."""
-    folder.mkdir(exist_ok=True)
-    for word in words:
-        (folder / word).touch()
-    return f"deadly:Deadly:{folder}"
-
-
 @pytest.fixture
 def played(monkeypatch):
     """The jobs that are played; with a limit, Ctrl-C comes when so many are finished."""
@@ -91,7 +83,8 @@ def test_a_ray_cluster_plays_the_same(tmp_path):
 @several_processes
 @pytest.mark.parametrize("end", ["killed", pytest.param("interrupted", marks=pytest.mark.slow)])
 def test_a_tournament_goes_on_where_it_was(end, tmp_path):
-    lineup = ["random", "greedy", deadly(tmp_path / "d", "slow")]
+    (tmp_path / "slow").touch()
+    lineup = ["random", "greedy", f"slow_agent:Slow:{tmp_path}/slow"]
     with begun(tmp_path / "x", lineup, "--workers", "2") as process:
         if end == "killed":
             process.kill()
@@ -99,7 +92,7 @@ def test_a_tournament_goes_on_where_it_was(end, tmp_path):
             wait_for_the_end_of(process)
         else:
             interrupted(process, tmp_path / "x")
-    (tmp_path / "d" / "slow").unlink()
+    (tmp_path / "slow").unlink()
     resumed(tmp_path / "x", lineup)
     play(tmp_path / "whole", lineup, games=60)
     assert games_of(tmp_path / "x") == games_of(tmp_path / "whole")

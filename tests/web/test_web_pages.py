@@ -27,30 +27,6 @@ def test_what_is_pointed_at_explains_itself(people):
     assert me.page.locator(".lessons img").nth(3).evaluate("each => each.decode().then(() => each.naturalWidth > 0)")
 
 
-def test_the_overlay_shows_the_values_of_the_oracle(people):
-    me = people()
-    me.begin("tic_tac_dice", "me", "random", rounds="single")
-    me.page.locator("button.spot").first.wait_for()
-    me.page.get_by_label("Show what the oracle or a search thinks").check()
-    me.page.locator(".mark").first.wait_for()
-    spots = me.page.locator("button.spot")
-    marks = [spots.nth(k).locator(".mark").inner_text() for k in range(spots.count())]
-    values = [float(text.replace("−", "-")) for text in marks]
-    assert all(-2 <= value <= 0 for value in values), "losses"
-    # Several may look alike after rounding.
-    best = [k for k in range(spots.count()) if spots.nth(k).locator(".mark.best").count() == 1]
-    assert best
-    assert all(values[k] == max(values) for k in best)
-    best_spot = spots.nth(best[0])
-    assert re.search(r", loss 0\.00$", best_spot.get_attribute("aria-label"))
-    assert "Best play for you, by the oracle" in me.page.locator(".thoughts").inner_text()
-    me.page.get_by_role("button", name="Hint").click()
-    me.page.locator(".banner", has_text="Hint, by the oracle").wait_for()
-    assert me.page.locator(".hinted .mark.best").count() == 1
-    me.page.get_by_label("Show what the oracle or a search thinks").uncheck()
-    assert me.page.locator(".mark").count() == 0
-
-
 def test_a_curtain_hides_the_board_from_the_other_person(people):
     me = people()
     me.begin("operation_tic_tac_toe", "me", "me", mode="round")

@@ -55,6 +55,8 @@ def test_estimates_carry_a_sign_and_lie_in_their_own_cell(people):
         assert mark["y"] + mark["height"] <= spot["y"] + spot["height"] / 2 + 2
         assert spot["x"] - 2 <= mark["x"]
         assert mark["x"] + mark["width"] <= spot["x"] + spot["width"] + 2
+    me.page.get_by_label("Show what the oracle or a search thinks").uncheck()
+    assert marks.count() == 0
 
 
 def test_the_graph_joins_no_proved_values_with_estimates(people):

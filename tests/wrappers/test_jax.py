@@ -50,37 +50,6 @@ def test_compiled_rules_are_pure():
         assert np.array_equal(row, GAME.to_bytes(states))
 
 
-def test_mctx_finds_a_win():
-    """Its Gumbel search on the compiled rules, with nothing learned: only the rules can tell the win."""
-    mctx = pytest.importorskip("mctx")
-    step, generator, before = rules_of(GAME), np.random.default_rng(0), []
-    while len(before) < 3:
-        states = GAME.new_state(seed=0)
-        while not states["done"][0]:
-            last, states = states, GAME.step(states, [generator.choice(np.flatnonzero(GAME.masks(states)[0]))])
-        if states["rewards"][0, last["to_move"][0]] > 0:
-            before.append(last)
-    states = np.concatenate(before)
-
-    def known(masks):
-        return {"prior_logits": jnp.where(masks, 0.0, -1e9), "value": jnp.zeros(len(masks))}
-
-    def recurrent(_, key, chosen, carried):
-        after = step(carried, chosen)
-        discount = jnp.where(after.done, 0.0, -1.0)
-        reward = after.rewards[jnp.arange(len(chosen)), after.movers]
-        return mctx.RecurrentFnOutput(**known(after.masks), reward=reward, discount=discount), after.states
-
-    masks = jnp.asarray(GAME.masks(states))
-    root = mctx.RootFnOutput(**known(masks), embedding=jnp.asarray(GAME.to_bytes(states)))
-    considered = int(masks.sum(axis=1).max())
-    found = mctx.gumbel_muzero_policy(
-        None, jax.random.key(0), root, recurrent, 2 * considered, ~masks, max_num_considered_actions=considered
-    )
-    after = GAME.step(states, np.asarray(found.action))
-    assert (after["rewards"][np.arange(3), states["to_move"]] == 1).all()
-
-
 def test_what_compiled_rules_refuse():
     with pytest.raises(ValueError, match="one player acts at a time"):
         rules_of(make_coin())

@@ -84,22 +84,6 @@ def searcher(game, simulations):
     return mcts.MCTSBot(game, 1.4, simulations, rollouts, random_state=np.random.RandomState(0))
 
 
-def test_its_tree_search_finds_a_win():
-    game = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
-    generator, positions = np.random.default_rng(0), []
-    while len(positions) < 3:
-        state = game.new_initial_state()
-        while not state.is_terminal():
-            before = state.clone()
-            state.apply_action(int(generator.choice(state.legal_actions())))
-        if state.returns()[before.current_player()] > 0:
-            positions.append(before)
-    for state in positions:
-        player = state.current_player()
-        state.apply_action(searcher(game, 60).step(state))
-        assert state.returns()[player] == 1
-
-
 def test_its_bots_are_agents():
     game = pyspiel.load_game("ttt_envs_super_tic_tac_toe")
     agent = open_spiel.BotAgent(game, searcher(game, 2), name="search")
@@ -268,11 +252,6 @@ def test_games_and_states_are_copied_and_kept_in_the_middle(name):
     assert len(state.history()) > 7
 
 
-def test_a_game_made_without_the_registry_keeps_its_options():
-    game = open_spiel.SpielGame(ttt_envs.load("super_tic_tac_toe", won_boards="closed"))
-    assert copy.deepcopy(game).game.options["won_boards"] == "closed"
-
-
 def test_another_process_reads_a_state(tmp_path):
     state = pyspiel.load_game("ttt_envs_super_tic_tac_toe").new_initial_state()
     state.apply_action(40)
@@ -326,13 +305,3 @@ def test_a_serialized_state_foretells_dice_only_if_its_game_names_the_seed(seed,
         each.apply_action(each.legal_actions()[0])
         listed.append([chance for _, chance in each.chance_outcomes()])
     assert (listed[0] == listed[1]) == foretold
-
-
-def test_nodes_that_nobody_needs_are_forgotten(monkeypatch):
-    monkeypatch.setattr("ttt_envs.integrations.open_spiel_tree._KEPT", 5)
-    game = open_spiel.SpielGame(ttt_envs.load("super_tic_tac_toe"))
-    state = game.new_initial_state()
-    for _ in range(20):
-        state.apply_action(state.legal_actions()[0])
-    assert len(game.graph.kept) == 5
-    assert len(game.root().children) == 0
