@@ -270,7 +270,6 @@ def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":
 
 
 def _defaults(make: Callable[..., "Game"]) -> dict[str, Any]:
-    """Return the values of options that are not given."""
     parameters = inspect.signature(make).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
 
@@ -291,7 +290,6 @@ _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def _published(game_id: str) -> tuple[str, int]:
-    """Return the namespace and the version of a game's environments."""
     return _PUBLISHED.get(game_id, (OURS, 0))
 
 
@@ -399,7 +397,6 @@ def _named(entry: "str | Callable[..., Game]") -> Any:
 
 
 def _register_environments(game_id: str) -> None:
-    """Enter a game into PettingZoo's and Gymnasium's registries."""
     name, game = environment_ids(game_id, *_published(game_id))[0], {"game": game_id}
     if hasattr(pettingzoo, "register"):  # from 1.27 on
         pettingzoo.register("aec", name, entry_point="ttt_envs:make_aec", kwargs=game)

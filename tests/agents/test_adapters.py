@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from asking import check_decisions
-from sb3_contrib import QRDQN, MaskablePPO
+from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
@@ -317,11 +317,12 @@ def test_a_model_of_another_game_is_refused() -> None:
         agent.act(view)
 
 
-def test_what_is_no_model_of_discrete_actions_is_refused() -> None:
+def test_a_model_of_other_actions_or_with_a_memory_is_refused() -> None:
     import gymnasium
 
     continuous = SAC("MlpPolicy", gymnasium.make("Pendulum-v1"), buffer_size=10)
-    for wrong in (continuous, 3, "model.zip", torch.nn.Linear(2, 2)):
+    recurrent = RecurrentPPO("MlpLstmPolicy", gymnasium.make("CartPole-v1"))
+    for wrong in (continuous, recurrent, 3, "model.zip", torch.nn.Linear(2, 2)):
         with pytest.raises(TypeError, match="from_sb3 takes a model such as MaskablePPO"):
             agents.from_sb3(wrong)
 

@@ -343,7 +343,7 @@ def test_the_budget_from_which_a_score_is_high():
     random = task_of("match-mini").random
     shares = {10: (0.2, 0.2, 0.2), 20: (0.0, 0.09, 0.2), 30: (0.04, 0.05, 0.06)}
     rows = [
-        page._row(task_of("match-mini"), "one", "", seed, share * random, (budget, 10, 1.0))
+        Row("match-mini", 1, "one", "", budget, seed, 10, 1.0, share * random, 1 - share)
         for budget, of_seeds in shares.items()
         for seed, share in enumerate(of_seeds)
     ]
@@ -406,7 +406,7 @@ def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
 def test_no_interval_has_a_width_of_0(ends, cell):
     """One seed, seeds that agree, and others; the other method is far behind in all runs."""
     rows = [
-        page._row(task_of("match-mini"), label, "", seed, end + more, (10, 10, 1.0))
+        Row("match-mini", 1, label, "", 10, seed, 10, 1.0, end + more, float(task_of("match-mini").score(end + more)))
         for label, more in (("one", 0.0), ("other", 0.05))
         for seed, end in enumerate(ends)
     ]

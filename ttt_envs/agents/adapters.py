@@ -3,12 +3,11 @@
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ttt_envs.agents.base import Agent, Fault, best_of, gathered, uniform
-from ttt_envs.agents.recurrent_state import Carried
 from ttt_envs.core.episodes import observes, wants
 from ttt_envs.core.game import Game
 from ttt_envs.core.observation_layout import Encoding
@@ -143,35 +142,31 @@ class ActorAgent(Agent):
 
 
 class SB3Agent(Agent):
-    """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, RecurrentPPO, PPO, A2C, DQN, QRDQN.
+    """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
 
     It was trained on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on `make_parallel`
     through SuperSuit: its action `wait` does not count. If its environment is a VecNormalize, observations are
-    normalised as there. Illegal actions are masked; the others keep their proportions. A recurrent model carries its
-    state from decision to decision of a game.
+    normalised as there. Illegal actions are masked; the others keep their proportions.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
         """`model`: may go on learning. `name`: for reports; by default from the model's class, such as "ppo".
 
-        Raises TypeError for anything but a model with a policy of discrete actions.
+        Raises TypeError for anything but a model with a policy of discrete actions, and for a recurrent one.
         """
         policy = getattr(model, "policy", None)
         discrete = getattr(getattr(model, "action_space", None), "n", None) is not None
-        if not discrete or not (hasattr(policy, "get_distribution") or _q_network(policy)):
-            raise TypeError(
-                f"from_sb3 takes a model such as MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, not {model!r}"
-            )
+        known = hasattr(policy, "get_distribution") or _q_network(policy)
+        if not discrete or not known or hasattr(policy, "lstm_actor"):
+            raise TypeError(f"from_sb3 takes a model such as MaskablePPO, PPO, A2C, DQN or QRDQN, not {model!r}")
         self.model = model
         self.name = name or type(model).__name__.lower()
-        self._carried = Carried() if hasattr(policy, "lstm_actor") else None
         self._encoding = "flat"
 
     def policy(self, view: View) -> np.ndarray:
         """Return float64 (n, num_actions): of a model of Q values the best legal actions.
 
-        Raises ValueError for a game that the model was not made for, and of a recurrent model for a view without
-        episodes.
+        Raises ValueError for a game that the model was not made for.
         """
         masks, out = view.masks, np.zeros(view.masks.shape)
         found, _, rows = self._asked(view)
@@ -203,11 +198,6 @@ class SB3Agent(Agent):
         out[rows] = values
         return out
 
-    def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Forget the states of these games: int64 (k,), float32 (k,)."""
-        if self._carried is not None:
-            self._carried.over(episodes)
-
     def _asked(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Logits or Q values float64 (k, num_actions), and the critic's values (k,), of the positions `rows` (k,).
 
@@ -227,10 +217,7 @@ class SB3Agent(Agent):
             network, n = _q_network(policy), view.game.num_actions
             if network is not None:
                 return network(tensors)[:, :n].cpu().numpy().astype(np.float64), np.zeros(0), rows
-            if self._carried is not None:
-                logits, values = _recurrent(policy, tensors, part, self._carried, self.name)
-            else:
-                logits, values = policy.get_distribution(tensors).distribution.logits, policy.predict_values(tensors)
+            logits, values = policy.get_distribution(tensors).distribution.logits, policy.predict_values(tensors)
         return logits[:, :n].cpu().numpy().astype(np.float64), values.cpu().numpy().astype(np.float64).ravel(), rows
 
     def check(self, game: Game) -> None:
@@ -257,32 +244,6 @@ class SB3Agent(Agent):
         return observations if normalised is None else normalised.normalize_obs(observations)
 
 
-class _States(NamedTuple):
-    """The states of a recurrent policy, hidden and cell each, as sb3-contrib's own type names them."""
-
-    pi: tuple[Any, Any]
-    vf: tuple[Any, Any]
-
-
-def _recurrent(policy: Any, tensors: Any, view: View, carried: Carried, name: str) -> tuple[Any, Any]:
-    """Logits (n, num_actions) and values (n,) of a recurrent policy of sb3-contrib, whose states are carried on."""
-    import torch
-
-    layers, _, hidden = policy.lstm_hidden_state_shape
-    begin = [np.zeros((len(view), layers, hidden), np.float32) for _ in range(4)]  # as the positions are its rows
-    before = carried.before(name, view, begin)
-    pi_hidden, pi_cell, vf_hidden, vf_cell = (
-        torch.from_numpy(np.ascontiguousarray(each.swapaxes(0, 1))).to(policy.device) for each in before
-    )
-    going_on = torch.zeros(len(view), device=policy.device)  # states of games that begin are zeros already
-    states = _States((pi_hidden, pi_cell), (vf_hidden, vf_cell))
-    _, values, _, states = policy(tensors, states, going_on, deterministic=True)
-    after = [each.cpu().numpy().swapaxes(0, 1) for each in (*states.pi, *states.vf)]
-    distribution, _ = policy.get_distribution(tensors, (pi_hidden, pi_cell), going_on)
-    carried.keep(view, before, after)
-    return distribution.distribution.logits, values
-
-
 def _q_network(policy: Any) -> Callable[[Any], Any] | None:
     if hasattr(policy, "quantile_net"):
         return lambda observations: policy.quantile_net(observations).mean(dim=1)
@@ -293,7 +254,7 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
     """Return a Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
 
     Args:
-        model: MaskablePPO, RecurrentPPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
+        model: MaskablePPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
             file does not include its VecNormalize: load both, `MaskablePPO.load(file, env=VecNormalize.load(statistics,
             ttt_envs.make_sb3(id, 1)))`.
         name: for reports; by default from the model's class, such as "maskableppo".
@@ -322,9 +283,7 @@ def from_torch(
 ) -> Agent:
     """Return a torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
 
-    A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count. A module with a
-    method `initial_state(n)`, which gives a tensor, or a tuple of tensors, of shape (n, ...) for games that begin, is
-    called as `module(inputs, state) -> (logits, state)`, and its state is carried from decision to decision of a game.
+    A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count.
 
     Args:
         module: gets flat observations, or planes flattened. It is used as it is: call `module.eval()` before if it has

@@ -197,7 +197,6 @@ def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
 
 
 def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
-    """Cut a list of sizes into parts whose sum is at most `most`, or that are of length 1."""
     start, total = 0, 0
     for end, size in enumerate(sizes.tolist()):
         if end > start and total + size > most:

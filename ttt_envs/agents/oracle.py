@@ -66,7 +66,6 @@ class OracleAgent(Around):
         return value
 
     def _best(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """Return the oracle's policy, float64 (n, num_actions), and where it has one, bool (n,)."""
         oracle = _oracle_of(view.game)
         # A world that fits the player's knowledge: with perfect information, the position.
         worlds = view.sample_worlds()

@@ -258,7 +258,6 @@ def full_name(text: str, game: Game) -> str | None:
 
 
 def _differences(game: Game, card: Card) -> int:
-    """Return the number of options in which a game differs from the one that an agent was made for."""
     if game.id != card.game:
         return len(game.options)
     made_for = game.factory(**with_tuples(card.options)).options

@@ -61,7 +61,6 @@ def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
 
 
 def _check(side: Side) -> None:
-    """Raise ValueError for arrays whose shapes or types are not a policy's."""
     sets, entries = len(side.digests), len(side.actions)
     shapes = ((sets, 2), (sets,), (entries,), (entries,))
     dtypes = (np.uint64, np.int32, np.int32, np.float64)
@@ -72,7 +71,6 @@ def _check(side: Side) -> None:
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    """Return the first entry of each set, int64 (m,)."""
     return np.cumsum(counts, dtype=np.int64) - counts
 
 

@@ -66,7 +66,6 @@ _USE = (
 
 
 def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
-    """Return one agent for programs; `plays` is None where that depends on its parameters."""
     paragraph = (inspect.getdoc(found) or "no description").partition("\n\n")[0]
     return {
         "agent": name,
@@ -77,7 +76,6 @@ def _data(name: str, found: Any, plays: list[str] | None) -> dict[str, Any]:
 
 
 def _bundled(card: "Card") -> dict[str, Any]:
-    """Return the same of a trained agent that comes with the library."""
     return {"agent": f"trained:{card.game}/{card.name}", "does": card.title, "plays": [card.game], "parameters": []}
 
 

@@ -81,7 +81,6 @@ class OwnSolver(GameArguments):
 
 
 def _with_options(command: "type[SolveCommand]") -> Any:
-    """Return the dataclass with the game's options as one more field."""
     return make_dataclass(
         command.__name__, [], bases=(command, GameOptions), frozen=True, namespace={"__doc__": command.__doc__}
     )

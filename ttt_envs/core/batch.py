@@ -328,7 +328,6 @@ class Batch:
             )
 
     def _number(self, rows: np.ndarray) -> None:
-        """Number the episodes of these games, if a view has been requested before."""
         if self._numbers is not None:
             drawn = np.frombuffer(os.urandom(8 * len(rows) * self.game.num_players), np.uint64)
             self._numbers[rows] = (drawn >> np.uint64(11)).reshape(-1, self.game.num_players)
@@ -357,7 +356,6 @@ class Batch:
         self._forget(rows)
 
     def _play(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Play in the games `rows`, all of them if it is `self._rows`."""
         noted = self._noted(rows, joint)
         self.game.loops.play_rows(self._states, self.rewards, self.done, rows, joint)
         if noted is not None:

@@ -85,7 +85,6 @@ class Validity:
         return True
 
     def _limit(self, high: Bound) -> Any:
-        """Return the greatest value of a field in all states of the prototype's game."""
         return int(self._prototype[high][0]) if isinstance(high, str) and self._prototype is not None else high
 
     def check(self, states: Any) -> np.ndarray:
@@ -125,7 +124,6 @@ class Validity:
         return values.view(np.uint8) if values.dtype == np.bool_ else values
 
     def _bounds(self, states: np.ndarray, field: str) -> tuple[Any, Any]:
-        """Return the least and the greatest values of a field; each goes with its entries in all states."""
         given = self._ranges[field]
         if given.is_option and self._prototype is not None:
             only = self._values(self._prototype, field)
@@ -136,7 +134,6 @@ class Validity:
         return given.low, given.high
 
     def _wrong(self, states: np.ndarray, field: str) -> np.ndarray:
-        """Bool (n, ...): the entries of a field that are out of its range."""
         values, (low, high) = self._values(states, field), self._bounds(states, field)
         return np.asarray((values < low) | (values > high))
 

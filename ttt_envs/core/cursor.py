@@ -269,7 +269,6 @@ class State:
         raise ValueError("what players know is kept with game.start(recall=True)")
 
     def _past(self, player: int, history: int) -> np.ndarray:
-        """Return the last decisions of a player, int8 (history, one decision of the past)."""
         raise ValueError(f"decisions of the past are kept with game.start(history={check_history(history)})")
 
     def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
@@ -328,7 +327,6 @@ class State:
         return operator.index(action)
 
     def _refuse(self, action: Any) -> NoReturn:
-        """Raise the error of an action that was not played."""
         game, at_once = self._kind.game, self._code == _AT_ONCE
         if self.over:
             raise ValueError("the game is over: there is nothing to be played")

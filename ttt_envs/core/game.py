@@ -178,7 +178,6 @@ class Game:
         return self
 
     def _repr_svg_(self) -> str:
-        """Return the start position, for notebooks."""
         return self.draw(self.new_state(0)[0], None)
 
     @cached_property

@@ -127,7 +127,6 @@ class Keys:
                 )
 
     def _values(self, keys: np.ndarray, field: _Field) -> np.ndarray:
-        """Return the entries of a field in keys, uint64 (n, k), less the least values."""
         bits = np.array([(1 << top.bit_length()) - 1 for top in field.tops.tolist()], np.uint64)
         return np.asarray(keys[:, field.words] >> field.shifts & bits)
 
@@ -151,7 +150,6 @@ def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def _modulo(given: Any) -> np.ndarray:
-    """Whole numbers modulo 2**64, as uint64."""
     values = np.asarray(given)
     return values if values.dtype == np.uint64 else values.astype(np.int64).view(np.uint64)
 
@@ -343,7 +341,6 @@ class PositionOracle:
         return values, plies
 
     def _actions(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same after each action, (n, num_actions)."""
         masks = self._game.masks(states, check=False)
         values, plies = np.full(masks.shape, np.nan), np.zeros(masks.shape, np.int64)
         owner, action = np.nonzero(masks)

@@ -138,6 +138,5 @@ def closest(text: str, names: Sequence[str]) -> list[str]:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """Return the words that a name is known by."""
     words = re.findall(r"[^\W_]+", name.lower())
     return tuple(word for word in words if word not in ("to", "and")) or tuple(words)

@@ -37,7 +37,6 @@ def _decision_rows() -> Callable[..., None]:
 
 
 def _decisions(seeds: np.ndarray, players: np.ndarray, states: np.ndarray) -> NDArray[np.uint64]:
-    """Return the seeds uint64 (n,) of decisions, from their episodes' seeds."""
     decisions = np.empty(len(states), np.uint64)
     _decision_rows()(seeds, players, states["ply"], decisions)
     return decisions

@@ -160,7 +160,6 @@ class DeviceBatch:
             )
 
     def _send(self) -> None:
-        """Copy the games of the host to the GPU."""
         host, restart = self._host, self._restart
         put(self._outputs.words, _words_of(host.states))
         for array, values in (

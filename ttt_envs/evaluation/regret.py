@@ -173,7 +173,6 @@ class Tally:
             self._take(part)
 
     def _take(self, part: Games) -> None:
-        """Judge the decisions of some more games, all at once."""
         # Game after game, because an oracle that works position by position then finds related ones in its cache.
         records = [part.records[k] for k in sorted(part.records)]
         owner = np.repeat(np.arange(self.played, self.played + len(part)), [len(each.actions) for each in records])

@@ -158,7 +158,6 @@ def pairs_of(given: Any, names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _pair(given: Any, names: Sequence[str]) -> tuple[int, int]:
-    """Return two agents by their numbers, the lower one first."""
     match = re.fullmatch(r"(\d{1,9})-(\d{1,9})", given) if isinstance(given, str) else None
     two = (int(match[1]), int(match[2])) if match else given
     if not isinstance(two, (tuple, list)) or len(two) != 2:

@@ -283,7 +283,6 @@ def _as_option(value: Any) -> str:
 
 
 def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
-    """Return the facts of a game as OpenSpiel's GameType has them."""
     kind = pyspiel.GameType
     chance = kind.ChanceMode.EXPLICIT_STOCHASTIC if game.stochastic else kind.ChanceMode.DETERMINISTIC
     return kind(

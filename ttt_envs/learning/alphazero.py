@@ -184,7 +184,6 @@ class SelfPlayGames:
         }
 
     def _open(self, rows: np.ndarray) -> None:
-        """Start new games, some with random plies."""
         generator, batch = self.generator, self.batch
         plies = generator.integers(0, OPENING_PLIES + 1, len(rows))
         plies[generator.random(len(rows)) >= OPENING_SHARE] = 0
@@ -261,7 +260,6 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train; the caller has locked the run folder."""
     games, game = config.games(), this.game
     for each in games:
         check_gumbel(each, NAME)

@@ -135,7 +135,6 @@ class CountedTable:
         return seats
 
     def _answers(self, view: View) -> np.ndarray:
-        """Return the agent's probabilities, float64 (n, num_actions); zeros where it does not act."""
         answers = np.zeros(view.masks.shape)
         acts = np.flatnonzero(view.masks.any(axis=1))
         if len(acts):
@@ -146,7 +145,6 @@ class CountedTable:
         return answers
 
     def _enough(self, keys: np.ndarray) -> np.ndarray:
-        """Return whether these observations were met often enough: bool (n,)."""
         if not len(self._keys) or self.game.hidden_information or self.game.chance == "play":
             return np.zeros(len(keys), np.bool_)
         place = np.searchsorted(self._keys, keys)
@@ -154,7 +152,6 @@ class CountedTable:
         return known & (self._visits.take(place, mode="clip") >= _ENOUGH)
 
     def _best(self, keys: np.ndarray, named: np.ndarray, mine: np.ndarray) -> np.ndarray:
-        """Return the learner's best action in each game, one of the best at random: int64 (n,)."""
         values = np.nan_to_num(self.table.at(keys, named, mine), nan=-2.0)
         return np.where(mine, values + 1e-6 * self._draws.random(mine.shape), -np.inf).argmax(axis=1)
 

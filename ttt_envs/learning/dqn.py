@@ -205,7 +205,6 @@ class SeatLearner:
         return games.n
 
     def _learn(self, rate: float) -> None:
-        """One gradient step."""
         config, network = self.config, self.current.network
         observations, actions, *following = self.replay.sample(
             config.batch, config.n_step, config.gamma, self.generator
@@ -227,7 +226,6 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train; the caller has locked the run folder."""
     game, folder = this.game, this.folder
     torch.set_num_threads(1)  # small networks get slower with more
     torch.manual_seed(config.seed)

@@ -312,7 +312,6 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train; the caller has locked the run folder."""
     game, folder = this.game, this.folder
     check_game(game, config.prior)
     patterns = game.patterns

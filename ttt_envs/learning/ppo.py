@@ -208,7 +208,6 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train; the caller has locked the run folder."""
     game, folder = this.game, this.folder
     torch.set_num_threads(1)  # small networks get slower with more
     model = make_model(config, game, this.done)

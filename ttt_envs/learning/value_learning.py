@@ -273,7 +273,6 @@ def train(config: Config) -> Result:
 
 
 def _train(this: checkpoint.Run, config: Config) -> Result:
-    """Train; the caller has locked the run folder."""
     game = this.game
     if len(game.teams) != 2:
         raise ValueError(f"{NAME} needs a game of two sides; {game} does not fit")

@@ -293,7 +293,6 @@ def solve(
 
 
 def _starts(game: Game) -> np.ndarray:
-    """Return all starts; ValueError, with the reason, if they or the chance of the first moves cannot be enumerated."""
     try:
         starts = chance_of(game).starts()[1]
         owner, action = np.nonzero(game.masks(starts, check=False))

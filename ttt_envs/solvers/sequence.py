@@ -253,7 +253,6 @@ def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
 
 
 def _spread(mine: InformationSets, values: np.ndarray) -> np.ndarray:
-    """Return one value an information set, at each of its sequences; 1 for sequence 0."""
     return np.concatenate([[1.0], np.repeat(values, mine.sets["count"])])
 
 

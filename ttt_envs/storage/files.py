@@ -247,7 +247,6 @@ def _holder(place: Path) -> str:
 
 
 def _unwritable(path: Path, error: OSError) -> OSError:
-    """Return the error, naming what could not be written and the fault alone."""
     text = f"{brief(str(path))} cannot be written: {error.strerror or error}"
     if isinstance(error, FileExistsError):  # from making the folder
         return NotADirectoryError(errno.ENOTDIR, f"{text}, and is no folder ({error.filename})")

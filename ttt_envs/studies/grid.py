@@ -102,12 +102,10 @@ def _best(plan: Plan, run: Run, out: Path) -> Run | None:
 
 
 def _first(plan: Plan, run: Run) -> list[Run]:
-    """Return all configurations, with one seed that the study does not use."""
     return [replace(each, seed=plan.first_seed + plan.seeds) for each in plan.configurations(run)]
 
 
 def _again(plan: Plan, run: Run, out: Path) -> list[Run]:
-    """Return the best configurations, with further seeds; none before all were tried once."""
     tried = _first(plan, run)
     if (values := _measures(tried, out)) is None:
         return []
@@ -116,7 +114,6 @@ def _again(plan: Plan, run: Run, out: Path) -> list[Run]:
 
 
 def _measures(runs: Sequence[Run], out: Path) -> np.ndarray | None:
-    """Return float64 (runs,); None before all are finished, and if there are none."""
     found = [result_of(run, out) for run in runs]
     return np.array([each["measure"] for each in found if each]) if found and None not in found else None
 
@@ -182,7 +179,6 @@ def _speeds(runs: Sequence[Run], out: Path, workers: int | str, progress: Progre
 
 
 def _pilot(out: Path, run: Run) -> float:
-    """Steps per second of processor time."""
     folder = out / run.place
 
     def spent_on(steps: int) -> tuple[int, float]:

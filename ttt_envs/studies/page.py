@@ -16,7 +16,7 @@ from ttt_envs.learning.runs import measurements as files
 from ttt_envs.storage.files import write_whole
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.plan import Plan, Run
-from ttt_envs.studies.tasks import Task, measure, task_of
+from ttt_envs.studies.tasks import measure, task_of
 
 PICTURE = "![Measures against budgets](study.png)\n"
 
@@ -55,22 +55,15 @@ class Row:
     score: float
 
 
-def _row(task: Task, method: str, played: str, seed: int, found: float, how: tuple[float, int, float]) -> Row:
-    """`how`: budget, steps and processor seconds."""
-    budget, steps, seconds = how
-    score = float(task.score(np.array(found)))
-    return Row(task.name, task.version, method, played, budget, seed, steps, round(seconds, 2), found, score)
-
-
 def rows_of(plan: Plan, out: Path) -> list[Row]:
     """Return the measurements of the runs that are finished."""
     rows = []
     for run in grid.runs_of(plan, out):
         if (found := grid.result_of(run, out)) is not None:
+            task, how = run.task, (run.budget, run.seed, found["steps"], round(found["seconds"], 2))
             for played, value in {"": found["measure"], **found["also"]}.items():
                 if value is not None:
-                    how = (run.budget, found["steps"], found["seconds"])
-                    rows.append(_row(run.task, run.label, played, run.seed, value, how))
+                    rows.append(Row(task.name, task.version, run.label, played, *how, value, float(task.score(value))))
     return rows
 
 
@@ -78,7 +71,10 @@ def baselines(names: Mapping[str, Sequence[str]], seeds: Sequence[int], workers:
     """Measure agents, named by task; raises ValueError for an unknown task, or an agent that cannot play it."""
     jobs = [(task_of(task), name, seed) for task, some in names.items() for name in some for seed in seeds]
     found = dict(pool.run(lambda job: measure(job[0].name, *job[1:]), jobs, workers=workers))
-    return [_row(task, name, "", seed, found[k], (0, 0, 0.0)) for k, (task, name, seed) in enumerate(jobs)]
+    return [
+        Row(task.name, task.version, name, "", 0, seed, 0, 0.0, found[k], float(task.score(found[k])))
+        for k, (task, name, seed) in enumerate(jobs)
+    ]
 
 
 def write_page(plan: Plan, out: Path, workers: int | str = 0) -> str:
@@ -91,10 +87,7 @@ def write_page(plan: Plan, out: Path, workers: int | str = 0) -> str:
     partial = f"**Partial: {finished} of {planned} runs are finished.**" if finished < planned else ""
     seeds = range(plan.first_seed, plan.first_seed + plan.seeds)
     runs = [run for run in grid.runs_of(plan, out) if plan.configurations(run)] if plan.search else []
-    return _write(rows + baselines(plan.agents, seeds, workers), out, partial, runs)
-
-
-def _write(rows: Sequence[Row], out: Path, partial: str = "", runs: Sequence[Run] = ()) -> str:
+    rows += baselines(plan.agents, seeds, workers)
     text = page(rows, partial, runs)
     files.write_rows(out / "table.csv", Row, rows)
     write_whole(out / "study.png", picture(rows))
@@ -156,9 +149,7 @@ class Found:
 def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> str:
     """Return the page in Markdown; `runs`: those whose settings a search has found."""
     found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
-    tables = [_of_tasks([each.task for each in found])]
-    for each in found:
-        tables += [_of_methods(each), _of_agents(each)]
+    tables = [table for each in found for table in (_of_methods(each), _of_agents(each))]
     tables.append(_compared(found))
     settings = {(run.task.name, run.label): run.settings for run in runs}
     tables.append(
@@ -171,18 +162,6 @@ def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> st
     texts = [each.markdown() for each in tables if each.rows]
     head = ["# A study of learning methods\n", *([f"{partial}\n"] if partial else [])]
     return "\n".join([*head, *texts, PICTURE])
-
-
-def _of_tasks(tasks: Sequence[Task]) -> Table:
-    rows = [
-        [
-            *(task.name, str(task.version), task.measure, f"{task.random:.4f}"),
-            *(", ".join(f"{name} {share:.2f}" for name, share in task.pure.items()) or "–", task.title),
-        ]
-        for task in tasks
-    ]
-    head = ["task", "version", "measure", "of random play", "of pure play", "what it is"]
-    return Table("Tasks", head, rows, "Of pure play: the share of random play's measure that pure policies have.")
 
 
 def _of_methods(found: Found) -> Table:
@@ -199,17 +178,18 @@ def _of_methods(found: Found) -> Table:
     head = ["method", *(f"{budget:g}" for budget in budgets), *found.played, "above 0.9", "processor time"]
     seeds = [len(found.measures(name, "", budget)) for name in found.methods for budget in budgets]
     number = " to ".join(map(str, sorted({min(seeds, default=0), max(seeds, default=0)})))
+    task = found.task
     note = (
-        f"{found.task.measure.capitalize()} at the end of the runs of each budget, in steps or seconds of processor "
+        f"{task.title} (version {task.version}). Random play has {task.random:.4f}. "
+        f"{task.measure.capitalize()} at the end of the runs of each budget, in steps or seconds of processor "
         f"time: mean over {number} training seeds with a 95 % interval by Student's t, which is too narrow if a few "
         "runs fail. Columns with a name: the networks of the largest budget, played in another way. Above 0.9: the "
         "smallest budget at which the whole interval of the score, 1 - measure / measure of random play, is above 0.9."
     )
-    return Table(found.task.name, head, rows, note)
+    return Table(task.name, head, rows, note)
 
 
 def _of_agents(found: Found) -> Table:
-    """Return the baselines of a task."""
     rows = []
     for name in found.baselines:
         scores = found.task.score(found.measures(name))

@@ -175,7 +175,6 @@ def plan_of(given: Mapping[str, Any], named: Collection[str] = ()) -> Plan:
 
 
 def _budgets(given: Mapping[str, Any]) -> tuple[str, list[float]]:
-    """Return the unit of the budgets, and the budgets in that unit."""
     if ("steps" in given) == ("seconds" in given):
         raise ValueError("a plan needs either steps or seconds of processor time")
     unit, least, most = ("steps", 1, 10**15) if "steps" in given else ("seconds", 0.1, 1e9)
@@ -194,7 +193,6 @@ def _table(name: str, given: Any) -> dict[str, Any]:
 
 
 def _names(name: str, given: Any, allowed: Sequence[str] = (), kind: str = "") -> tuple[str, ...]:
-    """Return a list of names, which are of this kind."""
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
         raise TypeError(f"{name} must be a list of names, not {given!r}")
     for each in given if kind else ():
@@ -206,7 +204,6 @@ def _names(name: str, given: Any, allowed: Sequence[str] = (), kind: str = "") -
 def _run_of(
     task: Task, label: str, table: Mapping[str, Any], how: tuple[int, float, str], named: Collection[str]
 ) -> Run:
-    """Return the run of a method in a task by (seed, budget, unit)."""
     if not label.replace("-", "").replace("_", "").replace(".", "").isalnum() or label.startswith("."):
         raise ValueError(f"a name has letters, digits, '-', '_' and '.', not {label!r}")
     settings = {name: value for name, value in table.items() if name not in ("tasks", *tasks())}

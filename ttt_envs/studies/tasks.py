@@ -53,9 +53,9 @@ class Task:
     against: str = ""
     pure: Mapping[str, float] = field(default_factory=dict)
 
-    def score(self, values: np.ndarray) -> np.ndarray:
-        """Return the normalised scores of measurements: 1 for best play, 0 for random play, less for worse."""
-        return np.asarray(1 - values / self.random, np.float64)
+    def score(self, values: Any) -> np.ndarray:
+        """Return the normalised scores of measurements, float64: 1 for best play, 0 for random play, less for worse."""
+        return 1 - np.asarray(values, np.float64) / self.random
 
 
 @cache

@@ -95,7 +95,6 @@ def check_clicks(game: Game) -> None:
 
 
 def _check_places(game: Game, state: np.void, viewer: int) -> None:
-    """Check that the spots lie within the picture, and do not overlap."""
     assert game.spots is not None
     root = ElementTree.fromstring(game.draw(state, viewer))
     left, top, width, height = map(float, root.attrib["viewBox"].split())

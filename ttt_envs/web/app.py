@@ -242,12 +242,10 @@ class App:
 
 
 def _game(given: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the id and the options of the game that a body names."""
     return text(given["game"], "game"), texts(given["options"], "options")
 
 
 def _file(served: ServedGame, content: str | bytes, ending: str, kind: str) -> Response:
-    """Return a file for a browser to keep."""
     headers = {"content-disposition": f'attachment; filename="{served.game.id}-{served.id}.{ending}"'}
     return Response(content, media_type=kind, headers=headers)
 

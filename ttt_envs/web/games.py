@@ -297,7 +297,6 @@ class Hall:
         return records.of_live(served.live, [Human.name if agent is None else agent for agent in served.seats])
 
     def _save(self, served: ServedGame) -> None:
-        """Write the record of a game to its file, whole or not at all."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             records.write(self.folder / f"{served.game.id}-{served.id}.jsonl", [self.record(served)])

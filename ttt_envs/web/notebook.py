@@ -37,7 +37,6 @@ def _module() -> str:
 
 @cache
 def _style() -> str:
-    """Return the page's style sheet, for what lies within the widget alone."""
     base = resources.files("ttt_envs.evaluation.reports") / "base.css"
     rules = base.read_text(encoding="utf-8") + (_STATIC / "style.css").read_text(encoding="utf-8")
     return f".ttt-envs {{\n{rules.replace(':root', '&')}\n}}\n"
@@ -144,7 +143,6 @@ class Board(anywidget.AnyWidget):
         return render.named(live.game, think(live.view(self._player)))
 
     def _show(self) -> None:
-        """Give the widget the position as the person sees it."""
         live, game, me = self.live, self.live.game, self._player
         state = live.state[0]
         found = {**render.position(game, state, me), **render.clickable(game, state, me, live.legal(me))}
@@ -159,7 +157,6 @@ class Board(anywidget.AnyWidget):
         self.position = found
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the widget, and its picture for those who show notebooks without a kernel."""
         found = super()._repr_mimebundle_()
         data, about = found or ({}, {})
         return {**data, "image/svg+xml": self.live.game.draw(self.live.state[0], self._player)}, about

@@ -70,7 +70,6 @@ class Records:
 
 @lru_cache(MOST_FILES)
 def _about(path: Path, written: float) -> dict[str, Any]:
-    """Return the contents of a file as it was written then, or its fault."""
     try:
         games = list(islice(read(path), COUNTED + 1))
     except (OSError, ValueError) as error:
@@ -97,5 +96,4 @@ def _summary(k: int, record: GameRecord) -> dict[str, Any]:
 
 
 def _title(game: str) -> str:
-    """Return the title of a game that a file names, which may be no registered one."""
     return load(game).title if game in GAMES else game

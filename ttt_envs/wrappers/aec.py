@@ -183,7 +183,6 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self.render()
 
     def _forfeit(self, player: int) -> None:
-        """End the game: the side of the player has lost it."""
         before = self._pay.before(self._states)
         forfeit(self.game, self._states, 0, [player])
         self._acting = 0

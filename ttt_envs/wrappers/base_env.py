@@ -102,13 +102,11 @@ class Board:
         self._episodes = None
 
     def _seen(self, player: int) -> np.ndarray:
-        """Return the flat observation of a player, with the history."""
         out = np.empty(self._size, np.int8)
         self.game.loops.observe_one(self._states, 0, player, out)
         return self._with_past(player, out) if self._history else out
 
     def _with_past(self, player: int, seen: np.ndarray) -> np.ndarray:
-        """Return a flat observation with the history that a player has."""
         return self._known.encoded(FIRST, np.array([player]), seen[None])[0]
 
     def _cut_off(self) -> bool:
@@ -176,7 +174,6 @@ class Board:
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))
 
     def _repr_svg_(self) -> str | None:
-        """Return the position with all that is hidden, for notebooks; None before the first reset."""
         return self.game.draw(self._states[0], None) if self._live else None
 
     def close(self) -> None:

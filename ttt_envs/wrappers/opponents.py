@@ -177,7 +177,6 @@ class Opponents:
         return self._next_key - 1
 
     def _drawn(self, pool: _Pool, seeds: np.ndarray, number: int) -> np.ndarray:
-        """Keys int64 (k,); pools of different numbers draw independently."""
         keys, chances = pool
         if len(keys) == 1:
             return np.full(len(seeds), keys[0])

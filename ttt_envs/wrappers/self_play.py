@@ -205,7 +205,6 @@ class PlayerGames:
         return first_player(self.batch.episode_seeds[row], self.game.num_players)
 
     def _show(self, rows: np.ndarray) -> None:
-        """Let opponents who want to see every ply look at these games."""
         if self._memory.looks(self._watchers):
             states, seeds = self.batch.states.take(rows), self.batch.episode_seeds[rows]
             for key, view, _ in self._memory.watched(rows, states, seeds, self._others[rows], self._watchers):
@@ -357,7 +356,6 @@ class PlayerGames:
         return done if self.max_plies is None else np.asarray(done | (states["ply"][rows] >= self.max_plies))
 
     def _looks(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Room for the masks and observations of n games."""
         return np.empty((n, self.game.num_actions), np.bool_), np.empty((n, self.game.observation_size), np.int8)
 
     def _reply_in(self, rows: np.ndarray) -> None:

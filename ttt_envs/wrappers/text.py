@@ -105,7 +105,6 @@ class TextGame:
         self._settle(None)
 
     def _told(self) -> dict[str, Any]:
-        """Return the info that `reset` and `step` share."""
         others = {} if self._opponents is None else {"opponent": self._opponents.told(self._others[None])[0].tolist()}
         return {"player": self.player, **others}
 
@@ -169,7 +168,6 @@ class TextGame:
             self._total, self._due = self._total + paid, self._due + paid
 
     def _go_on(self) -> None:
-        """Let opponents choose until an answer is due or the game is over."""
         env, opponents, seeds = self._env, self._opponents, np.array([self._env._episode_seed])
         while True:
             mover = env._number[env.agent_selection]
@@ -191,7 +189,6 @@ class TextGame:
             self._play(mover, int(legal_actions(opponents.by_key[int(self._others[mover])], view, "the opponent")[0]))
 
     def _tell(self) -> None:
-        """Tell the opponents that the game is over."""
         if self._opponents is not None:
             self._memory.over(FIRST, self._env._states["rewards"], self._others[None], self._opponents.by_key)
 

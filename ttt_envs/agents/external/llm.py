@@ -398,7 +398,6 @@ class LanguageModel(Agent):
 
 
 def _object(name: str, given: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return a JSON object from its text, or as it is; ValueError for anything else."""
     found = given
     if isinstance(given, str):
         try:

@@ -73,7 +73,6 @@ class OpenSpiel(Agent):
             self._histories.pop(episode, None)
 
     def _choose(self, game: Game, states: np.ndarray, seed: int, episode: int | None) -> int:
-        """Return the action that a bot with this seed chooses in states (1,)."""
         import pyspiel
 
         other = game.extras.counterpart

@@ -175,7 +175,6 @@ class Process:
         return data
 
     def _read_answer(self) -> None:
-        """Read available output; raises Broken at the end of the standard output."""
         data = os.read(self._out, _CHUNK)
         self._buffer += data
         if not data:

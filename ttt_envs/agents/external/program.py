@@ -272,7 +272,6 @@ def _line(message: Mapping[str, Any]) -> bytes:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """Return the message of a line; raises Broken if it is none."""
     try:
         message = read_json(line)
     except ValueError:  # no JSON, no UTF-8, or too deep

@@ -388,7 +388,6 @@ class MCTS(Agent):
         return np.where(searched, means / view.game.sharers[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """Return the policy by the results of `_read`: proven wins before all others, proven losses last."""
         visits, values = results[:, 0], results[:, 1]
         proved = np.where(np.isinf(values), np.sign(values), 0.0)
         return uniform(most_visited(best_of(proved, masks), visits, np.clip(values, 0.0, visits)))
@@ -449,7 +448,6 @@ class MCTS(Agent):
         return np.zeros(size, NODE), np.zeros(size if self._recognises(game) else 0, INDEX), position
 
     def _plant(self, tree: np.ndarray, player: int) -> None:
-        """Prepare a tree of zeros for the player who searches."""
         tree[0]["value"], tree[0]["mover"] = self.exploration, player
         tree[0]["action"] = TO_THE_END if self.playout_plies is None else self.playout_plies
 

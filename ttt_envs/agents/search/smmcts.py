@@ -373,7 +373,6 @@ class SMMCTS(mcts.MCTS):
         self.gamma = gamma
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
-        """Return the average strategy of the search; if the player acts alone, as for MCTS."""
         weights = np.where(results[:, 3] > 0, results[:, 2], mcts.most_visited(masks, results[:, 0], results[:, 1]))
         totals = weights.sum(axis=1, keepdims=True)
         return np.asarray(weights / np.where(totals > 0, totals, 1), np.float64)

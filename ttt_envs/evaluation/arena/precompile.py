@@ -52,7 +52,6 @@ def _timed(work: Callable[[], object]) -> tuple[int, float]:
 
 
 def _play(game: Game) -> None:
-    """Play some games at random, in a batch and as an environment, so that all of the game's loops are called."""
     batch = Batch(game, 2, seed=0, auto_reset=True)
     random = agents.load("random")
     for _ in range(2):

@@ -168,7 +168,6 @@ def nash_average(payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _logit_equilibrium(payoffs: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Return the solution of logits = payoffs @ softmax(logits), by damped Newton steps from a guess."""
     residual = logits - payoffs @ _softmax(logits)
     for _ in range(_NEWTON_STEPS):
         shares = _softmax(logits)

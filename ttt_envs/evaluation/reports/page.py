@@ -65,7 +65,6 @@ class PagedReport(Report):
 
 
 def _section(table: Table, charts: Sequence[Whiskers]) -> str:
-    """Return a table with its heading, its note, and the charts that belong to it."""
     drawn = "".join(each.html() for each in charts if each.before == table.title)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     return f"<section><h2>{escape(table.title)}</h2>{drawn}{html_table(table)}{note}</section>"

@@ -345,5 +345,4 @@ def _share(value: float) -> str:
 
 
 def _bound(value: float) -> str:
-    """Shorter, so that crosstables stay narrow."""
     return "1" if value > 0.9995 else f"{value:.3f}".removeprefix("0")

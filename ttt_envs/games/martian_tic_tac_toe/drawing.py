@@ -215,7 +215,6 @@ def stash_box(state: Any, player: int, kind: int) -> Box:
 
 
 def _stashes(state: Any) -> str:
-    """Return a row per player: the number of pieces of each size that they have left to put."""
     top = _stash_top(int(state["size"]))
     parts = [text("left to put:", MARGIN, top + 22, LABEL, SOFT)]
     for kind, name in enumerate(SIZE_NAMES):

@@ -186,7 +186,6 @@ def _read_log(state: Any, lines: list[str], names: list[str], colours: str) -> N
 
 
 def _read_turn(state: Any, line: str, colours: str) -> None:
-    """Read whose move it is, or how it ended; check that the board and the log agree."""
     on_board = int((state["piece"] != EMPTY).sum())
     least = on_board + int(state["logged"])
     if not least <= state["ply"] <= state["max_plies"]:
@@ -229,7 +228,6 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
 
 
 def _check_result(state: Any, given: str | None) -> None:
-    """Check the result, which may be left out."""
     if given and given != result(state):
         raise ValueError(f"the first line must say 'over: {result(state)}', as the board has it, not {given!r}")
 
@@ -250,7 +248,6 @@ def _last_action(state: Any, words: str) -> int:
 
 
 def _check_first_turns(state: Any, players: int) -> None:
-    """Check that each player has begun by placing a small piece."""
     first = min(int(state["ply"]), players)
     on_board = np.flatnonzero(state["piece"] != EMPTY)
     if len(on_board) < first:

@@ -201,7 +201,6 @@ def _hands(specialists: Any) -> tuple[Hand, Hand]:
 
 
 def _hand_of(names: list[str]) -> Any:
-    """Return a hand given as text: None, a name, or several."""
     if len(names) > 1:
         return tuple(name.strip() for name in names)
     return None if names[0].lower() == "none" else names[0]
@@ -212,7 +211,6 @@ def _names(hand: Any) -> tuple[Any, ...]:
 
 
 def _given(hands: tuple[Hand, Hand] | None) -> list[list[int]]:
-    """Return the field `given` of a state."""
     if hands is None:
         return [[rules.DRAWN, rules.SPY]] * 2
     kinds = [[rules.KIND_NAMES.index(name) for name in _names(hand)] for hand in hands]

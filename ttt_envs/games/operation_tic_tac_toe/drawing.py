@@ -165,7 +165,6 @@ def clicks(state: Any, action: int) -> tuple[str, ...]:
 
 
 def _rooms_of(state: Any, action: int) -> list[int]:
-    """Return the rooms that a prediction or the use of an ability names."""
     if action >= rules.PUSH:
         return [int(rules.NEXT[state["pending"], action - rules.PUSH])]
     if action >= rules.GRAPPLE:
@@ -187,7 +186,6 @@ def is_pick(state: Any) -> bool:
 
 
 def _is_turn(state: Any) -> bool:
-    """Tell whether a piece is placed and a room predicted now."""
     return bool(state["phase"] == TURN and not state["done"] and not is_round_over(state))
 
 
@@ -378,7 +376,6 @@ def _way(state: Any, room: int) -> str:
 
 
 def _arrow(start: int, end: int) -> str:
-    """Return an arrow from room to room; two opposite ones lie side by side."""
     (x1, y1), (x2, y2) = _centre(start), _centre(end)
     along = np.array([x2 - x1, y2 - y1]) / np.hypot(x2 - x1, y2 - y1)
     across = np.array([-along[1], along[0]])
@@ -416,7 +413,6 @@ def _rows(state: Any) -> str:
 
 
 def _idle(state: Any) -> str:
-    """Return the number of turns in a row that changed nothing."""
     most, idle, width = int(state["max_idle_turns"]), int(state["idle"]), 180
     words = f"idle turns: {idle} of {most}"
     parts = [text(words, MARGIN, BELOW + 15, LABEL, INK), rect(Box(MARGIN, BELOW + 24, width, 12), PANEL, SOFT, 1.5, 3)]

@@ -81,7 +81,6 @@ def rules_text(
 
 
 def _match(rounds_to_win: int, max_rounds: int) -> list[str]:
-    """Return the paragraphs on a match."""
     first = rounds_to_win if rounds_to_win > 1 else "one"
     match = (
         f"A game is a match: the first player to win {first} round{'s' if rounds_to_win > 1 else ''} wins it. A drawn "
@@ -104,7 +103,6 @@ def _match(rounds_to_win: int, max_rounds: int) -> list[str]:
 
 
 def _single_round(specialists: Any, first_placer: int | None) -> list[str]:
-    """Return the paragraph on a single round."""
     if specialists is None:
         held = "Each player holds one random specialist."
     else:

@@ -175,7 +175,6 @@ def _read_head(state: Any, line: str) -> None:
 
 
 def _last_action(state: Any, line: str) -> int:
-    """Return the action in the last line; the position must be its result."""
     mark, _, name = line.removeprefix("last move:").strip().partition(" ")
     if name not in ACTION_NAMES or mark != "OX"[state["to_move"]]:
         raise ValueError(f"the last move must be like '{'OX'[state['to_move']]} 4/4', not {line!r}")

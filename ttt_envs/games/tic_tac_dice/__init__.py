@@ -63,7 +63,6 @@ make_big.__doc__ = make_super.__doc__ = make.__doc__
 
 
 def _make(game_id: str, title: str, factory: Callable[..., Game], given: Mapping[str, Any]) -> Game:
-    """Return the game with the options `given`, as for `make`."""
     size = whole("size", given["size"], min(rules.SIZES), max(rules.SIZES))
     options: dict[str, Any] = {
         "size": size,

@@ -116,7 +116,6 @@ def card_box(cell: int, size: int) -> Box:
 
 
 def _dice(state: Any) -> str:
-    """Return the dice, next to the marker of the player who has rolled them."""
     mark, y = int(state["to_move"]) + 1, TOP + 26
     one, two = (int(number) for number in state["dice"])
     parts = [text("rolled", MARGIN, y + 6, LABEL, SOFT)]
@@ -163,6 +162,5 @@ def _card(state: Any, cell: int, ended: bool) -> str:
 
 
 def _reason(state: Any, rank: int) -> str:
-    """Return the dice that allow a card to be claimed."""
     one, two = (int(number) for number in state["dice"])
     return f"{one} + {two}" if rank == one + two else f"die {rank}"

@@ -272,7 +272,6 @@ def _reward(state: Any, rows: list[int]) -> float | None:
 
 
 def _last_claim(state: Any, words: str) -> int:
-    """Return the cell of the last claim; the player's marker must be there."""
     mark, _, name = words.partition(" ")
     names = action_names(int(state["size"]))
     if mark not in ("X", "O") or name not in names:

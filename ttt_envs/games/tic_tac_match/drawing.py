@@ -216,7 +216,6 @@ def _seat(state: Any, player: int, viewer: int | None, playable: set[int]) -> st
 
 
 def _edged(box: Box) -> str:
-    """Return the yellow edge of what can be chosen, to lie below it."""
     return rect(Box(box.x - 5, box.y - 5, box.width + 10, box.height + 10), OPEN, INK, 1.5, 11)
 
 
@@ -263,12 +262,10 @@ def _heap(name: str, heap: Any, top: float) -> str:
 
 
 def _sign_on(kind: int) -> str:
-    """Return the colour of the symbol on a symbol card."""
     return SIGNS[kind // 2]
 
 
 def _face(kind: int, flip: int, box: Box) -> str:
-    """Return the face of a card; `flip` is the kind of Flip, which follows the symbol cards."""
     scale = min(box.width / _WIDTH, box.height / _HEIGHT)
     ground = GROUNDS[kind // 2] if kind < flip else CARD
     card = rect(box, ground, INK, 1.2, 8 * scale)

@@ -123,7 +123,6 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def _lines(state: Any) -> str:
-    """Return the winning line, such as `line of rX on A B C`; "" without one."""
     rows = winning_rows(state)
     if not rows:
         return ""
@@ -250,7 +249,6 @@ def _read_last_play(words: str | None, state: Any) -> None:
 
 
 def _read_turn(line: str, state: Any) -> None:
-    """Read who plays, or how it ended, by the board."""
     top = state["top"]
     lines = [
         int(top[cell])

@@ -67,7 +67,6 @@ class Log:
             close()
 
     def _earlier(self) -> list[dict[str, Any]]:
-        """Return the lines of earlier calls, up to the steps that this one begins with."""
         lines = read_log(self.path) if self.this.config.resume else []
         return [each for each in lines if each["steps"] <= self.this.start]
 

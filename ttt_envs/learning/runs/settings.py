@@ -68,7 +68,6 @@ Share = Annotated[float, Within(0.0, 1.0)]
 
 
 def _count(texts: list[str]) -> int:
-    """Return a whole number, also as 1e5."""
     with suppress(ValueError, OverflowError):
         if (number := float(texts[0])) == int(number):
             return int(number)

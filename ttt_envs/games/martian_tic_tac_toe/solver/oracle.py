@@ -120,7 +120,6 @@ class MartianOracle:
 
 @cache
 def _validity(remembers: bool) -> Validity:
-    """Return the checks of states with a log, or without one."""
     dtype = rules.state_dtype_for(PIECES, 2, remembers)
     return Validity(dtype, simultaneous=False, name="the 3x3 game of two players")
 

@@ -135,7 +135,6 @@ def read_table(path: Path, same_size_swap: bool) -> SolvedTable:
 
 
 def _numbered(present: np.ndarray, values: np.ndarray) -> SolvedTable:
-    """Return the table of these boards; BadTable if there are not as many values."""
     before = np.empty(_WORDS, np.uint32)
     if count_before(present, before) != len(values):
         raise BadTable(f"a table of {len(values)} values has other boards")

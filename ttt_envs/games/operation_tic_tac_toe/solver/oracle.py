@@ -257,7 +257,6 @@ def _put(part: Answers, rows: np.ndarray, answers: Answers) -> None:
 
 
 def _solved(game: Game, mode: str) -> Game:
-    """Return the game, if it has this mode and can be solved."""
     if game.options["mode"] != mode:
         raise ValueError(f"this oracle is of games with mode={mode!r}, not {game}")
     if game.options["draw_offers"] and not game.options["allow_pass"]:

@@ -87,7 +87,6 @@ def _scores(states: States) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _last_turn(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """Invariants of the submissions of the last turn."""
     rows, last, phase = np.arange(len(states)), states["last"], states["phase"]
     known = (last != NONE).all(axis=1)
     rule = "`last` must have both players' submissions in a turn of this round, or none"

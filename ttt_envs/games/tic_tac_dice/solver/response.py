@@ -99,7 +99,6 @@ def _open_boards(win_length: int) -> np.ndarray:
 
 
 def _digits(boards: np.ndarray) -> np.ndarray:
-    """Owners of the cells, int64 (n, 9), from numbers of 3x3 boards."""
     return boards[:, None] // 3 ** np.arange(9) % 3
 
 
