@@ -379,22 +379,11 @@ def test_a_module_that_does_not_fit_is_refused() -> None:
                 ask()
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "kind", "words"),
-    [
-        (3, {}, TypeError, "must be a torch module, not 3"),
-        (torch.nn.Linear(2, 2), {"encoding": "plane"}, ValueError, "encoding='plane' must be one of 'flat', 'planes'"),
-        (
-            torch.nn.Linear(2, 2),
-            {"temperature": -1},
-            ValueError,
-            "temperature must be a number from 0 to 1,000,000, not -1",
-        ),
-    ],
-)
-def test_wrong_arguments_of_from_torch(module: Any, arguments: dict, kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words):
-        agents.from_torch(module, **arguments)
+def test_wrong_arguments_of_from_torch() -> None:
+    with pytest.raises(TypeError, match="must be a torch module, not 3"):
+        agents.from_torch(3)
+    with pytest.raises(ValueError, match="encoding='plane' must be one of 'flat', 'planes'"):
+        agents.from_torch(torch.nn.Linear(2, 2), encoding="plane")
 
 
 # --- extras that are missing ---

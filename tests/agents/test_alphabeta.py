@@ -180,53 +180,6 @@ def test_with_three_sides_a_network_is_refused():
         AlphaBeta(network("value")).check(ttt_envs.load("martian_tic_tac_toe", size=5, players=3))
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_each_of_the_others_replies_for_itself(depth):
-    """As plain search does in which the others take the best by the values of one ply; plies are the player's own."""
-    game = ttt_envs.load("martian_tic_tac_toe", players=3)
-    patterns, batch = game.patterns, ttt_envs.Batch(game, 1, seed=0)
-    assert patterns is not None
-    size, count = patterns.size, patterns.number
-    weights = np.random.default_rng(0).normal(0, 0.3, size).astype(np.float32)
-    values = NTuples(NTuplesInfo(game.id, dict(game.options), size, count, 0), weights)
-    found, winners = np.zeros(patterns.number, np.int64), set()
-
-    def after(state: np.ndarray, actions: np.ndarray) -> list[tuple[np.ndarray, float]]:
-        """The positions after some actions, and their values to who has moved."""
-        mover, results = int(state["to_move"][0]), []
-        for action in actions:
-            batch.states[:] = state
-            batch.step([action])
-            patterns.find(batch.states[0], mover, found)
-            worth = 2.0 * batch.rewards[0, mover] if batch.done[0] else np.tanh(weights[found].astype(float).sum())
-            results.append((batch.states.copy(), float(worth)))
-        return results
-
-    def legal(state: np.ndarray) -> np.ndarray:
-        batch.states[:] = state
-        return np.flatnonzero(batch.masks()[0])
-
-    def best(state: np.ndarray, plies: int) -> float:
-        mover, results = int(state["to_move"][0]), []
-        for child, worth in after(state, legal(state)):
-            while plies > 1 and not child["done"][0] and child["to_move"][0] != mover:
-                child = max(after(child, legal(child)), key=lambda each: each[1])[0]
-            if child["done"][0]:
-                winners.add(int(child["rewards"][0].argmax() == mover))
-                results.append(2.0 * float(child["rewards"][0, mover]))
-            else:
-                results.append(worth if plies == 1 else best(child, plies - 1))
-        return max(results)
-
-    view = view_of(game, 30, 5, seed=1).take(np.arange(6))
-    scores = AlphaBeta(values, depth=depth, replies="own").scores(view)
-    states = view.sample_worlds()
-    for i in range(len(view)):
-        wanted = best(states[i : i + 1], depth)
-        assert np.nanmax(scores[i]) == pytest.approx(wanted, abs=0.02 if abs(wanted) == 2 else 1e-4)
-    assert depth == 1 or winners == {0, 1}, "others win, too"
-
-
 def test_wrong_parameters_are_refused(tmp_path):
     with pytest.raises(ValueError, match="replies='best'"):
         AlphaBeta(replies="best")

@@ -163,16 +163,6 @@ def test_the_table_is_no_pickle_and_its_agent_knows_its_game(table: Path) -> Non
         agents.load(f"{FOLDER}/tabular.py:Tabular")
 
 
-def test_the_table_s_policy_does_not_depend_on_the_batch(table: Path) -> None:
-    agent = agents.load(f"{FOLDER}/tabular.py:Tabular:{table}")
-    view = ttt_envs.Batch(ttt_envs.load("tic_tac_dice", **DICE), 40, seed=0).view()
-    actions, policy = agent.act(view), agent.policy(view)
-    assert view.masks[np.arange(40), actions].all()
-    assert np.allclose(policy.sum(axis=1), 1)
-    rows = np.arange(40)[::-3]
-    assert (agent.act(view.take(rows)) == actions[rows]).all()
-
-
 # --- the model ---
 
 

@@ -11,7 +11,6 @@ import pytest
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.base import uniform
-from ttt_envs.agents.greedy import Greedy
 from ttt_envs.core.view import View
 
 GAME = "super_tic_tac_toe"
@@ -262,15 +261,6 @@ def test_a_wrong_policy_is_refused(answer: Callable[[View], np.ndarray], words: 
 
     with pytest.raises(ValueError, match=re.escape(words)):
         Wrong().act(some_view())
-
-
-def test_an_agent_s_name_is_its_class_unless_it_says_another() -> None:
-    class Better(Greedy):
-        pass
-
-    assert Better().name == "Better"
-    assert Greedy().name == "greedy"
-    assert agents.load(Act()).name == "first"
 
 
 # --- mistakes ---

@@ -266,15 +266,18 @@ def test_large_batches_are_cut_into_parts(monkeypatch):
 # --- at play ---
 
 
-@pytest.mark.parametrize("game", [ROUND, MATCH], ids=["round", "match"])
-@pytest.mark.parametrize("kind", ["value", "policy+value"])
-def test_lookahead_plays_the_local_equilibrium(game, kind, tmp_path):
+@pytest.mark.parametrize(
+    ("game", "kind", "extend"),
+    [(ROUND, "value", False), (DRAWN, "value", True), (MATCH, "policy+value", False)],
+    ids=["round", "specialists", "match"],
+)
+def test_lookahead_plays_the_local_equilibrium(game, kind, extend, tmp_path):
     sizes = game.observation_size, game.num_actions, (8,)
     info = NetworkInfo(game.id, dict(game.options), kind, *sizes, 0, squash=True)
     generator = np.random.default_rng(0)
     tensors = {name: generator.normal(0, 0.3, shape).astype(np.float32) for name, shape in info.shapes().items()}
     save_network(tmp_path / "network.safetensors", info, tensors)
-    agent = agents.load(f"lookahead:{tmp_path},worlds=2,iterations=200")
+    agent = agents.load(f"lookahead:{tmp_path},worlds=2,iterations=200,extend={extend}")
     batch = ttt_envs.Batch(game, 30, seed=5)
     batch.states[:] = positions(game, 200, 5)[:30]
     network = Network(info, tensors)
@@ -293,25 +296,9 @@ def test_lookahead_plays_the_local_equilibrium(game, kind, tmp_path):
                 np.zeros((len(view), 1), np.uint64),
                 from_both_seats(lambda observations: network(observations)["value"][:, 0]),
                 200,
+                extend=extend,
             )
             assert np.allclose(policy, wanted.policies[:, player], rtol=0, atol=1e-6)
-
-
-def test_lookahead_extends_where_one_player_decides():
-    states = positions(DRAWN, 60, 4)
-    info = NetworkInfo(DRAWN.id, dict(DRAWN.options), "value", DRAWN.observation_size, DRAWN.num_actions, (8,), 0)
-    generator = np.random.default_rng(0)
-    network = Network(info, {name: generator.normal(0, 0.3, shape) for name, shape in info.shapes().items()})
-    batch = ttt_envs.Batch(DRAWN, len(states), seed=0)
-    batch.states[:] = states
-    value = from_both_seats(lambda observations: network(observations)["value"][:, 0])
-    seeds = np.zeros((len(states), 1), np.uint64)
-    plain, extended = (equilibria(DRAWN, states, seeds, value, 200, extend=extend) for extend in (False, True))
-    agent = Lookahead(network, worlds=1, iterations=200, extend=True)
-    for player in range(2):
-        policy = agent.policy(batch.view(player))
-        assert np.allclose(policy, extended.policies[:, player], rtol=0, atol=1e-6)
-        assert not np.allclose(policy, plain.policies[:, player], rtol=0, atol=1e-3)
 
 
 def test_in_turns_there_is_nothing_to_extend():

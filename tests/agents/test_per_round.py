@@ -1,15 +1,11 @@
 """Agents for single rounds in matches: a match gives its current round as a game by itself."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from option_sets import OPTIONS
 
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.per_round import Rounds
-from ttt_envs.core.game import Extras
 
 MATCH = ttt_envs.load("tic_tac_dice")
 ROUND = ttt_envs.load("tic_tac_dice", rounds="single")
@@ -152,23 +148,6 @@ def test_every_baseline_plays_rounds_of_choices_at_once_so_and_looks_at_the_matc
     assert np.allclose(agent[between].sum(axis=1), view.masks[between].any(axis=1))
     assert len(between)
     assert ("simulations" in spec) == (not np.array_equal(agent[between], by_rounds[between]))
-
-
-def test_the_baselines_without_chance_do_so_too():
-    """No match of the library is one for alphabeta: here a game is taken for a match of which it is the only round."""
-    alone, asked = ttt_envs.load("martian_tic_tac_toe", **OPTIONS["martian_tic_tac_toe"][0]), []
-
-    def current_round(states):
-        asked.append(len(states))
-        return alone, np.arange(len(states)), states
-
-    match, batch = replace(alone, extras=Extras(current_round=current_round)), ttt_envs.Batch(alone, 5, seed=1)
-    tried = [spec for spec in baselines() if not plays(spec, MATCH) and not plays(spec, AT_ONCE)]
-    assert tried == ["alphabeta"]
-    for spec in tried:
-        view = ttt_envs.View(match, batch.states, 0, np.arange(5, dtype=np.uint64))
-        assert np.array_equal(agents.load(spec).policy(view), agents.load(spec).policy(view.current_round()[1]))
-        assert len(asked) == 2
 
 
 def test_greedy_makes_the_row_that_ends_a_round_which_ends_no_match():

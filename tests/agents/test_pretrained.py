@@ -301,16 +301,6 @@ def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
         assert found.command == f"python -m training.ship {name} --measure exploitability:mean"
 
 
-@pytest.mark.slow
-def test_processes_find_what_one_process_finds():
-    options = {"mode": "round", "specialists": "none,none", "max_idle_turns": 1}
-    games = [ttt_envs.load("operation_tic_tac_toe", **options, first_placer=first) for first in range(2)]
-    alone = [ship.figure(game, "random", {"measure": "exploitability"}, 1, quiet=True)[0] for game in games]
-    assert ship.mean_figure(games, "random", {"measure": "exploitability"}, 1) == pytest.approx(
-        np.mean(alone), abs=1e-12
-    )
-
-
 def test_a_digest_is_of_the_text_and_of_the_networks_that_it_names(tmp_path, monkeypatch):
     dice, perfect = "trained:tic_tac_dice/values", "trained:super_tic_tac_toe/perfect"
     texts = [f"mixed:{dice},random=0.2", f"rounds:{dice}", perfect, "random", "trained:tic_tac_dice/nobody"]

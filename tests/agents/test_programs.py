@@ -131,15 +131,6 @@ def test_no_fault(how: str, tmp_path: Path) -> None:
     assert (tmp_path / "pids").read_text().endswith("\n\n"), "it ends by itself when it is told to quit"
 
 
-def test_the_answer_to_an_old_question_is_no_answer(tmp_path: Path) -> None:
-    agent = agents.load(spec("twice", tmp_path))
-    assert agent.act(one_view(player=1)) == [0]
-    with pytest.raises(AgentFailed, match="answered question 1 when it was asked question 2"):
-        agent.act(one_view(player=1))
-    assert agent.act(one_view(player=1)) == [0]
-    agent.close()
-
-
 def test_a_program_that_does_not_read_is_not_waited_for() -> None:
     process = Process(["sleep", "1000"], environment())
     with pytest.raises(Broken, match=r"gave no answer within 0.3 s"):
@@ -338,15 +329,6 @@ def test_the_process_has_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert sorted(process["files"])[:3] == [0, 1, 2]
     assert len([fd for fd in process["files"] if fd > 2]) <= 1, "but for the folder that it lists"
     assert process["session"] == pids(tmp_path)[0]
-
-
-def test_answers_do_not_depend_on_the_batch(tmp_path: Path) -> None:
-    seats, seeds = [[0, 1], [1, 0]] * 6, game_seeds(1, 12)
-    lineup = [agents.load(spec("nothing", tmp_path)), agents.load("random")]
-    whole, single = (play_games(GAME, lineup, seats=seats, seeds=seeds, chunk=chunk) for chunk in (12, 1))
-    assert (whole.moves == single.moves).all()
-    assert len(pids(tmp_path)) == 1
-    lineup[0].close()
 
 
 def test_another_game_gets_another_process(tmp_path: Path) -> None:

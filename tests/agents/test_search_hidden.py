@@ -27,10 +27,8 @@ from ttt_envs.core.observation_layout import Block
 from ttt_envs.core.presentation import Faces
 from ttt_envs.core.state import state_dtype
 from ttt_envs.core.view import View
-from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 MATCH = "tic_tac_match"
-STRONG = "ismcts:simulations=1000,threads=2"
 SPECS = ("ismcts:simulations=150", "ismcts:simulations=150,threads=3")
 
 # --- what tests need ---
@@ -62,23 +60,6 @@ def means(agent: MCTS, view: View) -> np.ndarray:
     visits, values = agent.search(view)
     with np.errstate(invalid="ignore"):
         return 2 * values / visits - 1
-
-
-def points(game: Game, one: str, other: str, pairs: int) -> np.ndarray:
-    """Points that one agent takes from another, a draw counted half: float (pairs,), from 0 to 1.
-
-    All seats of a side are played by one agent, and each seed from both sides.
-    """
-    sides = np.array([player in game.teams[1] for player in range(game.num_players)], np.int64)
-    lineup, seeds = [agents.load(one), agents.load(other)], game_seeds(0, pairs)
-    there = play_games(game, lineup, seats=sides, seeds=seeds).rewards[:, game.teams[0][0]]
-    back = play_games(game, lineup, seats=1 - sides, seeds=seeds).rewards[:, game.teams[1][0]]
-    return 0.5 + (np.sign(there) + np.sign(back)) / 4
-
-
-def lower_end(found: np.ndarray) -> float:
-    """The lower end of the mean's 95 % interval."""
-    return float(found.mean() - 1.96 * found.std(ddof=1) / math.sqrt(len(found)))
 
 
 # --- a hidden side that one may guess ---
@@ -512,12 +493,3 @@ def test_a_row_is_completed_at_once(facts: dict[str, str], guided: bool) -> None
     assert win not in agent.act(view)
     visits, values = agent.search(view)
     assert (values[:, win] == 0).all()
-
-
-SEATS = ({}, {"players": 4})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", SEATS, ids=["two", "teams"])
-def test_beats_greedy_in_many_games(options: dict[str, int]) -> None:
-    assert lower_end(points(ttt_envs.load(MATCH, **options), STRONG, "greedy", 150)) > 0.55

@@ -258,12 +258,8 @@ def test_an_interval_is_said_if_it_is_known() -> None:
 #: Curves with other columns, or cells that nobody wrote.
 FOREIGN = (
     "a,b,c\n",
-    "",
-    "\n",
     "steps,metric,value,half_width\n1,plies,1,0,0\n",
-    "steps,metric,value,half_width\n1,plies,1\n",
     "steps,metric,value,half_width\nx,plies,1,0\n",
-    "steps,metric,value,half_width\n\0,plies,1,0\n",
 )
 
 

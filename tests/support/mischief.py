@@ -64,7 +64,6 @@ DEEDS = {
     "too long": lambda m: write_for_ever(1),
     "no type": lambda m: say(id=m["id"], action=m["legal"][0]),
     "old": lambda m: answer(m, id=m["id"] - 1),
-    "twice": lambda m: (answer(m), answer(m)),
     "illegal": lambda m: answer(m, action=next(a for a in range(6) if a not in m["legal"])),
     "no such action": lambda m: answer(m, action=99),
     "no such name": lambda m: answer(m, action="resign"),

@@ -83,7 +83,7 @@ def test_an_interrupted_demo_continues_and_a_finished_one_stays(
 
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
-def test_every_game_has_a_learner_and_an_agent_that_plays_what_it_makes(game_id: str, tmp_path: Path) -> None:
+def test_every_game_has_a_learner_an_agent_that_plays_what_it_makes_and_rivals(game_id: str, tmp_path: Path) -> None:
     game = ttt_envs.load(game_id)
     method = demo.method_for(game)
     config = demo.training_config(demo.Config(game_id, seed=3), {}, {}, tmp_path / "x", resume=False)
@@ -91,11 +91,6 @@ def test_every_game_has_a_learner_and_an_agent_that_plays_what_it_makes(game_id:
     assert (config.game, config.seed, config.steps) == (game_id, 3, method.steps)
     with pytest.raises(FileNotFoundError, match="no network file"):
         agents.load(method.agent.format(folder=tmp_path))
-
-
-@pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
-def test_every_game_has_rivals_that_can_play_it(game_id: str) -> None:
-    game = ttt_envs.load(game_id)
     rivals = demo.default_rivals(game)
     assert {"random", "greedy"} < set(rivals)
     for name in rivals:
