@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from changed import changed
 
 import ttt_envs
 from ttt_envs import agents
@@ -148,6 +149,21 @@ def test_every_baseline_plays_rounds_of_choices_at_once_so_and_looks_at_the_matc
     assert np.allclose(agent[between].sum(axis=1), view.masks[between].any(axis=1))
     assert len(between)
     assert ("simulations" in spec) == (not np.array_equal(agent[between], by_rounds[between]))
+
+
+def test_alphabeta_does_so_too():
+    """No match of the library is one for it: here a game is taken for a match of which it is the only round."""
+    alone, asked = ttt_envs.load("super_tic_tac_toe"), []
+
+    def current_round(states):
+        asked.append(len(states))
+        return alone, np.arange(len(states)), states
+
+    match, batch = changed(alone, current_round=current_round), ttt_envs.Batch(alone, 5, seed=1)
+    view = ttt_envs.View(match, batch.states, 0, np.arange(5, dtype=np.uint64))
+    found = agents.load("alphabeta:depth=1").policy(view)
+    assert np.array_equal(found, agents.load("alphabeta:depth=1").policy(view.current_round()[1]))
+    assert len(asked) == 2
 
 
 def test_greedy_makes_the_row_that_ends_a_round_which_ends_no_match():
