@@ -358,7 +358,8 @@ def test_a_copy_has_a_process_of_its_own(copied, tmp_path: Path) -> None:
 # --- nothing is left ---
 
 RUNS = """
-import sys
+import os, sys, time
+import numpy as np
 import toy_coin
 from ttt_envs import agents, evaluation
 game = toy_coin.make()
@@ -366,11 +367,22 @@ agent = agents.load(sys.argv[1])
 agent.check(game)
 if sys.argv[2] == "ends":
     sys.exit()
+if sys.argv[2] == "forks":
+    child = os.fork()
+    if child == 0:
+        agent.close()
+        del agent
+        sys.exit()
+    os.waitpid(child, 0)
+    state = game.new_state(0)
+    from ttt_envs.core.view import View
+    assert agent.act(View(game, state, 0, np.zeros(1, np.uint64))) == [0]
+    sys.exit()
 evaluation.tournament(game, [agent, "random"], games=2, quiet=True)
 """
 
 
-@pytest.mark.parametrize("how", ["SIGINT", pytest.param("ends", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["SIGINT", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ends", "forks"))])
 def test_nothing_is_left_behind(how: str, tmp_path: Path) -> None:
     folders = [str(ROOT), str(ROOT / "tests" / "support")]
     process = subprocess.Popen(
