@@ -1,8 +1,6 @@
 """Network files of a training run, and the agents that play them."""
 
 import pickle
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -138,18 +136,3 @@ def test_of_more_than_two_sides_there_is_the_policy_alone(tmp_path: Path) -> Non
     assert load_network(folder).info.kind == "policy"
     batch = ttt_envs.Batch(ttt_envs.load("martian_tic_tac_toe", **options), 4, seed=0)
     batch.step(agents.load(f"network:{folder}").act(batch.view()))
-
-
-def test_a_file_is_played_without_torch(run: Path) -> None:
-    code = f"""
-import sys
-sys.modules["torch"] = sys.modules["stable_baselines3"] = None
-import ttt_envs
-from ttt_envs import agents
-batch = ttt_envs.Batch(ttt_envs.load("{GAME}"), 5, seed=0)
-for spec in ("network:{run}", "network:{run},average=true,symmetric=true", "lookahead:{run}"):
-    batch.step(agents.load(spec).act(batch.view()))
-print(batch.states["ply"].tolist())
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[3, 3, 3, 3, 3]\n", "")
