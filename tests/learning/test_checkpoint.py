@@ -102,10 +102,8 @@ def test_resume_of_a_finished_run_does_nothing(run: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"gamma": 0.5}, "gamma is 0.99 there and 0.5 here"),
         ({"hidden": (8, 8), "seed": 3}, "seed is 0 there and 3 here; hidden is [16] there and [8, 8] here"),
         ({"options": {"won_boards": "closed"}}, 'options is {"first_move": "center_board", "won_boards": "open", '),
-        ({"opponents": ("greedy",)}, 'opponents is ["random"] there and ["greedy"] here'),
     ],
 )
 def test_other_settings_are_not_resumed(run: Path, changes: dict, words: str) -> None:

@@ -73,13 +73,3 @@ def test_a_resumed_run_keeps_the_reservoir(tmp_path):
         train(Config(**{**TINY, "steps": steps}, out=tmp_path / "x", resume=steps > 1024))
     added = read_tensors(tmp_path / "x" / "resume.safetensors", RESUME_FORMAT)[1]["reservoir.added"]
     assert int(added) == 2048, "the average is of the whole run"
-
-
-@pytest.mark.slow  # trains for long
-def test_it_comes_near_an_equilibrium(tmp_path):
-    torch.manual_seed(0)
-    more = {"steps": 80_000, "num_envs": 128, "buffer": 20_000, "reservoir": 80_000, "hidden": (64,)}
-    more |= {"eval_every": 80_000, "exploitability_every": 80_000, "save_every": 80_000}
-    found = train(Config(**{**TINY, **more}, out=tmp_path / "x")).points["exploitability"]
-    assert found[0].value > 0.2
-    assert found[-1].value < 0.12
