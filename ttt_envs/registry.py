@@ -144,7 +144,7 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
 
 
 def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
-    """Options given as texts, such as ["won_boards=closed"], as keyword arguments of `load`.
+    """Return options given as texts, such as ["won_boards=closed"], as keyword arguments of `load`.
 
     Types come from the annotations of the game's `make`. The values themselves are checked by `load`.
 

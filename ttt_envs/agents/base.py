@@ -185,7 +185,7 @@ class Agent:
         """
 
     def counts(self) -> Mapping[str, float]:
-        """Totals of resources used so far, such as tokens: they never fall. Reports show them."""
+        """Return totals of resources used so far, such as tokens: they never fall. Reports show them."""
         return {}
 
     def close(self) -> None:
@@ -356,7 +356,7 @@ def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
-    """Probabilities float64 (n, num_actions) of legal actions by their values; temperature 0 shares among the best."""
+    """Return probabilities of legal actions by values: float64 (n, num_actions); temperature 0: the best, evenly."""
     out = np.zeros(masks.shape)
     _softmax_rows(values, masks, float(temperature), out)
     return out

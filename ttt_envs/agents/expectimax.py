@@ -108,7 +108,7 @@ def weigh(search, ahead, samples, seed, out):
 
 @cache
 def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
-    """`weigh` for one game's rules and that many actions ahead; `guess` for none."""
+    """Return `weigh` for one game's rules and that many actions ahead; `guess` for none."""
     bound = kernels_of(kernels)
     if depth == 0:
         return jit.specialise(guess, **bound, playout=jit.specialise(playout, **bound))

@@ -280,7 +280,7 @@ def expand(states, legal, seeds, children):
 
 @cache
 def kernel_for(kernels: Kernels) -> Callable[..., Any]:
-    """`expand` for one game's rules."""
+    """Return `expand` for one game's rules."""
     return jit.specialise(expand, step=advance_for(kernels), observe=kernels.observe, resample=kernels.resample)
 
 

@@ -127,7 +127,7 @@ class NetworkInfo:
         return tuple(f"bodies.{head}" for head in self.heads) if self.separate else ("body",)
 
     def outputs(self, head: str) -> int:
-        """Numbers that a head gives for a position."""
+        """Return numbers that a head gives for a position."""
         return self.values if head == "value" else self.actions
 
     @property
@@ -190,7 +190,7 @@ class Network:
         self._heads = {head: layer(f"heads.{head}") for head in info.heads}
 
     def __call__(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`.
+        """Return encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`.
 
         A position's numbers may differ by rounding in another batch.
         """
@@ -224,7 +224,7 @@ class Network:
         return x
 
     def layers(self, head: str) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Weights float32 (inputs, outputs) and biases (outputs,) of a head, from the first hidden layer on.
+        """Return weights float32 (inputs, outputs) and biases (outputs,) of a head, from the first hidden layer on.
 
         Raises ValueError for a network with shared layers, which stand before them.
         """
@@ -312,7 +312,7 @@ def misfit(
     history: int = 0,
     also: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Why something trained does not fit a game; empty if it does. Warns if it does, but options differ that matter.
+    """Return why something trained does not fit a game, or ""; warns if it fits, but options that matter differ.
 
     Args:
         game: the game to be played.
@@ -342,7 +342,7 @@ def misfit(
 
 
 def values_of(game: Game) -> int:
-    """Numbers that the value of a position has: 1 in a game of two sides, else one for each player."""
+    """Return numbers that the value of a position has: 1 in a game of two sides, else one for each player."""
     return 1 if len(game.teams) == 2 else game.num_players
 
 

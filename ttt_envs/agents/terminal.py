@@ -39,7 +39,7 @@ def read(question: str) -> str:
 
 
 def columns(words: list[str]) -> str:
-    """`words` one after the other, in lines as wide as the terminal."""
+    """Return `words` one after the other, in lines as wide as the terminal."""
     width = max(len(word) for word in words) + 3
     per_line = max((shutil.get_terminal_size().columns - 2) // width, 1)
     rows = [words[start : start + per_line] for start in range(0, len(words), per_line)]

@@ -23,7 +23,7 @@ class Adviser:
         self._work: threading.Thread | None = None
 
     def hint(self, view: View) -> Iterator[str]:
-        """Lines of advice for the player of a view of one position; it knows no more than that player."""
+        """Yield lines of advice for the player of a view of one position; it knows no more than that player."""
         game = view.game
         if not game.hidden_information:
             yield "The oracle is asked ..."

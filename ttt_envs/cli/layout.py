@@ -13,7 +13,7 @@ def width() -> int:
 
 
 def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterator[str]:
-    """Lines of a table, never cut; the columns `right` are aligned to the right.
+    """Yield lines of a table, never cut; the columns `right` are aligned to the right.
 
     Only the last column is wrapped, under itself.
     """
@@ -27,19 +27,19 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterato
 
 
 def indented(text: str, indent: int = 4) -> list[str]:
-    """Lines of a paragraph."""
+    """Return lines of a paragraph."""
     return textwrap.wrap(text, width(), initial_indent=" " * indent, subsequent_indent=" " * indent)
 
 
 def entries(items: Sequence[tuple[str, str]], indent: int = 0) -> Iterator[str]:
-    """Names with explanations, each explanation indented further below its name."""
+    """Yield names with explanations, each explanation indented further below its name."""
     for name, text in items:
         yield " " * indent + name
         yield from indented(text, indent + 4)
 
 
 def paragraphs(markdown: str) -> Iterator[str]:
-    """Lines of a text such as `Game.rules_text`: paragraphs and list items, each given on a line of its own."""
+    """Yield lines of a text such as `Game.rules_text`: paragraphs and list items, each given on a line of its own."""
     for line in markdown.splitlines():
         hanging = "  " if line.startswith("- ") else ""
         yield from textwrap.wrap(line, width(), subsequent_indent=hanging) or [""]

@@ -393,7 +393,7 @@ class Batch:
     # --- checks ---
 
     def _check_actions(self, rows: np.ndarray, actions: Any) -> np.ndarray:
-        """`actions` for these games as int64 (k, players), or (k, 1) for those to move; their values may be wrong."""
+        """Return `actions` for these games as int64 (k, players), or (k, 1) for the movers; not checked further."""
         array = np.asarray(actions)
         wanted = (len(rows),) if array.ndim != 2 else (len(rows), self.game.num_players)
         if array.dtype.kind != "i" or array.shape != wanted:
@@ -411,7 +411,7 @@ class Batch:
             raise refusal(self.game, self.states, wrong, joint[np.flatnonzero(rows == wrong)[0]], len(rows))
 
     def _room(self, out: np.ndarray | None, columns: int, dtype: Any) -> np.ndarray:
-        """`out` if it can take (n, columns) of this dtype, or a new array; TypeError or ValueError if it cannot."""
+        """Return `out` if it can take (n, columns) of this dtype, or a new array; else TypeError or ValueError."""
         shape = (self.n, columns)
         if out is None:
             return np.empty(shape, dtype)

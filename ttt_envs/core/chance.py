@@ -154,7 +154,7 @@ def seek(words, slots, first, last):
 
 @cache
 def _rows_for(kernels: Kernels, start: bool) -> Callable[..., Any]:
-    """`outcomes_rows` of one game's starts or steps."""
+    """Return `outcomes_rows` of one game's starts or steps."""
     play = jit.specialise(begin, reset=kernels.reset) if start else advance_for(kernels)
     return jit.specialise(outcomes_rows, play=play)
 
@@ -166,7 +166,7 @@ class Chance:
     game: Any  # a Game: its module imports this one
 
     def starts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities float64 (k,), and the different states structured (k,), that a game may start with.
+        """Return probabilities float64 (k,), and the different states structured (k,), that a game may start with.
 
         Raises ValueError with the reason if they cannot be enumerated.
         """
@@ -197,7 +197,7 @@ class Chance:
         return self._enumerate(False, states, np.ascontiguousarray(joint, np.int64))
 
     def stratified(self, states: np.ndarray, joint: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Outcomes of n steps by stratified sampling: all of the first draws, and a sample of what follows each.
+        """Return outcomes of n steps by stratified sampling: all of the first draws, and a sample of what follows each.
 
         Args:
             states: structured (n,), none of them finished; their generators draw what is not enumerated.

@@ -206,7 +206,7 @@ class IllegalAction(ValueError):
 
 
 def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
-    """`actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
+    """Return `actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
 
     Raises TypeError or ValueError naming what is wrong otherwise.
     """

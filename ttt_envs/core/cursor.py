@@ -72,7 +72,7 @@ def look(state, player, room):
 @jit.allocates_nothing
 @jit.keeps_gil
 def look_one(states, player, room):
-    """`look` at states[0]."""
+    """Return `look` at states[0]."""
     return look(states[0], player, room)
 
 

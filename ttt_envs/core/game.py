@@ -321,7 +321,7 @@ class Game:
         return self.extras.oracle()
 
     def oracle(self) -> Oracle:
-        """Optimal play for this game and these options; raises NotImplementedError where there is none."""
+        """Return optimal play for this game and these options; raises NotImplementedError where there is none."""
         return self._oracle
 
     @cached_property
@@ -390,7 +390,7 @@ class Game:
         return {}
 
     def _planes(self, history: int) -> np.ndarray:
-        """`plane_index` for observations with a history; their size means a constant 0."""
+        """Return `plane_index` for observations with a history; their size means a constant 0."""
         if history not in self._plane_indices:
             if not self.has_planes:
                 raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
@@ -398,7 +398,7 @@ class Game:
         return self._plane_indices[history]
 
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
-        """Flat observations int8 (..., size), with a history or without, as int8 (..., channels, rows, columns).
+        """Return flat observations int8 (..., size), with a history or without, as int8 (..., channels, rows, columns).
 
         Raises ValueError for another size, and in a game without a board.
         """
@@ -586,7 +586,7 @@ class Game:
         return chance_of(self).outcomes(checked, joint)
 
     def _joint(self, states: Any, actions: Any, check: bool) -> tuple[np.ndarray, np.ndarray]:
-        """States (n,) and actions of them, int64 (n, players), or (n, 1) for the player to move."""
+        """Return states (n,) and actions of them, int64 (n, players), or (n, 1) for the player to move."""
         if check:
             states, actions = self.check_states(states), np.asarray(actions)
             shape = (len(states),) if actions.ndim < 2 else (len(states), self.num_players)
@@ -601,7 +601,7 @@ class Game:
         return states, joint
 
     def masks(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
-        """Legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move.
+        """Return legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move.
 
         `check` as for `step`.
         """
@@ -611,7 +611,7 @@ class Game:
         return out
 
     def observations(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
-        """Observations of states (n,): int8 (n, observation size), of `players` int (n,) or of those to move.
+        """Return observations of states (n,): int8 (n, observation size), of `players` int (n,) or of those to move.
 
         `check` as for `step`.
         """
@@ -626,7 +626,7 @@ class Game:
         return check_players(players, len(states), self.num_players)
 
     def to_bytes(self, states: Any, *, check: bool = True) -> np.ndarray:
-        """States (n,) as plain numbers, uint8 (n, size of a state), which other array libraries can carry.
+        """Return states (n,) as plain numbers, uint8 (n, size of a state), which other array libraries can carry.
 
         `check` as for `step`.
         """

@@ -342,7 +342,7 @@ def resample_rows(states, players, seeds):
 
 @cache
 def advance_for(kernels: Kernels) -> Callable[..., Any]:
-    """`advance` for one game."""
+    """Return `advance` for one game."""
     return jit.specialise(advance, step=kernels.step)
 
 

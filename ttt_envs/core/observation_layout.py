@@ -18,7 +18,7 @@ MOST_HISTORY = 100
 
 
 def check_history(history: int) -> int:
-    """`history`, if it is a whole number from 0 to `MOST_HISTORY`; else ValueError."""
+    """Return `history`, if it is a whole number from 0 to `MOST_HISTORY`; else ValueError."""
     within(0, MOST_HISTORY, history=history)
     return history
 

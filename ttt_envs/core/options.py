@@ -65,14 +65,14 @@ class Within(NamedTuple):
 
 
 def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """`value` if it is one of `allowed` and of the same type; else NotAllowed, a ValueError."""
+    """Return `value` if it is one of `allowed` and of the same type; else NotAllowed, a ValueError."""
     if not any(type(value) is type(each) and value == each for each in allowed):
         raise NotAllowed(option, value, allowed)
     return value
 
 
 def whole(option: str, value: Any, low: int, high: int, *, unless: str = "") -> int:
-    """`value` if it is an int from low to high; else TypeError, or OutOfRange, a ValueError.
+    """Return `value` if it is an int from low to high; else TypeError, or OutOfRange, a ValueError.
 
     `unless`: what else would allow it, for the message, such as another option.
     """
@@ -110,7 +110,7 @@ def as_text(value: Any) -> str:
 
 
 def parse_value(annotation: Any, text: str) -> Any:
-    """`text` as a value of the annotated type: int, float, bool, str, None, or a union of these.
+    """Return `text` as a value of the annotated type: int, float, bool, str, None, or a union of these.
 
     A union takes the first of int, float, bool, None, str that fits. An annotation of another kind, or none
     at all, is read as such a union too. Raises ValueError that names the types.

@@ -23,7 +23,7 @@ class Oracle(Protocol):
         """The largest error of a value, in reward units: 0 where values are exact up to rounding."""
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): the states that it answers, exactly or within `error`."""
+        """Return bool (n,): the states that it answers, exactly or within `error`."""
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """Return float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
@@ -42,7 +42,7 @@ class BestResponder(Protocol):
     def best_response(
         self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
-        """Expected reward of `player`, who plays best against the others' `policy`.
+        """Return the expected reward of `player`, who plays best against the others' `policy`.
 
         With `equivariant` the policy of a position that a symmetry of the game turns is the turned policy, so that one
         of such positions need be asked about.

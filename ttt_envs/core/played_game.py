@@ -17,7 +17,7 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def _whole(name: str, value: Any) -> int:
-    """`value`, if it is a whole number; else raises TypeError, which calls it `name`."""
+    """Return `value`, if it is a whole number; else raises TypeError, which calls it `name`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     return int(value)
@@ -183,7 +183,7 @@ class PlayedGame:
         return self.game.faces.aside(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def _digests(self, ply: int) -> np.ndarray:
-        """Digests of the players' knowledge after `ply` plies: uint64 (1, players, 2), see `core.information`."""
+        """Return digests of the players' knowledge after `ply` plies: uint64 (1, players, 2), see `information`."""
         while len(self._shown) <= ply:
             before = len(self._shown)
             digests = self._shown[-1].copy() if before else information.begin(1, self.game.num_players)

@@ -169,7 +169,7 @@ def _before(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def sortable(keys: np.ndarray) -> np.ndarray:
-    """Keys as an array (n,) that NumPy sorts and searches in the order of `Keys`."""
+    """Return keys as an array (n,) that NumPy sorts and searches in the order of `Keys`."""
     return keys[:, 0] if keys.shape[1] == 1 else keys.byteswap().view(f"S{8 * keys.shape[1]}")[:, 0]
 
 
@@ -194,7 +194,7 @@ def random_plies(game: Game, games: int) -> Iterator[np.ndarray]:
 
 
 def digest_of(game: Game) -> str:
-    """Hex digest of what solved positions depend on: facts of the game, and the course of a hundred random games."""
+    """Return values for the first side, float64 (n,), nan if not covered; and plies to the result, int64 (n,)."""
     keys, facts = Keys(game), (game.id, game.version, game.max_plies, game.teams, game.action_names)
     found = hashlib.sha256(repr((facts, sorted(game.options.items()))).encode())
     for states in random_plies(game, 100):
@@ -291,7 +291,7 @@ class PositionOracle:
         return sortable(self._positions.keys)
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,)."""
+        """Return bool (n,)."""
         return ~np.isnan(self._judge(self._game.check_states(states))[0])
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -323,7 +323,7 @@ class PositionOracle:
         return check_players(player, len(states), self._game.num_players)
 
     def _judge(self, states: States) -> tuple[np.ndarray, np.ndarray]:
-        """Values for the first side, float64 (n,), nan where not covered; and plies to the result, int64 (n,)."""
+        """Return a hex digest of what solved positions depend on: a game's facts and a hundred random games."""
         values = np.where(states["done"], states["rewards"][:, self._game.teams[0][0]].astype(np.float64), np.nan)
         plies = np.zeros(len(states), np.int64)
         rows = np.flatnonzero(~states["done"])

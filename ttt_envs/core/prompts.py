@@ -70,7 +70,7 @@ def again(asked: str, reason: str) -> str:
 
 
 def side_of(game: Game, player: int) -> str:
-    """Sentences on who the player is, who plays with them and who against them."""
+    """Return sentences on who the player is, who plays with them and who against them."""
     names = game.player_names
     team = next(team for team in game.teams if player in team)
     mates = [names[each] for each in team if each != player]

@@ -58,7 +58,7 @@ _LENGTH = np.uint64(16 << 56)
 
 @jit.wrapping_kernel
 def rotate(x, by):  # type: ignore[no-untyped-def]
-    """`x` uint64, rotated left by `by` bits, 1 to 63."""
+    """Return `x` uint64, rotated left by `by` bits, 1 to 63."""
     return (x << np.uint64(by)) | (x >> np.uint64(64 - by))
 
 
@@ -93,7 +93,7 @@ def siphash(first, second, one, two):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def mix(x):  # type: ignore[no-untyped-def]
-    """Bijective scrambling of a uint64: the output function of splitmix64."""
+    """Return the bijective scrambling of a uint64: the output function of splitmix64."""
     x = np.uint64(x)
     x = (x ^ (x >> _S30)) * _M1
     x = (x ^ (x >> _S27)) * _M2
@@ -115,7 +115,7 @@ def start(state, seed):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def draw(state):  # type: ignore[no-untyped-def]
-    """Next uint64 of a state's generator; not for a game's kernels, because a script cannot replace it."""
+    """Return the next uint64 of a state's generator; not for a game's kernels, because a script cannot replace it."""
     state["rng"] = state["rng"] + GOLDEN
     return mix(state["rng"])
 
@@ -128,7 +128,7 @@ def scale(x, n):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def below(state, n):  # type: ignore[no-untyped-def]
-    """Uniform integer in 0..n-1 from a state's generator or script."""
+    """Return a uniform integer in 0..n-1 from a state's generator or script."""
     if state["script"] != _ZERO:  # asked first: the other way round the generator's path is slower by a fifth
         return read_script(state, n)
     return scale(draw(state), n)
@@ -136,7 +136,7 @@ def below(state, n):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def read_script(state, n):  # type: ignore[no-untyped-def]
-    """Integer in 0..n-1: the next digit of the tape."""
+    """Return an integer in 0..n-1: the next digit of the tape."""
     if n < 2:
         return np.int64(0)
     size = np.uint64(n)
@@ -160,7 +160,7 @@ def script_product(state):  # type: ignore[no-untyped-def]
 @jit.kernel
 @jit.allocates_nothing
 def pick(state, mask):  # type: ignore[no-untyped-def]
-    """Index of a uniformly chosen True entry of `mask` (bool, 1-d), by `below`; -1 if there is none."""
+    """Return the index of a uniformly chosen True entry of `mask` (bool, 1-d), by `below`; -1 if there is none."""
     return entry(mask, below(state, count(mask)))
 
 
@@ -168,7 +168,7 @@ def pick(state, mask):  # type: ignore[no-untyped-def]
 @jit.inlined
 @jit.allocates_nothing
 def choose(mask, x):  # type: ignore[no-untyped-def]
-    """Index of a uniformly chosen True entry of `mask` (bool, 1-d), by the random uint64 `x`; -1 if there is none."""
+    """Return the index of a True entry of `mask` (bool, 1-d), drawn evenly by `x` uint64; -1 if there is none."""
     return entry(mask, scale(x, count(mask)))
 
 
@@ -191,7 +191,7 @@ def count(mask):  # type: ignore[no-untyped-def]
 @jit.inlined
 @jit.allocates_nothing
 def entry(mask, skip):  # type: ignore[no-untyped-def]
-    """Index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
+    """Return the index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
     if many(mask):
         found, first, left = _ZERO, np.int64(0), np.int64(0)
         for at in range(0, mask.shape[0], 64):  # no branch on what is random
@@ -364,7 +364,7 @@ def decision_rows(seeds, players, plies, out):  # type: ignore[no-untyped-def]
 
 
 def settled(seed: int | None) -> int:
-    """`seed`, or for None one of 128 bits from the system's entropy, to be written down."""
+    """Return `seed`, or for None one of 128 bits from the system's entropy, to be written down."""
     return secrets.randbits(128) if seed is None else seed
 
 

@@ -124,7 +124,7 @@ class View:
         episode: bytes,
         looks: tuple[bytes, bytes],
     ) -> "View":
-        """`unchecked` for one player of states (1,), whose arrays are made when they are read.
+        """Return `unchecked` for one player of states (1,), whose arrays are made when they are read.
 
         `episode`: the number int64 of the player's episode; `looks`: what they may do, a truth value per action, and
         what they see, int8.
@@ -244,7 +244,7 @@ class View:
         return read_only(self._states["ply"].astype(np.int64))
 
     def sample_worlds(self, seed: int = 0) -> NDArray[Any]:
-        """States (n,) consistent with what the players know: hidden information and the future are redrawn.
+        """Return states (n,) consistent with what the players know: hidden information and the future are redrawn.
 
         `seed` is a number from 0 to 2**32-1, for as many samples.
         """
@@ -263,7 +263,7 @@ class View:
         return worlds
 
     def text(self, i: int = 0) -> str:
-        """Position `i` as its player sees it."""
+        """Return position `i` as its player sees it."""
         return self.game.format_state(self._states[i], int(self._players[i]))
 
     def take(self, rows: Any) -> "View":

@@ -73,12 +73,12 @@ class Caption:
 
 
 def token_place(k: int = 0) -> tuple[float, float, float]:
-    """Middle and radius of the headline's k-th token."""
+    """Return the middle and radius of the headline's k-th token."""
     return MARGIN + _TOKEN + k * (2 * _TOKEN + 5), 55, _TOKEN
 
 
 def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
-    """SVG of the frame around the `parts` of a game, which lie between `TOP` and `height - FOOT`."""
+    """Return SVG of the frame around the `parts` of a game, which lie between `TOP` and `height - FOOT`."""
     bars = caption.colours or (MARK_COLOURS[0],)
     part = WIDTH / len(bars)
     left = MARGIN + len(caption.tokens) * (2 * _TOKEN + 5) + (5 if caption.tokens else 0)

@@ -10,7 +10,7 @@ from ttt_envs.storage.extras import require
 
 
 def rasterise(svg: str, width: int | None = None, theme: Theme = "light") -> np.ndarray:
-    """SVG text as an image: uint8 (height, width, 3).
+    """Return SVG text as an image: uint8 (height, width, 3).
 
     Args:
         svg: the picture.
@@ -26,7 +26,7 @@ def rasterise(svg: str, width: int | None = None, theme: Theme = "light") -> np.
 
 
 def png(svg: str, width: int | None = None, theme: Theme = "light") -> bytes:
-    """SVG text as a PNG file; arguments and errors as for `rasterise`."""
+    """Return SVG text as a PNG file; arguments and errors as for `rasterise`."""
     require("render", "resvg_py")
     import resvg_py
 

@@ -151,7 +151,7 @@ def by_oracle(view: View) -> BestPlay:
 
 
 def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -> BestPlay:
-    """Optimal play in the one decision of a view, as the tree search that plays the game estimates it."""
+    """Return optimal play in the one decision of a view, as the tree search that plays the game estimates it."""
     game = view.game
     name = agents.search_for(game)
     unknown = np.full(game.num_actions, np.nan)

@@ -103,7 +103,7 @@ class ExamReport(PagedReport):
         return not self.left_out.keys() <= set(ROWS)
 
     def tables(self) -> list[Table]:
-        """Answers and games, and used resources."""
+        """Return answers and games, and used resources."""
         against = next(iter(self.answers.values())).scores
         names = list(dict.fromkeys(name for row in self.answers.values() for name, count in row.used.items() if count))
         shown, used = [], []

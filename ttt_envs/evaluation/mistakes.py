@@ -144,7 +144,7 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
 
 
 def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions of games of random play, the plies played, evenly by these, and the games.
+    """Return positions of games of random play, the plies played, evenly by these, and the games.
 
     For each number of plies it is one game that lasts so long.
     """

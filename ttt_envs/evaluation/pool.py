@@ -133,7 +133,7 @@ def _begin(parent: int) -> None:
 
 
 def _on_ray(calls: Iterable[Any], workers: str) -> Generator[tuple[int, Any]]:
-    """Results from a Ray cluster, some jobs after the other: its backend gives no results one by one."""
+    """Yield results from a Ray cluster, some jobs after the other: its backend gives no results one by one."""
     import ray
     from ray.util.joblib import register_ray
 

@@ -166,7 +166,7 @@ def questions_of(game_id: str) -> QuestionSet:
 
 
 def digest_of(game: Game, drawn: Positions) -> str:
-    """16 hexadecimal digits that tell the positions, who decides and the values of the actions."""
+    """Return 16 hexadecimal digits that tell the positions, who decides and the values of the actions."""
     found = hashlib.sha256()
     for state, player, values in zip(drawn.states, drawn.players.tolist(), drawn.values, strict=True):
         told = [None if np.isnan(value) else f"{_rounded(value):.4f}" for value in values]

@@ -279,7 +279,7 @@ class RegretReport(PagedReport):
         return [*tables, Table("Worst decisions", header, worst, note)] if worst else tables
 
     def remarks(self) -> list[str]:
-        """Notes on unmeasured decisions, and on the meaning of a result without mistakes."""
+        """Return notes on unmeasured decisions, and on the meaning of a result without mistakes."""
         remarks = self.unmeasured(len(self.measurements))
         for m in self.measurements:
             if not m.measured:

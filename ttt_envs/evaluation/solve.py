@@ -30,7 +30,7 @@ from ttt_envs.storage.rows import flat
 
 
 def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> Tree:
-    """`tree.walk`, with its progress on the terminal."""
+    """Return `tree.walk`, with its progress on the terminal."""
     trees = list[Tree]()
     with Work(trees, "positions", hidden=quiet) as work:
 

@@ -83,7 +83,7 @@ class State(pyspiel.State):
         return self.node.legal if player == self.node.player else []
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        """Numbers and probabilities of what chance may do."""
+        """Return numbers and probabilities of what chance may do."""
         assert self.node.outcomes is not None
         return list(enumerate(self.node.outcomes[0].tolist()))
 
@@ -94,7 +94,7 @@ class State(pyspiel.State):
         return f"outcome {action}" if player < 0 else self.node.graph.game.action_names[action]
 
     def is_terminal(self) -> bool:
-        """True once the game is over."""
+        """Return True once the game is over."""
         return self.node.done
 
     def returns(self) -> list[float]:
@@ -265,8 +265,8 @@ def _read_state(text: str) -> State:
 
 
 def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as OpenSpiel's parameters, each of one type: None is _NOTHING where there may be a number, and what is
-    neither a number nor bool is a text, with ";" for ",", which would end it.
+    """Return options as OpenSpiel's parameters, each of one type: None is _NOTHING where there may be a number, and
+    what is neither a number nor bool is a text, with ";" for ",", which would end it.
     """
     numbers = {each.name for each in parameters(game.factory) if int in get_args(each.annotation)}
     given: dict[str, Any] = {}

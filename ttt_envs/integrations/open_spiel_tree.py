@@ -151,7 +151,7 @@ class Node:
         return cls(graph, states, digests[0], {}, past=past)
 
     def mask(self, player: int) -> np.ndarray:
-        """Legal actions of a player in the position, bool (num_actions,)."""
+        """Return legal actions of a player in the position, bool (num_actions,)."""
         masks = np.empty((1, self.graph.game.num_actions), np.bool_)
         self.graph.game.loops.mask_rows(self.states, np.array([player]), masks)
         return masks[0]

@@ -244,7 +244,7 @@ def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td
 
 
 def policy_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Mean cross entropy of policies (n, num_actions), `_ILLEGAL` for illegal actions, whose logits do not count."""
+    """Return the mean cross entropy of policies (n, num_actions), without illegal actions (`_ILLEGAL`)."""
     legal = target != _ILLEGAL
     log_policy = functional.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1)
     return -(target * log_policy)[legal].sum() / len(target)

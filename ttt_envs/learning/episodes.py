@@ -45,7 +45,7 @@ class Rollout:
         return len(self.actions)
 
     def advantages(self, gamma: float, lam: float, rewards: np.ndarray | None = None) -> np.ndarray:
-        """Generalised advantage estimation along each player's decisions, float32 (d,); `rewards`: others than those.
+        """Return generalised advantages along each player's decisions, float32 (d,); `rewards` in place of the own.
 
         Source: Schulman et al., "High-dimensional continuous control using generalized advantage estimation", 2016.
         """

@@ -124,7 +124,7 @@ class Scratch(NamedTuple):
 
 
 def scratch_for(game: Game, number: int) -> Scratch:
-    """Memory for games with `number` patterns in a position."""
+    """Return memory for games with `number` patterns in a position."""
     longest = game.max_plies
     return Scratch(
         states=np.repeat(game.prototype, 2),
@@ -275,7 +275,7 @@ def unit(x):
 
 @cache
 def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]:
-    """`play` for one game's rules and patterns."""
+    """Return `play` for one game's rules and patterns."""
     bound = {"reset": kernels.reset, "legal_mask": kernels.legal_mask, "step": advance_for(kernels), "find": find}
     return jit.specialise(play, choose=jit.specialise(choose, **bound), **bound)
 

@@ -49,7 +49,7 @@ class DeviceGames:
         return torch.as_tensor(array, device=self.device)
 
     def look(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Copies of observations int8 (seats * n, size), and masks bool (seats * n, num_actions)."""
+        """Return copies of observations int8 (seats * n, size), and masks bool (seats * n, num_actions)."""
         looks = self.batch.observations, self.batch.masks
         seen, legal = (torch.cat([self.tensor(look(seat)) for seat in self.seats]) for look in looks)
         return seen, legal

@@ -165,7 +165,7 @@ class PolicyGradient(Generic[Settled]):
             )
 
     def parts_of(self, actions: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Numbers of the decisions of each gradient step, in every pass in another order."""
+        """Yield numbers of the decisions of each gradient step, in every pass in another order."""
         for _ in range(self.passes):
             yield from torch.randperm(len(actions), device=actions.device).chunk(self.minibatches)
 
@@ -202,7 +202,7 @@ def orthogonal(network: TorchNetwork) -> TorchNetwork:
 
 
 def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Log-probabilities float32 (n, num_actions) among legal actions; about -1e8 where illegal."""
+    """Return log-probabilities float32 (n, num_actions) among legal actions; about -1e8 where illegal."""
     return torch.log_softmax(logits.masked_fill(~masks, _NEVER), dim=1)
 
 

@@ -210,7 +210,7 @@ def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
 
 
 def as_input(observations: np.ndarray) -> torch.Tensor:
-    """Observations int8 as a network of torch takes them."""
+    """Return observations int8 as a network of torch takes them."""
     return torch.from_numpy(observations.astype(np.float32))
 
 
@@ -225,7 +225,7 @@ Losses = Callable[[TorchNetwork, TorchNetwork], Iterator[torch.Tensor]]
 
 
 def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator) -> Losses:
-    """Rounds by games and rows in NumPy's arrays."""
+    """Yield rounds by games and rows in NumPy's arrays."""
     config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     batch = Batch(backup.game, config.num_envs, seed=seed, auto_reset=True)
     buffer, permutations = Buffer(config.buffer), permutations_of(backup.game)

@@ -235,7 +235,7 @@ def _check(game: Game) -> None:
 
 
 def estimate(game: Game, keys: Keys, limit: int) -> float:
-    """About how many positions a game has, or more, by how seldom random games meet.
+    """Return about how many positions a game has, or more, by how seldom random games meet.
 
     Of n games with k pairs of equal positions at a ply, n(n-1) / 2k is a low estimate of the positions at that ply. So
     many games are played that they can show four times the limit; the count ends at 20 times.

@@ -102,7 +102,7 @@ class Tree:
         return first, second
 
     def views(self, player: int, seed: int = 0, chunk: int = CHUNK) -> Iterator[View]:
-        """Views of all information sets of `player`, in order, some at a time; `seed` is for the agents' draws."""
+        """Yield views of all information sets of `player`, in order and in parts; `seed`: for the agents' draws."""
         states, digests = self.players[player].states, self.players[player].digests
         for first in range(0, len(states), chunk):
             some = states[first : first + chunk]

@@ -43,7 +43,7 @@ def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
 
 @contextmanager
 def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
-    """A context with an open file that becomes `path` at its end, whole; after any error the old file stands.
+    """Return a context with an open file that becomes `path` at its end, whole; after any error the old file stands.
 
     It is for data too long to be held at once. Raises OSError as `write_whole`.
     """
@@ -71,7 +71,7 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
 
 
 def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
-    """`folder`, if it holds no files yet; `numbered`: else the first such one of folder-2, folder-3, ...
+    """Return `folder`, if it holds no files yet; `numbered`: else the first such one of folder-2, folder-3, ...
 
     `begun` is the name of a file from which --resume goes on: if it is in the folder, the error says so. The lock and
     the unfinished files of a killed process do not count. With `numbered`, a folder that another process is writing is
@@ -131,7 +131,7 @@ def reason_of(error: OSError) -> str:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """A context in which no other process writes the folder. It is made, and removed if nothing was written.
+    """Return a context in which no other process writes the folder. It is made, and removed if nothing was written.
 
     The operating system holds the lock for this process and releases it when the process ends, even if it is killed.
     Unfinished files of a killed process are removed.
@@ -152,7 +152,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]:
-    """A context with a folder for results: without files, and locked; None for None. `begun` is as for `unused`.
+    """Return a context with a folder for results: without files, and locked; None for None. `begun` is as for `unused`.
 
     Raises FileExistsError as `unused`, and as `locked_folder`.
     """
@@ -168,7 +168,7 @@ def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]
 
 @contextmanager
 def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """A context in which no other process writes the file; see `locked_folder`.
+    """Return a context in which no other process writes the file; see `locked_folder`.
 
     `wait`: do not raise InUse, but tell this function of the other process, and wait for it.
     """
@@ -196,7 +196,7 @@ def in_use(folder: Path) -> bool:
 
 @contextmanager
 def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """A context in which this process holds the lock file at `place`, and thereby `what`."""
+    """Return a context in which this process holds the lock file at `place`, and thereby `what`."""
     from filelock import FileLock, Timeout, UnixFileLock
 
     lock = FileLock(place, thread_local=False)

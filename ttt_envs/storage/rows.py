@@ -20,7 +20,7 @@ class Rows:
         raise NotImplementedError
 
     def to_csv(self) -> str:
-        """`rows` as CSV, below a line with their names; what is not known is left empty."""
+        """Return `rows` as CSV, below a line with their names; what is not known is left empty."""
         text, rows = io.StringIO(), as_plain(self.rows())
         writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
         writer.writeheader()
@@ -28,7 +28,7 @@ class Rows:
         return text.getvalue()
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """`rows` as a data frame. Raises ImportError with the command that installs pandas if it is missing."""
+        """Return `rows` as a data frame. Raises ImportError with the command that installs pandas if it is missing."""
         try:
             import pandas
         except ImportError:
@@ -61,7 +61,7 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_json(data: Any) -> str:
-    """`data` as JSON; nan, which JSON lacks, becomes null."""
+    """Return `data` as JSON; nan, which JSON lacks, becomes null."""
     return json.dumps(as_plain(data), indent=2, allow_nan=False)
 
 

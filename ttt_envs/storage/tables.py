@@ -83,7 +83,7 @@ _MAY_BUILD = ContextVar("may_build", default=True)
 
 @contextmanager
 def without_building() -> Iterator[None]:
-    """A context in which an oracle whose table is missing raises TableMissing, where it would build the table."""
+    """Return a context in which a missing table of an oracle raises TableMissing instead of being built."""
     before = _MAY_BUILD.set(False)
     try:
         yield

@@ -165,7 +165,7 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
 
 
 def _speeds(runs: Sequence[Run], out: Path, workers: int | str, progress: Progress) -> dict[str, float]:
-    """Steps per second of each run's place, if budgets are CPU times: from the folder and from new pilots."""
+    """Return steps per second of each run's place, if budgets are CPU times: from the folder and from new pilots."""
     path = out / SPEEDS
     speeds = _read(path, lambda found: {str(name): float(speed) for name, speed in found.items()}) or {}
     longest = {str(run.place): run for run in sorted(runs, key=lambda run: run.budget)}

@@ -131,7 +131,7 @@ class Found:
         return self.task.score(self.measures(method, budget=self.budgets[-1]))
 
     def cell(self, method: str, played: str = "", budget: float = 0) -> str:
-        """Mean and interval by Student's t."""
+        """Return the mean and interval by Student's t."""
         found = self.measures(method, played, budget)
         return of_seeds(t_interval(found), len(found), 4) if len(found) else "–"
 

@@ -19,7 +19,7 @@ class Shelf:
 
     @contextmanager
     def take(self, spec: str) -> Iterator[Agent]:
-        """A context with the agent, for this thread alone; errors as from `agents.load`."""
+        """Return a context with the agent, for this thread alone; errors as from `agents.load`."""
         try:
             agent = self._idle[spec].pop()
         except IndexError:

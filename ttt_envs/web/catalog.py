@@ -228,7 +228,7 @@ class Agents:
 
 
 def _plays(spec: str, game: Game) -> bool:
-    """True if the agent of a text plays the game, without a person at a terminal and without building a table."""
+    """Return True if the agent of a text plays the game, without a person or a table that has to be built."""
     try:
         with without_building():
             agent = agents.load(spec)

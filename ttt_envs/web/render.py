@@ -25,7 +25,7 @@ def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
 
 
 def still(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
-    """`position` of one in which nothing can be chosen, so that nothing is yellow."""
+    """Return `position` of one in which nothing can be chosen, so that nothing is yellow."""
     seen = position(game, state, viewer)
     return seen | {"svg": unlit(seen["svg"])}
 
@@ -87,7 +87,7 @@ def options_text(game: Game) -> str:
 
 
 def called(served: ServedGame) -> list[str]:
-    """Names of the players: "You", the level of an opponent or what it is; with their marks where two are alike."""
+    """Return the players' names: "You", an opponent's level or kind; with their marks where two are alike."""
     found = ["You" if agent is None else opponent(served.game, agent)[0] for agent in served.seats]
     marks = served.game.player_names
     return [
@@ -184,7 +184,7 @@ def past(served: ServedGame, ply: int) -> dict[str, Any]:
 
 
 def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
-    """Thoughts as a JSON object, with the actions by their names."""
+    """Return thoughts as a JSON object, with the actions by their names."""
 
     def by_name(found: dict[int, float]) -> dict[str, float]:
         return {game.action_names[action]: value for action, value in found.items()}

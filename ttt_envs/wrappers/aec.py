@@ -124,7 +124,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return self._encode.shown(out, mask)
 
     def last(self, observe: bool = True) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Observation, cumulative reward, termination, truncation and info of `agent_selection`.
+        """Return observation, cumulative reward, termination, truncation and info of `agent_selection`.
 
         Raises RuntimeError before `reset`, or after the last agent has left.
         """

@@ -164,7 +164,7 @@ class Board:
         self._episodes = None
 
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:
-        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+        """Return text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
         Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
         information. With a `viewer`, such as "player_0", it shows that agent's view. In the mode "human" the

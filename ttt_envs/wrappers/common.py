@@ -80,7 +80,7 @@ class Encoder:
         return gymnasium.spaces.Dict({"observation": self.space, "action_mask": mask})
 
     def shown(self, flat: np.ndarray, mask: np.ndarray) -> Any:
-        """Flat observations int8 (..., size) and masks int8 (..., actions) as the user gets them."""
+        """Return flat observations int8 (..., size) and masks int8 (..., actions) as the user gets them."""
         encoded = flat if self._as_is else self(flat)
         return {"observation": encoded, "action_mask": mask} if self.masked else encoded
 
@@ -141,7 +141,7 @@ class Renderer:
         self._window: Window | None = None
 
     def __call__(self, state: Any, viewer: int | None = None) -> np.ndarray | str | None:
-        """Text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it).
+        """Return text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it).
 
         A `viewer` sees that player's view; None sees everything.
         """

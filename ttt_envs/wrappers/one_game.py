@@ -32,7 +32,7 @@ class OneGame(PlayerGames):
         return super().step(actions)
 
     def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
-        """`step` with a legal action in the only game: without arrays that hold one number.
+        """Return `step` with a legal action in the only game: without arrays that hold one number.
 
         If the learner is to act again, fill `legal` bool (num_actions,) with their mask and return their observation,
         int8 (observation size,); return None if the game is over.

@@ -117,7 +117,7 @@ class Opponents:
         return {key: name_of(agent) for key, agent in self.by_key.items()}
 
     def told(self, keys: np.ndarray) -> np.ndarray:
-        """`info["opponent"]` for keys int64 (k, players): the one of each game, (k,), or all if these may differ."""
+        """Return `info["opponent"]` for keys int64 (k, players): each game's one, (k,), or all if they differ."""
         several = self._partner is not None or None not in self._pools
         return keys.copy() if several else np.asarray(keys.max(axis=1))
 

@@ -95,7 +95,7 @@ class Pay:
         return np.asarray(new)
 
     def rounds_one(self, states: np.ndarray, player: int) -> float:
-        """`rounds` of the only game, states (1,), without arrays of one number."""
+        """Return `rounds` of the only game, states (1,), without arrays of one number."""
         total = self.rounds_so_far(states)[0, player]
         new = total - self._rounds_paid[0, player]
         self._rounds_paid[0, player] = total

@@ -153,7 +153,7 @@ class PlayerGames:
     # --- positions, to be looked at and kept ---
 
     def get_state(self, i: int) -> bytes:
-        """Position i as bytes, hidden things, the learner's number and the seed of its episode included."""
+        """Return position i as bytes, hidden things, the learner's number and the seed of its episode included."""
         past, seed = self.batch.past, self.batch.episode_seeds[i]
         kept, nothing = None if past is None else past[i], np.full(self.game.num_players, -1)
         return pack_state(self.game, self.batch.states[i], nothing, seed, kept, learner=int(self.players[i]))

@@ -109,7 +109,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._told(flat)
 
     def _told(self, flat: np.ndarray) -> tuple[Any, dict[str, Any]]:
-        """Observation and info of the learner's view, int8 (features,), and mask, as `_legal`."""
+        """Return observation and info of the learner's view, int8 (features,), and mask, as `_legal`."""
         mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
         if self.render_mode == "human":
             self.render()
@@ -138,7 +138,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._started()
 
     def render(self) -> Any:
-        """Text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
+        """Return text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
         It shows the learner's view; everything when the game is over.
         """

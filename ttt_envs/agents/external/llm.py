@@ -180,8 +180,8 @@ class LanguageModel(Agent):
         self._counts: Counter[str] = Counter()
 
     def counts(self) -> Mapping[str, float]:
-        """Requests, tokens, answers that could not be used, random moves, decisions in which the server failed or was
-        too slow; and the cost, if there are prices.
+        """Return requests, tokens, answers that could not be used, random moves, decisions in which the server failed
+        or was too slow; and the cost, if there are prices.
         """
         counts: dict[str, float] = dict(self._counts)
         price_in, price_out = self._prices

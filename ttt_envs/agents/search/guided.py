@@ -25,7 +25,7 @@ _TRIAL = 32
 
 
 def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_temperature: float = 0.1) -> Evaluate:
-    """Prior and value of a network, for `GumbelSearch`.
+    """Return prior and value of a network, for `GumbelSearch`.
 
     A q network gives its values divided by `prior_temperature` as logits, and the highest as the value of a position.
     A network without a policy gives all actions the same logit.
@@ -169,7 +169,7 @@ class Guided(Agent):
     def _search_until(
         self, deadline: float, game: Game, world: np.ndarray, seed: np.ndarray, evaluate: Evaluate
     ) -> SearchResult:
-        """Searches of one position, each larger than the one before it, as long as there is time for one."""
+        """Return searches of one position, each larger than the one before it, as long as there is time for one."""
         simulations = _TRIAL
         while True:
             started, search = time.monotonic(), self._searcher(game, 1, simulations)

@@ -60,7 +60,7 @@ def considered_visits(actions: int, simulations: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def visits_table(considered: int, simulations: int) -> np.ndarray:
-    """`Plan.visits`."""
+    """Return `Plan.visits`."""
     return np.array([considered_visits(actions, simulations) for actions in range(considered + 1)], np.int32)
 
 
@@ -139,7 +139,7 @@ class GumbelSearch:
 
     @staticmethod
     def memory_for(game: Game, simulations: int) -> int:
-        """Bytes that each position takes at most."""
+        """Return bytes that each position takes at most."""
         each = node_for(game.num_players).itemsize + game.num_actions * edge_for(game.num_players).itemsize
         return (simulations + 1) * (each + mcts.INDEX.itemsize + 4)
 

@@ -454,7 +454,7 @@ def read(plan, forest, result):
 
 @cache
 def walk_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable[..., Any]:
-    """`walk` for one game's rules, with or without chance, with or without proofs."""
+    """Return `walk` for one game's rules, with or without chance, with or without proofs."""
     rules = {"legal_mask": kernels.legal_mask, "step": advance_for(kernels)}
     return jit.specialise(
         walk,

@@ -102,7 +102,7 @@ def as_given(state, player, seed):
 
 @cache
 def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> Callable[..., Any]:
-    """`mcts.simulate` for one game's rules, with positions as here, from sampled or given worlds.
+    """Return `mcts.simulate` for one game's rules, with positions as here, from sampled or given worlds.
 
     With a network it is `puct.simulate`.
     """

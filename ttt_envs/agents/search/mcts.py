@@ -369,7 +369,7 @@ class MCTS(Agent):
         return self._policy(view.masks, self._results(view))
 
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """Visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
+        """Return visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
 
         A forced action is not searched, and has one visit. In a match the values refer to the current round. A win that
         is proven counts as if all visits had been won, a loss as if all had been lost.

@@ -325,7 +325,7 @@ def read_root(tree, out):
 
 @cache
 def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
-    """`simulate` for one game's rules, with or without chance."""
+    """Return `simulate` for one game's rules, with or without chance."""
     bound = kernels_of(kernels)
     return jit.specialise(
         simulate,

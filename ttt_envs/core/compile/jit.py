@@ -141,7 +141,7 @@ def _with_imports(paths: Iterable[Path]) -> set[Path]:
 
 @cache
 def source_digest(place: Path) -> str:
-    """Hex digest of Python files' names and contents: `place` and what it imports of this package.
+    """Return a hex digest of Python files' names and contents: `place` and what it imports of this package.
 
     `place` is a file of this package; or a folder elsewhere, with all its files if it is a package, else with those
     right in it.
@@ -205,7 +205,7 @@ def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def allocates_nothing(function: Function) -> Function:
-    """Decorator, below `kernel` or on a template: neither the function nor what it calls makes an array.
+    """Declare that neither the function nor what it calls makes an array. A decorator below `kernel` or on a template.
 
     Numba then counts no references to the arrays it was given, which takes a tenth of the time where rows are short. A
     template is compiled so if all kernels that it names are of this kind.
@@ -215,7 +215,7 @@ def allocates_nothing(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Decorator, below `kernel` or on a template: inline the function in each caller.
+    """Inline the function in each caller. A decorator below `kernel` or on a template.
 
     For what is short and called all the time: a call hands over each array as seven numbers.
     """
@@ -224,13 +224,13 @@ def inlined(function: Function) -> Function:
 
 
 def keeps_gil(function: Function) -> Function:
-    """Decorator, on a template: no other thread runs meanwhile. To let them takes longer than what is so short."""
+    """Let no other thread run during a template's call: it is shorter than letting others run. A decorator."""
     setattr(function, _KEEPS_GIL, True)
     return function
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: compile `function` on its first call, without the GIL, and keep the machine code on disk.
+    """Compile `function` on its first call, without the GIL, and keep the machine code on disk. A decorator.
 
     A function from a notebook, or a closure, is compiled in each process.
     """
@@ -239,7 +239,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`kernel` for 64-bit arithmetic that is meant to overflow: with the JIT off, NumPy does not warn of it."""
+    """Do as `kernel`, for 64-bit arithmetic that is meant to overflow: NumPy then does not warn without the JIT."""
     if not DISABLED:
         return kernel(function)
 

@@ -274,7 +274,7 @@ def iter_seeds(
 
 
 def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
-    """Chunks put together in order; no chunks give no games."""
+    """Return chunks put together in order; no chunks give no games."""
     empty = np.zeros(0, np.int64)
     return Games(
         rewards=np.concatenate([np.zeros((0, game.num_players), np.float32), *(p.rewards for p in parts)]),

@@ -44,7 +44,7 @@ class Asked:
         self.seeds = samples or 1 + _TRIALS
 
     def __call__(self, views: Sequence[View]) -> np.ndarray:
-        """Float64 (n, num_actions), from views of the same n positions with `seeds` different seeds.
+        """Return float64 (n, num_actions), from views of the same n positions with `seeds` different seeds.
 
         Raises SeedsMatter if one was to be taken for all, and others are seen to make a difference.
         """

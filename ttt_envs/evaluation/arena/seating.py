@@ -171,13 +171,13 @@ class Result(Games):
         return len(np.unique(self.moves))
 
     def by_seating(self) -> tuple[tuple[int, int, int], ...]:
-        """(won, drawn, lost) games of the first agent in each seating."""
+        """Return (won, drawn, lost) games of the first agent in each seating."""
         won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
         counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
         return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))
 
     def mean_reward(self, agent: int) -> float:
-        """Mean reward of `agent` in a seat of these games."""
+        """Return the mean reward of `agent` in a seat of these games."""
         return float(self.rewards[self.seats == agent].mean())
 
 
@@ -190,7 +190,7 @@ def result_of(first: int, second: int, parts: Sequence[tuple[range, Games]], gam
 
 
 def by_unit(results: Sequence[Result]) -> tuple[np.ndarray, np.ndarray]:
-    """Wins and losses of each result's first agent, each float64 (seeds, results), 0 for seeds not played."""
+    """Return wins and losses of each result's first agent, each float64 (seeds, results), 0 for seeds not played."""
     size = len(results[0].held)
     found = np.zeros((2, 1 + max(each.units.max(initial=-1) for each in results), len(results)))
     for column, each in enumerate(results):

@@ -69,7 +69,7 @@ class Whiskers:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Round numbers from `low` to `high`, about five."""
+    """Return round numbers from `low` to `high`, about five."""
     step = 10.0 ** np.floor(np.log10((high - low) / 4))
     step *= next(k for k in (1, 2, 5, 10) if (high - low) / (step * k) <= 6)
     first = int(np.ceil(low / step))

@@ -74,7 +74,7 @@ class Circles:
 
 
 def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
-    """Cycles and Nash averaging from wins float64 (k, k), draws as half wins, and the games' ratings."""
+    """Return cycles and Nash averaging from wins float64 (k, k), draws as half wins, and the games' ratings."""
     k = len(wins)
     nothing = np.full(k, np.nan)
     if (wins + wins.T + np.eye(k) <= 0).any():

@@ -31,7 +31,7 @@ class PagedReport(Report):
     files: ClassVar[tuple[str, ...]] = ("report.md", "report.html", "results.json")
 
     def charts(self) -> Sequence[Whiskers]:
-        """Pictures of the numbers."""
+        """Return pictures of the numbers."""
         return ()
 
     def html(self) -> str:

@@ -64,7 +64,7 @@ class Ratings:
 def rate_pairs(
     agents: int, pairs: Any, won: np.ndarray, lost: np.ndarray, *, resamples: int, seed: int, zero: int | None = None
 ) -> Ratings:
-    """Ratings of agents of whom not every two need to play each other.
+    """Return ratings of agents of whom not every two need to play each other.
 
     The prior's drawn unit of an agent is shared out among the opponents that it is to meet, so that it weighs as much
     as among all.

@@ -165,7 +165,7 @@ class Report(Rows):
         return None
 
     def facts(self) -> list[str]:
-        """Sentences above the tables: how it was measured."""
+        """Return sentences above the tables: how it was measured."""
         return []
 
     def how(self) -> list[str]:
@@ -185,7 +185,7 @@ class Report(Rows):
         raise NotImplementedError
 
     def remarks(self) -> list[str]:
-        """Sentences about the limits of the numbers."""
+        """Return sentences about the limits of the numbers."""
         return []
 
     def notes(self) -> list[str]:
@@ -200,7 +200,7 @@ class Report(Rows):
         return [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
 
     def texts(self) -> list[tuple[str, str]]:
-        """Headings and texts to be shown as they are, such as positions."""
+        """Return headings and texts to be shown as they are, such as positions."""
         return []
 
     def data(self) -> dict[str, Any]:

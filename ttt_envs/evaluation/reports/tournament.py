@@ -152,7 +152,7 @@ class TournamentReport(PagedReport):
         ]
 
     def tables(self) -> list[Table]:
-        """Ratings, crosstable, crosstables by side, pairings, failures if there were any, time.
+        """Return ratings, crosstable, crosstables by side, pairings, failures if there were any, time.
 
         Many agents have no crosstables.
         """
@@ -259,7 +259,7 @@ class TournamentReport(PagedReport):
         return texts
 
     def remarks(self) -> list[str]:
-        """Why there are more games, a warning for each cycle and each agent that failed, how a partial one goes on."""
+        """Return why there are more games, warnings of cycles and failed agents, and how a partial one goes on."""
         names = dict.fromkeys(each.agent for each in self.failures)
         remarks = rounding(self.settings["games"], len(self.results[0].held))
         remarks += self.circles.remarks(self.agents, self.ratings)
@@ -274,7 +274,7 @@ class TournamentReport(PagedReport):
         return remarks
 
     def data(self) -> dict[str, Any]:
-        """Ratings, crosstables, pairings, failures."""
+        """Return ratings, crosstables, pairings, failures."""
         r = self.ratings
         return {
             "agents": list(self.agents),
@@ -327,7 +327,7 @@ class TournamentReport(PagedReport):
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else np.nan
 
     def charts(self) -> list[Whiskers]:
-        """Ratings with their intervals."""
+        """Return ratings with their intervals."""
         r = self.ratings
         rows = [
             Whisker(

@@ -61,7 +61,7 @@ _LEAST_FOR_TEXT = 66
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer.
+    """Return SVG text, the same for every viewer.
 
     A pyramid has as many pips as its size, of another shape for each player. Cells that the player to move may put
     something into are yellow, with the sizes that fit. The last move is framed, the winning row struck through.

@@ -248,7 +248,7 @@ def entry(state, cell, replaced, player):
 
 @kernel
 def read_entry(state, k):
-    """Player, replaced piece and cell of the k-th move in the log."""
+    """Return the player, replaced piece and cell of the k-th move in the log."""
     players = state["stash"].shape[0]
     rest = np.int64(state["log"][k])
     return rest % players, rest // players % (SIZES * players + 1), rest // (players * (SIZES * players + 1))

@@ -111,7 +111,7 @@ _SIGNS = (
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer but for what is yellow: what the viewer can choose now.
+    """Return SVG text, the same for every viewer but for what is yellow: what the viewer can choose now.
 
     For None it is what can be placed, chosen or used. The room of the last placement is framed, predicted rooms have
     cross-hairs.
@@ -323,7 +323,7 @@ def _candidate(state: Any, specialist: int, open_now: set[str]) -> str:
 
 
 def _last_turn(state: Any) -> str:
-    """Cross-hairs on predicted rooms, the word on a blocked piece, and arrows for pieces that moved afterwards."""
+    """Return cross-hairs on predicted rooms, the word on a blocked piece, and arrows for pieces moved later."""
     if (state["last"] == NONE).any():
         return ""
     placer = last_placer(state)
@@ -356,7 +356,7 @@ def _stamp(words: str, x: float, y: float, colour: str) -> str:
 
 
 def _way(state: Any, room: int) -> str:
-    """Arrows for what the ability of the piece placed in the room has done."""
+    """Return arrows for what the ability of the piece placed in the room has done."""
     action = int(state["last_ability"])
     if action in (NONE, rules.NO_ABILITY):
         return ""

@@ -16,7 +16,7 @@ _STANDING = {IN_HAND: "in hand", OFFERED: "on offer", USED: "used up"}
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Explanations of each piece and each specialist; see `Faces.tips`."""
+    """Return explanations of each piece and each specialist; see `Faces.tips`."""
     shown = []
     if is_pick(state):
         shown += [(room_box(k), each) for k, each in enumerate(_ABILITIES)]

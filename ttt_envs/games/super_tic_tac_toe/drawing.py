@@ -45,7 +45,7 @@ HEIGHT = TOP + 3 * (NAME + BOARD) + 2 * 6 + 10 + FOOT
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer.
+    """Return SVG text, the same for every viewer.
 
     Cells that the next mark may be put into are yellow and numbered. An owned board has its owner's colour, their mark
     below the others and their marker above it; the last mark is framed.
@@ -84,7 +84,7 @@ def _caption(state: Any) -> Caption:
 
 
 def corner(board: int) -> tuple[float, float]:
-    """Left and top of a small board."""
+    """Return the left and top of a small board."""
     return MARGIN + (board % 3) * (BOARD + GAP), TOP + NAME + (board // 3) * (BOARD + NAME + 6)
 
 

@@ -14,7 +14,7 @@ _MOST_TRIED = 100_000
 
 
 def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
-    """OpenSpiel's actions, in an order that the rules allow, after which the marks stand as in states (1,).
+    """Return OpenSpiel's actions, in an order that the rules allow, after which the marks stand as in states (1,).
 
     It begins with `since`. Raises ValueError if there is none: with many marks after `since` there are too many orders
     to try.
@@ -68,7 +68,7 @@ class _Order:
         return True
 
     def moves(self) -> Iterator[tuple[int, int]]:
-        """Board and cell of each mark that may come next; marks in a small board come before what closes it."""
+        """Yield the board and cell of each mark that may come next, first the marks that do not close a board."""
         for board in range(9) if self.target == ANYWHERE else (self.target,):
             if self.playable >> board & 1:
                 missing = self.marks[:, board] & ~self.placed[:, board]

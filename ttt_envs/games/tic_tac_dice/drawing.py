@@ -45,7 +45,7 @@ _PIPS = ("", "d", "ag", "adg", "abfg", "abdfg", "abcefg")
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text, the same for every viewer.
+    """Return SVG text, the same for every viewer.
 
     Cards that can be claimed are yellow and say by which dice. The card claimed last is framed. A stroke goes through
     the row that has won the round.

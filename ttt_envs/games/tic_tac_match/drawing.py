@@ -69,7 +69,7 @@ class _Seat(NamedTuple):
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """SVG text. A viewer sits below and sees no other hand; None sees all from behind seat 0.
+    """Return SVG text. A viewer sits below and sees no other hand; None sees all from behind seat 0.
 
     Cards that can be played, and the cells where they can, have a yellow edge for those who see the hand. The card
     played last is framed, a stroke goes through the line that has won.

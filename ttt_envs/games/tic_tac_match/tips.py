@@ -15,7 +15,7 @@ _SPECIALS = (
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Explanations of the cards on the board and in hands that the viewer sees, and of ID cards; see `Faces.tips`."""
+    """Return explanations of ID cards, and of the cards on the board and in hands that the viewer sees."""
     flip = int(flip_of(state))
     names = kind_names(flip // 2)
     shown = []

@@ -200,7 +200,7 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
 
 @contextmanager
 def opened(config: Any, method: str) -> Iterator[Run]:
-    """A context with the run of checked settings, in its folder, which is locked meanwhile; arguments as for `Run`.
+    """Return a context with the run of checked settings, whose folder is locked meanwhile; arguments as `Run`.
 
     Raises:
         ValueError, TypeError: settings that make no sense or are not those of the run to be resumed.
@@ -264,7 +264,7 @@ def program_of(method: str) -> list[str]:
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """Settings as JSON's types, without the settings of a call; an agent becomes its name."""
+    """Return settings as JSON's types, without the settings of a call; an agent becomes its name."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):

@@ -144,7 +144,7 @@ class Bar:
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """A context whose time counts as training, for `speed`; measurements and saving stay outside."""
+        """Return a context whose time counts as training, for `speed`; measurements and saving stay outside."""
         self._since = time.perf_counter()
         try:
             yield

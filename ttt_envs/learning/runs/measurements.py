@@ -249,7 +249,7 @@ class Score(Measurement):
 
 
 def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
-    """Agents by their names, loaded; ValueError for one that is unknown, listed twice or cannot play the game."""
+    """Return agents by name, loaded; ValueError for one that is unknown, listed twice or cannot play the game."""
     named: dict[str, Agent] = {}
     for agent in map(agents.load, given):
         if agent.name in named:
@@ -472,7 +472,7 @@ def title_of(metric: str) -> str:
 
 
 def text_of(points: Sequence[Point]) -> str:
-    """Points of one measurement as one line for people."""
+    """Return points of one measurement as one line for people."""
     return "   ".join(
         f"{title_of(each.metric)}: {each.value:.3f}" + (f" ± {each.half_width:.3f}" if each.half_width > 0 else "")
         for each in points

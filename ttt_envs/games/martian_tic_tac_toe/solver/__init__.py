@@ -24,7 +24,7 @@ __all__ = ["MartianOracle", "RespondingOracle", "oracle_for"]
 def oracle_for(
     size: int, players: int, same_size_swap: bool, max_plies: int, repetition_limit: int | None
 ) -> RespondingOracle:
-    """Optimal play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
+    """Return the oracle for a game's options; raises NotImplementedError, naming the options, if there is none."""
     check_solved(size, players)
     return _oracle(same_size_swap, max_plies, repetition_limit)
 

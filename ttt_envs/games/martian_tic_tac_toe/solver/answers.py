@@ -14,7 +14,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.tables import find
 
 @kernel
 def find_in_state(state, digits, weights, table):
-    """`find` for a state's board, seen by the player to move; digits int64 (9,) is room to work."""
+    """Return `find` for a state's board, seen by the player to move; digits int64 (9,) is room to work."""
     for cell in range(CELLS):
         digits[cell] = digit_of(state["piece"][cell], state["to_move"])
     return find(digits, weights, table)

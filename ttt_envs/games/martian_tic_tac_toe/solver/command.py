@@ -76,7 +76,7 @@ COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
 
 
 def states_of(boards: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
-    """States, structured (n + 1,), of boards int64 (n, 1 + cells): the player to move, and the piece in each cell.
+    """Return the states, structured (n + 1,), of boards int64 (n, 1 + cells): the mover, and each cell's piece.
 
     The last one is another copy of the first. Nothing of the past is in them, and no limit is near.
     """
@@ -93,7 +93,7 @@ def states_of(boards: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
 
 
 def facts(table: SolvedTable) -> Iterator[str]:
-    """Lines about the openings, and about how many positions are won, lost and drawn."""
+    """Yield lines about the openings, and about how many positions are won, lost and drawn."""
     digits = np.zeros(CELLS, np.int64)
     for cell, name in enumerate(cell_names(3)):
         digits[:] = EMPTY
@@ -150,7 +150,7 @@ def emptiest_drawn(table, digits):
 
 
 def drawn_picture(table: SolvedTable) -> str:
-    """SVG of the position of `emptiest_drawn`, red to move."""
+    """Return SVG of the position of `emptiest_drawn`, red to move."""
     digits = np.empty(CELLS, np.int64)
     emptiest_drawn(table, digits)
     options = {"size": 3, "players": 2, "same_size_swap": False}

@@ -41,7 +41,7 @@ class MartianOracle:
         return load_table(self.same_size_swap)
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,)."""
+        """Return bool (n,)."""
         return ~np.isnan(self._judge(self._checked(states))[1])
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ class RespondingOracle(MartianOracle):
         self._start["repetition_limit"], self._start["occurred"] = repetition_limit or 0, 1
 
     def best_response(self, policy: Policy, player: int, progress: Progress = lambda share: None) -> float:
-        """Expected reward of `player`, who knows the other's policy and plays best against it: up to PRECISION.
+        """Return the expected reward, within PRECISION, of `player`'s best response to the other's policy.
 
         The policy is asked once in each position that can arise against it, at the first ply at which it can. Whether
         it heeds the ply is tried on a sample of the positions. If it does, the figure is for a policy that does in each

@@ -124,7 +124,7 @@ def spread(boards, moves, mine, reached, end):
 
 @kernel
 def respond(boards, moves, settled, after, values):
-    """Values where the responder is to move, from those after their moves: float64 (7**9,) both.
+    """Return values where the responder is to move, from those after their moves: float64 (7**9,) both.
 
     Values of at least `settled`, or at most -settled, stay. Gives by how much one has changed at most, and how many are
     not settled.
@@ -148,7 +148,7 @@ def respond(boards, moves, settled, after, values):
 
 @kernel
 def follow(boards, moves, chances, settled, after, values):
-    """Values, as `respond`, where the other player is to move, with chances as in `PositionGroup`."""
+    """Return values, as `respond`, where the other player is to move, with chances as in `PositionGroup`."""
     change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
     for i in range(boards.shape[0]):
         board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
@@ -327,7 +327,7 @@ class Response:
         return least, self._swept(plies, 1.0, lambda share: progress((1 + share) / 2))
 
     def _swept(self, plies: int, left: float, progress: Progress = lambda share: None) -> np.ndarray:
-        """Values of the starts in games of `plies` plies, after which they are worth `left`."""
+        """Return values of the starts in games of `plies` plies, after which they are worth `left`."""
         parts = [part for part in self.parts if part.depth <= plies]
         for part in parts:
             self._values[self._mine_at(part.depth)][part.boards] = left

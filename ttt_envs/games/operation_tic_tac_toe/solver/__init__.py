@@ -22,5 +22,5 @@ __all__ = ["MatchOracle", "RoundOracle", "oracle_for"]
 
 
 def oracle_for(game: Game) -> MatchOracle | RoundOracle:
-    """Optimal play of a game; raises NotImplementedError, naming the options, where there is none."""
+    """Return optimal play of a game; raises NotImplementedError, naming the options, where there is none."""
     return MatchOracle(game) if game.options["mode"] == "match" else RoundOracle(game)

@@ -173,12 +173,12 @@ def position_rows(states, book, positions, standings):
 
 
 def no_answers(n: int) -> Answers:
-    """Answers that say nothing yet."""
+    """Return answers that say nothing yet."""
     return Answers(np.zeros(n), np.zeros((n, NUM_ACTIONS)), np.full((n, NUM_ACTIONS), np.nan))
 
 
 def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
-    """Answers of solved rounds about states that `positions_in` its book finds: going on, and in phase TURN or ABILITY.
+    """Return answers of solved rounds for states in their book that go on, in phase TURN or ABILITY.
 
     In units of a round: 1 for a win, -1 for a loss. The successors are solved. Args: states structured (n,), players
     int (n,).

@@ -56,7 +56,7 @@ def round_values(
     points: int,
     progress: Progress = lambda share: None,
 ) -> np.ndarray:
-    """Values of rounds for the player who places first: float64 (the player's hand, the other's, points).
+    """Return values of rounds for the player who places first: float64 (the player's hand, the other's, points).
 
     The last axis is what a draw is worth to that player, see `worths_of_a_draw`. `progress` is called with the share
     that is done.
@@ -135,7 +135,7 @@ def draw_worth(ends):
 
 @kernel
 def interpolate(values, draw):
-    """Values float64 (points,) at that worth of a draw."""
+    """Return values float64 (points,) at that worth of a draw."""
     at = (draw + 1) / 2 * (values.shape[0] - 1)
     k = min(np.int64(at), values.shape[0] - 2)
     return values[k] + (at - k) * (values[k + 1] - values[k])

@@ -136,7 +136,7 @@ def equilibrium(placements, limits, mix, cover):
 
 @kernel
 def _bounds(placements, value, a):
-    """Bounds of y in the room of placement `a`, its room's first; their slopes; the placements that make them.
+    """Return bounds of y in the room of placement `a`, its room's first; their slopes; the placements that make them.
 
     A slope is by how much a bound loosens if U grows by 1. Slopes are 0 and placements -1 where the bounds are 0 and 1
     anyway. The last thing given is the next room's first placement. It is the same arithmetic as in `solve`, to the

@@ -64,7 +64,7 @@ class RoundOracle:
         self._rounds = _rounds(hands, self.game.options["max_idle_turns"], self.game.options["allow_pass"])
 
     def round_value(self, first: Hand = None, second: Hand = None) -> float:
-        """Value of a round for the player who places first, in reward units.
+        """Return the value of a round for the player who places first, in reward units.
 
         Each hand is a specialist's name, or None; a pair of two names is known to the oracle of a game with such
         `specialists`. Raises ValueError for others.
@@ -78,7 +78,7 @@ class RoundOracle:
     def best_response(
         self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
-        """Expected reward of `player` in a round, who knows the other's policy and plays best against it.
+        """Return the expected reward of `player` in a round, who knows the other's policy and plays best against it.
 
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
         `progress` is called with the share that is done. See `response.best_response`, which tells more.
@@ -87,7 +87,7 @@ class RoundOracle:
         return best_response(self.game, policy, player, progress, equivariant=equivariant).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): all but rounds with other numbers of specialists than the game was made for."""
+        """Return bool (n,): all but rounds with other numbers of specialists than the game was made for."""
         states = _checked(states, self.game, _OF_ROUNDS)
         return states["done"] | (positions_in(self._rounds.book, states)[0] >= 0)
 
@@ -162,11 +162,11 @@ class MatchOracle:
         return "exact" if len(self._match.pairs) else "even race"
 
     def start_value(self) -> float:
-        """Value of a match for player 0, who chooses the roles in its first round."""
+        """Return the value of a match for player 0, who chooses the roles in its first round."""
         return float(self._values.single[0, 0, 0, 0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): all but turns of overtime in which a player has two specialists; if it is exact.
+        """Return bool (n,): all but turns of overtime in which a player has two specialists; if it is exact.
 
         As an even race nothing of overtime is covered.
         """
@@ -237,7 +237,7 @@ class MatchOracle:
         return Answers(middle + scale * answers.value, answers.policy, middle[:, None] + scale[:, None] * answers.worth)
 
     def _rounds(self, draw: float, own: int, other: int) -> Rounds:
-        """Rounds with these standings and with a draw that is worth so much to player 0; the newest are kept."""
+        """Return rounds with these standings and with a draw that is worth so much to player 0; the newest are kept."""
         key = draw, own, other
         rounds = self._solved.pop(key, None)
         if rounds is None:

@@ -131,7 +131,7 @@ def digits_of(code: np.ndarray) -> np.ndarray:
 
 @cache
 def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
-    """`board`, `code`, `group`, `over` of a Book. Each group's boards have numbers in a row, the fullest first."""
+    """Return `board`, `code`, `group`, `over` of a Book: each group's boards in a row, the fullest first."""
     turns = np.array(list(dihedral(3).values()) if mirrored else [np.arange(ROOMS)])
     board, code = np.empty(CODES, np.int32), np.empty(CODES, np.int32)
     count = number_boards(most, turns, board, code)

@@ -42,7 +42,7 @@ def requirements(states: States) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _roles(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """Invariants of the phases: the acting players and their choices."""
+    """Yield invariants of the phases: the acting players and their choices."""
     phase, placer, to_move, going = states["phase"], states["placer"], states["to_move"], ~states["done"]
     deciding = phase == ROLE
     rule = "nobody is the Placer, or was first, while the roles are decided; after that somebody is"

@@ -100,7 +100,7 @@ def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Bo
 
 
 def levels(queue: np.ndarray, book: Book) -> list[np.ndarray]:
-    """Positions as of `reachable`, in parts: what may follow from one of them is in an earlier part, or is the same."""
+    """Return positions as of `reachable`, in parts: what follows from one is in the same or an earlier part."""
     if not len(queue):
         return []
     heights = np.array([height(int(standing)) for standing in book.standings])

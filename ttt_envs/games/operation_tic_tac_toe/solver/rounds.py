@@ -74,7 +74,7 @@ def solve_open(room, free, blocked, limits, places):
 
 @kernel
 def count_down(turns, counts, d, limits, left):
-    """Values of two positions that are one, but for the Placer, from the draw after the last idle turn on.
+    """Return values of two positions that are one, but for the Placer, from the draw after the last idle turn on.
 
     Args:
         turns: two Turns.
@@ -231,13 +231,13 @@ class Rounds:
             )
 
     def start_values(self, own: int, other: int) -> np.ndarray:
-        """Values of a round for the player who places first, with these standings: float64 (draws,)."""
+        """Return values of a round for the player who places first, with these standings: float64 (draws,)."""
         numbers = self.book.standing[[own, other]]
         values = self.solution.values[self.book.first[numbers[0], numbers[1], 0] + self.book.board[0]]
         return np.asarray(values)
 
     def posed(self, states: np.ndarray) -> np.ndarray:
-        """Copies of states in the form that the kernels want: a single round without an end by idleness."""
+        """Return copies of states in the form that the kernels want: a single round without an end by idleness."""
         states = states.copy()
         states["is_match"], states["done"], states["draw_offers"] = False, False, False
         states["idle"], states["max_idle_turns"], states["allow_pass"] = 0, ENDLESS, self.may_pass

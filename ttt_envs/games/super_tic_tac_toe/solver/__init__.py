@@ -21,7 +21,7 @@ __all__ = ["StrategyOracle", "oracle_for"]
 
 
 def oracle_for(won_boards: str, **_: Any) -> StrategyOracle:
-    """Optimal play with the options of a game; raises NotImplementedError, naming the option, where there is none."""
+    """Return the oracle for a game's options; raises NotImplementedError, naming the option, if there is none."""
     if won_boards != "open":
         raise NotImplementedError(
             "no oracle for won_boards='closed': best play is known only for won_boards='open', where X's win is proved"

@@ -24,7 +24,7 @@ class StrategyOracle:
         return positions()[0]
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): the positions, finished ones too, that arise when X keeps to the strategy."""
+        """Return bool (n,): the positions, finished ones too, that arise when X keeps to the strategy."""
         return self._covers(_STATES.check(states))
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ __all__ = ["DiceOracle", "RoundOracle", "deal_layouts", "match_values", "oracle_
 
 
 def oracle_for(size: int, win_length: int, target_points: int, rounds: str) -> DiceOracle:
-    """Optimal play with the options of a game; raises NotImplementedError, naming the options, where there is none."""
+    """Return the oracle for a game's options; raises NotImplementedError, naming the options, if there is none."""
     if size == 4 and rounds == "single":
         raise NotImplementedError(
             "no oracle for size=4: each layout takes some seconds and 0.85 GB. One layout is solved by 'ttt solve "

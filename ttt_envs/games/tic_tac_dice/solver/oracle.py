@@ -61,14 +61,14 @@ class DiceOracle:
         self._solved: OrderedDict[tuple[bytes, bytes], np.ndarray] = OrderedDict()
 
     def layout_value(self, ranks: Any) -> float:
-        """Value of a single round for the player about to roll on an empty layout, in reward units (points halved).
+        """Return the value of a round, in reward units, for the player about to roll on an empty layout.
 
         `ranks`: whole numbers (size*size,) or (size, size). Raises ValueError if the deck cannot deal them.
         """
         return float(self.solution(ranks, ROUND_PAYOFFS)[0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Bool (n,): True for all states."""
+        """Return bool (n,): True for all states."""
         return np.ones(len(self._checked(states)), np.bool_)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ class RoundOracle(DiceOracle):
         player: int,
         progress: Progress = lambda share: None,
     ) -> np.ndarray:
-        """Expected reward of `player`, who knows the other's policy and plays best against it.
+        """Return the expected reward of `player`, who knows the other's policy and plays best against it.
 
         Args:
             policy: gives float (k, num_actions) for states structured (k,) and players int64 (k,); asked about all

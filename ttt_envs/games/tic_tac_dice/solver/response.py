@@ -103,7 +103,7 @@ def _digits(boards: np.ndarray) -> np.ndarray:
 
 
 def best_from(policy: Policy, start: Any, player: int) -> float:
-    """Expected reward of `player` in a round that goes on from a state, playing best against the other's policy."""
+    """Return the expected reward of `player`'s best response to the other's policy in a round that goes on."""
     if start["done"]:
         return float(start["rewards"][player])
     win_length = int(start["win_length"])

@@ -132,7 +132,7 @@ def expected(best):
 
 
 def deal_layouts(n: int, cells: int, seed: int) -> np.ndarray:
-    """Random layouts, int8 (n, cells)."""
+    """Return random layouts, int8 (n, cells)."""
     deck = np.repeat(np.arange(1, RANKS + 1, dtype=np.int8), CARDS_OF_A_RANK)
     decks = np.broadcast_to(deck, (n, DECK))
     return np.ascontiguousarray(np.random.default_rng(seed).permuted(decks, axis=1)[:, :cells])

@@ -12,7 +12,7 @@ MATCH_VALUES = Path(__file__).with_name("match_values.json")
 
 
 def match_values() -> tuple[np.ndarray, np.ndarray]:
-    """Value of a match for a player, in reward units, and its standard error: two float64 (10, 10).
+    """Return the value of a match for a player, in reward units, and its standard error: two float64 (10, 10).
 
     [a, b]: at the start of a round, before it is rolled for the start, if the player needs a more points, and the
     opponent b.
