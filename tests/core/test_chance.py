@@ -65,6 +65,14 @@ def test_a_step_without_chance_has_one_outcome():
     assert after.tobytes() == expected.tobytes()
 
 
+def tossing():
+    """The coin game where the teller may toss again, with the two ways to go on from heads and from tails."""
+    game = toy_coin.make(tosses=1)
+    _, states = chance_of(game).starts()
+    states["phase"], states["to_move"] = toy_coin.TOSS, 0
+    return game, states, np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
+
+
 def test_dice_where_any_roll_fits():
     """With all numbers of a die unclaimed no roll is repeated: 36 rolls, 21 different ones."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")
@@ -230,10 +238,7 @@ def test_stratified_means_are_those_of_ordinary_steps():
 
 
 def test_stratified_outcomes_are_all_where_few_are_drawn():
-    game = toy_coin.make(tosses=1)
-    states = chance_of(game).starts()[1]
-    states["phase"], states["to_move"] = toy_coin.TOSS, 0
-    joint = np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
+    game, states, joint = tossing()
     for one, other in zip(
         chance_of(game).stratified(states, joint, 2), chance_of(game).outcomes(states, joint), strict=True
     ):
@@ -382,10 +387,7 @@ def test_a_step_with_a_raw_draw_is_refused():
 
 
 def test_the_generator_of_a_state_means_nothing():
-    game = toy_coin.make(tosses=1)
-    _, states = chance_of(game).starts()
-    states["phase"], states["to_move"] = toy_coin.TOSS, 0
-    joint = np.array([[toy_coin.TOSS_AGAIN, 0], [toy_coin.KEEP, 0]])
+    game, states, joint = tossing()
     expected = chance_of(game).outcomes(states, joint)
     states["rng"] = 77, 78
     for one, other in zip(chance_of(game).outcomes(states, joint), expected, strict=True):

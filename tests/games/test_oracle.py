@@ -148,14 +148,6 @@ def test_every_reply_of_o_stays_on_the_strategy(game: Game, walked: np.ndarray) 
     assert (game.oracle().policy(states, 1) == masks / masks.sum(axis=1, keepdims=True)).all()
 
 
-@pytest.mark.slow
-def test_finished_games_have_a_value_and_no_move(game: Game, walked: np.ndarray) -> None:
-    states = walked[walked["done"]]
-    assert (game.oracle().value(states, 0) == 1).all()
-    assert np.isnan(game.oracle().action_values(states, 0)).all()
-    assert (game.oracle().policy(states, states["to_move"]) == 0).all()
-
-
 def test_covers_the_first_plies_and_nothing_else_of_random_games(game: Game, early: np.ndarray) -> None:
     assert game.oracle().covers(early).all()
     states = play(game, 300, seed=5)

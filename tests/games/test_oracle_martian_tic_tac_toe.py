@@ -225,15 +225,6 @@ def test_a_past_that_could_spoil_the_win_is_not_covered():
     raise AssertionError("no such positions were found")
 
 
-def test_a_drawn_position_stays_drawn_whatever_has_occurred():
-    states = random_states(20_000, seed=10)
-    oracle = GAME.oracle()
-    drawn = states[oracle.plies_to_end(states) == -1]
-    assert len(drawn) > 100
-    assert oracle.covers(drawn).all()
-    assert (oracle.value(drawn, 0) == 0).all()
-
-
 # --- where there is none ---
 
 

@@ -170,15 +170,6 @@ def test_the_table_of_a_match_is_sound():
 
 
 @pytest.mark.slow
-def test_a_smaller_table_of_other_layouts_agrees():
-    """Within 5 standard errors of the difference in each of 6 entries."""
-    *_, (_, made) = match.make_match_values(160, 8, seed=99, target=4, threads=2)
-    values, errors = match_values()
-    difference = np.abs(np.array(made["values"]) - values[:5, :5])
-    assert (difference <= 5 * np.hypot(made["standard_errors"], errors[:5, :5]) + 1e-6).all()
-
-
-@pytest.mark.slow
 def test_the_stored_table_is_made_by_its_command(tmp_path):
     """An entry worked out again, and all of them from a few layouts."""
     stored = json.loads(MATCH_VALUES.read_text())
@@ -277,7 +268,6 @@ def test_the_command_solves_a_layout():
     [
         (Layout(ranks=(1, 1, 1, 1, 1, 2, 3, 4, 5)), {}, ValueError, "4 cards of a rank"),
         (Layout(seed=-1), {}, ValueError, "--seed must be at least 0"),
-        (Layout(), {"size": 5}, ValueError, "size=5 cannot be solved"),
         (MatchValues(layouts=10, groups=4), {}, ValueError, "multiple"),
         (MatchValues(), {"size": 4}, NotImplementedError, "size=4"),
         (MatchValues(out=Path(".")), {}, IsADirectoryError, "is a folder"),

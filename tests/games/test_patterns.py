@@ -30,10 +30,6 @@ def patterns_of(game, states, players):
     return out
 
 
-def test_some_game_has_patterns():
-    assert GAMES
-
-
 @each_game
 def test_patterns_are_shared_by_symmetric_positions(game):
     states, players = positions(game)

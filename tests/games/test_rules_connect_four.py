@@ -53,12 +53,6 @@ def game(module) -> Game:
     return ttt_envs.load(ID)
 
 
-def test_the_rules_for_a_player_name_the_option(module):
-    for line in (4, 5):
-        assert f"{line} discs in a row" in ttt_envs.load(ID, line=line).rules_text
-    assert ttt_envs.load(ID).player_names == ("X", "O")
-
-
 # --- its rules ---
 
 

@@ -126,7 +126,6 @@ def compare_with_slow(
 
 
 def share(games: int) -> int:
-    """So many games, or few without the JIT."""
     return max(games // 8, 2) if jit.DISABLED else games
 
 
@@ -220,11 +219,6 @@ def test_one_action(action, board, red, blue):
     """Place, swap up, swap down by one and by two, capture; what is replaced goes back to its owner."""
     found = position(load(), "R to move", EVERY_KIND).play(action)
     assert (found.says, found.board, found.stash) == ("B to move", board, [red, blue])
-
-
-def test_a_swap_for_the_same_size_changes_nothing_but_the_turn():
-    found = position(load(same_size_swap=True), "R to move", EVERY_KIND).play("b1=2")
-    assert (found.says, found.board, found.stash) == ("B to move", EVERY_KIND, [[2, 2, 2], [2, 2, 2]])
 
 
 def test_a_captured_piece_goes_back_to_its_owner_of_three():

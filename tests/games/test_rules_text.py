@@ -41,7 +41,3 @@ def test_rules_name_the_players_and_the_moves(game_id: str) -> None:
         assert len(game.player_names) == game.num_players
         for player, name in enumerate(game.player_names):
             assert re.search(rf"\b{name}\b", game.rules_text) or str(player) in game.rules_text, name
-
-
-def test_players_without_names_have_numbers() -> None:
-    assert toy_coin.make(players=3).player_names == ("player 0", "player 1", "player 2")

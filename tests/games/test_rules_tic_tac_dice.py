@@ -118,7 +118,6 @@ def compare_with_slow(game: Game, games: int, seed: int, player: Player = play_b
 
 
 def parts() -> list:
-    """Each case in parts, so that they share the cores."""
     found = []
     for game_id, options, games in COMPARED:
         if jit.DISABLED:

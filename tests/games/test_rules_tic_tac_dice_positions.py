@@ -111,12 +111,6 @@ def test_the_32nd_drawn_round_ends_the_match(game_id):
     check_game_ends(game, text, "P", over, (0, 0))
 
 
-def test_points_after_31_drawn_rounds_go_on():
-    game = ttt_envs.load("tic_tac_super_dice")
-    text = DRAWN_4X4.replace("N 6O", "N 6X").format(dice="2 6", facts="points X 2 O 4 of 5, ply 600, drawn rounds 31")
-    check_round_ends(game, text, "P", (3, 4), drawn=31)  # nine against seven
-
-
 def test_the_target_ends_the_match():
     """By reaching the target or going beyond it; never before. 3x3, first to 5."""
     before = ROW_ON_TOP.format(first="X claims by dice 1 3", c="*", i="*", facts="points X {} O {} of 5, ply 24")
@@ -146,18 +140,6 @@ def test_doubles_keep_the_turn():
     plain = text.format("X", "1 2", c="*")
     assert (check_goes_on(MATCH, plain, "I")["to_move"] == 1).all()
     assert (check_goes_on(MATCH, swapped(plain), "A")["to_move"] == 0).all()
-
-
-def test_nobody_rolls_again_after_the_end():
-    """Doubles with the last card, or with a row, and the round is over all the same."""
-    before = full_text("I", "1 1, then rolls again", "ply 8")
-    over = X_HAS_FIVE.replace("{who} claims by dice {dice}", "over: X wins, 5 markers to 4").format(
-        g="O", i="X", facts="ply 9"
-    )
-    check_game_ends(SINGLE, before, "I", over, (0.5, -0.5))
-    before = ROW_ON_TOP.format(first="X claims by dice 3 3, then rolls again", c="*", i="", facts="ply 4")
-    over = ROW_ON_TOP.format(first="over: X wins, row A B C", c="X", i="", facts="ply 5")
-    check_game_ends(SINGLE, before, "C", over, (1, -1))
 
 
 def test_a_single_round_pays_half_its_points():

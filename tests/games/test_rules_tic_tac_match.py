@@ -103,7 +103,6 @@ def compare_with_slow(game: Game, games: int, seed: int) -> Counter[str]:
 
 
 def parts() -> list:
-    """Each case in parts, so that they share the cores."""
     found = []
     for case, (options, games, _) in enumerate(COMPARED):
         words = ",".join(f"{name}={value}" for name, value in options.items())
@@ -125,12 +124,6 @@ def test_fast_and_slow_agree(case, part):
 
 
 # --- cards ---
-
-
-@pytest.mark.parametrize(("players", "teams"), [(2, True), (4, True), (4, False)])
-def test_the_default_deck_has_60_cards(players, teams):
-    deck = ttt_envs.load(ID, players=players, teams=teams).prototype["deck"][0]
-    assert deck.tolist() == [6] * 8 + [4] * 3
 
 
 def reseeded(states: np.ndarray) -> np.ndarray:

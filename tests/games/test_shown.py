@@ -17,7 +17,6 @@ FEW = 4
 
 
 def games() -> list[Game]:
-    """Every game of the registry, with the first of its option sets."""
     return [ttt_envs.load(game_id, **options[0]) for game_id, options in OPTIONS.items()]
 
 

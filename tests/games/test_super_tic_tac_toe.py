@@ -55,12 +55,6 @@ def test_the_published_counts_of_ultimate():
     assert jit.DISABLED or perft(game, 6) == 4020960
 
 
-def test_perft_of_the_start_in_the_centre():
-    game = ttt_envs.load("super_tic_tac_toe")
-    # 8 cells lead to an empty board of 9, the centre cell back to the centre board's other 8.
-    assert [perft(game, depth) for depth in (1, 2)] == [9, 8 * 9 + 8]
-
-
 # --- positions ---
 
 
