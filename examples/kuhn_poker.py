@@ -142,7 +142,7 @@ ACTION_NAMES = ("pass", "bet")
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return one fact a line; a card is a question mark for who does not see it."""
+    """Return one fact per line; a card is a question mark for who does not see it."""
     seen = [viewer in (None, player) or shown(state) for player in (0, 1)]
     cards = [CARDS[card] if here else "?" for card, here in zip(state["card"], seen, strict=True)]
     said = [ACTION_NAMES[each] for each in state["said"] if each != NONE]

@@ -181,7 +181,7 @@ ACTION_NAMES = ("fold", "call", "raise")
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return one fact a line; a card is a question mark for who does not see it, a dash before it is dealt."""
+    """Return one fact per line; a card is a question mark for who does not see it, a dash before it is dealt."""
     seen = [viewer in (None, player) or shown(state) for player in (0, 1)]
     cards = [NAMES[card] if here else "?" for card, here in zip(state["card"], seen, strict=True)]
     said = [" ".join(ACTION_NAMES[each] for each in row if each != NONE) for row in state["said"]]

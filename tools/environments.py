@@ -215,7 +215,7 @@ class Chooser:
         self.chosen = np.empty(n, np.int64)
 
     def __call__(self, masks: np.ndarray) -> np.ndarray:
-        """Return one action a row of masks bool (n, actions): int64 (n,), the same array each time."""
+        """Return one action per row of masks bool (n, actions): int64 (n,), the same array each time."""
         self.seeds += np.uint64(1)
         choose_rows(masks, self.seeds, self.chosen)
         return self.chosen

@@ -128,7 +128,7 @@ class Agent:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action a position, int64 (n,); -1 where the player has none. By default a draw from
+        """Return one legal action per position, int64 (n,); -1 where the player has none. By default a draw from
         `policy`, in which illegal actions count for nothing.
 
         Raises ValueError if `policy` does not give one row of probabilities per position.

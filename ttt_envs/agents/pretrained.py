@@ -240,7 +240,7 @@ class Trained(Around):
         self.agent_for(game)
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action a position, int64 (n,); -1 where the player has none."""
+        """Return one legal action per position, int64 (n,); -1 where the player has none."""
         return self.agent_for(view.game).act(view)
 
     def policy(self, view: View) -> np.ndarray:

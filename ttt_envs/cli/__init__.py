@@ -55,7 +55,7 @@ HIDDEN: dict[str, str] = {"warm": "ttt_envs.cli.warm:Warm"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status. Without `arguments` it is that of this process."""
+    """Run the command line, by default that of this process; return the exit status."""
     if arguments is None:
         announce(_say_compiling)
     return run(partial(_run, sys.argv[1:] if arguments is None else list(arguments)))

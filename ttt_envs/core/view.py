@@ -299,7 +299,7 @@ class Actor(Protocol):
     """The least that can play: what an environment asks of an opponent. See `ttt_envs.agents.Agent`."""
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action a position: int64 (n,); -1 where the player has none."""
+        """Return one legal action per position: int64 (n,); -1 where the player has none."""
 
 
 # --- checks of what agents answer: every error names the agent ---

@@ -115,7 +115,7 @@ class SolveReport(Report):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row a measurement on the way."""
+        """Return one row per measurement on the way."""
         return [flat(asdict(each)) for each in self.points]
 
     def save_others(self, folder: Path) -> None:

@@ -83,7 +83,7 @@ class CountedTable:
         self._rows, self._sides = np.arange(n), np.arange(n) % 2
 
     def round(self) -> int:
-        """Return one ply in each game, and what it teaches; returns the learner's decisions."""
+        """Play one ply in each game, and learn from it; return the number of the learner's decisions."""
         batch, draws = self._batch, self._draws
         me, them = (self._next_of(batch.states, side) for side in (self._sides, 1 - self._sides))
         view, other, seats = batch.view(me), batch.view(them), self._shown()

@@ -188,7 +188,7 @@ class SeatLearner:
         self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
 
     def round(self, exploration: float, rate: float) -> int:
-        """Return one decision in each game, and the gradient steps that are due at learning rate `rate`.
+        """Make one decision in each game, and the gradient steps that are due at learning rate `rate`.
 
         Returns the number of decisions.
         """
@@ -242,7 +242,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     learning.enter(games, generator, this.warm_up)
 
     def one_round(steps: int) -> int:
-        """Return one decision in each game, and the gradient steps that are due."""
+        """Make one decision in each game, and the gradient steps that are due."""
         done = this.done(steps)
         exploration = max(config.exploration, 1 - done / _FALLING)
         return learning.round(exploration, config.learning_rate * max(1 - done, 0.1))

@@ -151,7 +151,7 @@ class Escher:
         return decisions
 
     def play(self) -> int:
-        """Return the games of a round, which fill the buffers; returns the number of decisions."""
+        """Play the games of a round, which fill the buffers; return the number of decisions."""
         game, batch, decisions = self.game, self.batch, 0
         explorer = np.arange(batch.n) % 2
         while len(rows := np.flatnonzero(~batch.states["done"])):

@@ -113,7 +113,7 @@ class NFSP:
         self.responding.enter(games, generator)
 
     def one_round(self, done: float) -> int:
-        """Return one decision in each game, and what both networks learn from it."""
+        """Make one decision in each game, and let both networks learn from it."""
         config, left = self.config, max(1 - done, 0.0)
         played = self.responding.round(_EXPLORATION * left, config.learning_rate * max(left, 0.1))
         observations, masks, actions = self.responding.replay.latest()

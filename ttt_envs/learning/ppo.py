@@ -238,7 +238,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return True
 
     def one_round(steps: int) -> int:
-        """Return one rollout and the updates from it."""
+        """Make one rollout and the updates from it."""
         if config.entropy_final is not None:
             share = this.done(steps + rollout)
             model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)

@@ -49,7 +49,7 @@ _STANDINGS = {"in hand": IN_HAND, "offered": OFFERED, "unused": UNUSED}
 
 
 def action_names() -> tuple[str, ...]:
-    """Return one name an action, in the order of the constants in `rules`."""
+    """Return one name per action, in the order of the constants in `rules`."""
     pairs = [(ROOM_NAMES[a], ROOM_NAMES[b]) for a, b in PAIRS]
     return (
         *(f"{kind} to {room}" for kind in KIND_NAMES for room in ROOM_NAMES),
