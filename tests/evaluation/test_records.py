@@ -171,7 +171,7 @@ def changed(line, **keys):
         (lambda line: changed(line, version=True), "a record of version True"),
         (lambda line: changed(line, seed=None), "the record is damaged: the key 'seed' is missing"),
         (lambda line: changed(line, seed=7), "seed must be of type str, not 7"),
-        (lambda line: changed(line, agents=["a"]), "must have one entry a player"),
+        (lambda line: changed(line, agents=["a"]), "must have one entry per player"),
         (lambda line: changed(line, rewards=["x", 2]), "damaged: "),
     ],
 )
