@@ -26,7 +26,6 @@ def workflow(name: str) -> dict[str, Any]:
 
 
 def variable(name: str) -> str:
-    """A variable of the Makefile, as it is written."""
     (text,) = re.findall(rf"^{name} = ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
     return text.replace("\\\n", " ")
 
@@ -45,9 +44,6 @@ def test_the_tasks_of_a_contributor_touch_six_files_each_that_exist():
             for game in ttt_envs.GAMES.values():
                 there = path.replace("<game>", game.partition(":")[0].rpartition(".")[2])
                 assert (ROOT / there).exists(), there
-
-
-# --- Python ---
 
 
 def test_the_versions_of_python_are_the_same_everywhere():
@@ -69,11 +65,7 @@ def test_make_refuses_an_old_python_alone(version, taken, monkeypatch):
             exec(variable("CHECK_VERSION"))
 
 
-# --- pages ---
-
-
 def test_a_game_is_as_long_as_the_pages_say():
-    """Without blank lines, to the next ten."""
     sources = [path.read_text() for path in (ROOT / "examples" / "connect_four").glob("*.py")]
     lines = sum(bool(line.strip()) for text in sources for line in text.splitlines())
     for page in "README.md", "docs/five_minutes.md":
@@ -178,6 +170,5 @@ def test_what_is_no_version_gets_no_folder(folder, site, tmp_path):
 
 
 def test_no_two_modules_of_tests_have_one_name():
-    """Without packages, pytest refuses the second one, and with it the whole run."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name, times in names.items() if times > 1] == []

@@ -108,13 +108,11 @@ def test_a_private_name_is_noticed(code):
 
 
 def test_every_method_of_learning_is_public():
-    """A page names `learning.METHODS`; each of them can be imported from there."""
     learning = import_module("ttt_envs.learning")
     assert set(learning.METHODS) | {"METHODS", "exploit"} == set(PUBLIC["ttt_envs.learning"])
 
 
 def test_every_module_that_exports_names_is_documented():
-    """But for the solvers of single games, which are the game's own."""
     exporting = set()
     for path in (ROOT / "ttt_envs").rglob("*.py"):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -137,7 +135,6 @@ def test_a_module_has_its_names_and_shows_them(module):
 
 
 def test_modules_load_by_themselves():
-    """And with the package alone neither they nor Numba are there."""
     code = """
 import sys
 import ttt_envs

@@ -25,14 +25,12 @@ def modules(*folders: str) -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """A file's module name."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """A file's syntax tree."""
     return ast.parse(path.read_text())
 
 
@@ -50,12 +48,10 @@ def imports(path: Path) -> list[str]:
 
 
 def ours(path: Path) -> list[str]:
-    """Those of this project."""
     return [name for name in imports(path) if name.split(".")[0] in ("ttt_envs", "training", "tools")]
 
 
 def within(name: str, *allowed: str) -> bool:
-    """Whether a dotted name is one of these, or below one."""
     return any(name == each or name.startswith(f"{each}.") for each in allowed)
 
 
@@ -100,7 +96,6 @@ FLOORS["tools"] = ("ttt_envs", "training")
 
 @pytest.mark.parametrize("part", FLOORS)
 def test_a_part_imports_what_is_below_it(part):
-    """The package itself, `import ttt_envs`, is above all parts of the library: they name the modules they need."""
     for path in modules(part.replace(".", "/")):
         assert [name for name in ours(path) if not within(name, part, *FLOORS[part])] == [], f"{path} is below these"
 
@@ -114,7 +109,6 @@ def test_a_game_imports_core_and_itself(folder):
 
 
 def test_what_games_share_imports_nothing():
-    """The makers of environments are handed in; not even by name does a game ask for what is above it."""
     assert ours(PACKAGE / "games" / "__init__.py") == []
     for path in [*modules("ttt_envs/games"), PACKAGE / "registry.py"]:
         assert not re.search(r"""import_module\(f?["']ttt_envs""", path.read_text()), path
@@ -206,7 +200,6 @@ def folder_of(game_id: str) -> Path:
 
 
 def spellings(game_id: str) -> re.Pattern[str]:
-    """A game's id, title and class-like name."""
     words = game_id.split("_")
     title = ttt_envs.load(game_id).title
     names = (game_id, title, "".join(word.capitalize() for word in words), " ".join(words), "-".join(words))
@@ -235,7 +228,6 @@ PLAIN = {"and", "choose", "double", "first", "move", "no", "out", "pass", "place
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_prompts_know_no_words_of_a_game(game_id):
-    """They stand in the names of its actions."""
     game = ttt_envs.load(game_id)
     words = {word for name in game.action_names for word in re.findall(r"[a-z]{2,}", name.lower())}
     text = (PACKAGE / "core" / "prompts.py").read_text().lower()
@@ -244,7 +236,6 @@ def test_prompts_know_no_words_of_a_game(game_id):
 
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_a_script_names_a_game_only_as_default_example_or_key(game_id):
-    """The default of a field, an example in a docstring, or the key of a table at the top of the file."""
     pattern = spellings(game_id)
     for path in modules("training", "tools"):
         tree = tree_of(path)
@@ -306,7 +297,6 @@ def test_no_game_without_tests():
 
 
 def run(code: str, **environment: str) -> str:
-    """What a fresh process prints."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
@@ -412,14 +402,12 @@ MOST_PARAMETERS = 6
 
 
 def parameters_of(node):
-    """How many of a function's parameters count."""
     given = [each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
     private = node.name.startswith("_") and not node.name.startswith("__")
     return len(given) + (len(node.args.kwonlyargs) if private else 0)
 
 
 def test_a_function_takes_few_parameters():
-    """Kernels too, which take records with names, and templates of these."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     many = {
         f"{name_of(path)}.{node.name}"

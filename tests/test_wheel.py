@@ -37,7 +37,6 @@ def call(*command: object, folder: Path, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source distribution."""
     folder = tmp_path_factory.mktemp("dist")
     call(sys.executable, "-m", "hatchling", "build", "-d", folder, folder=ROOT)
     return folder
@@ -61,13 +60,11 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def library() -> set[str]:
-    """The library's files in a checkout."""
     files = {path for path in (ROOT / "ttt_envs").rglob("*") if path.is_file()}
     return {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
 
 
 def trained() -> set[str]:
-    """The files of the trained agents in a checkout."""
     return {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents" / "trained").rglob("*") if path.is_file()}
 
 
@@ -91,7 +88,6 @@ def test_the_wheel_holds_the_library_and_its_data(built: Path) -> None:
 
 
 def test_the_wheel_names_all_licences(built: Path) -> None:
-    """Those of what is taken from others too: the outlines of letters."""
     (path,) = built.glob("*.whl")
     with zipfile.ZipFile(path) as wheel:
         (folder,) = {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" in name}

@@ -96,9 +96,6 @@ def test_a_function_of_something_else_is_refused() -> None:
     assert agents.load(max).name == "max"
 
 
-# --- models of text ---
-
-
 def last_legal(prompt: str) -> str:
     """An answer as a model might give it: the last legal action, in a sentence."""
     legal = prompt.partition("YOUR LEGAL ACTIONS")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
@@ -224,7 +221,6 @@ def model(name: str, encoding: str = "flat", game_id: str = GAME) -> Any:
 @pytest.mark.parametrize("encoding", ["flat", "planes"])
 @pytest.mark.parametrize("name", ["maskableppo", "box ppo", "ppo", "a2c", "dqn", "qrdqn"])
 def test_a_model_plays_and_is_asked_what_its_own_predict_is_asked(name: str, encoding: str) -> None:
-    """Where the model's own best action is legal, it is the agent's most likely one."""
     found, view = model(name, encoding), some_view(400)
     agent = agents.from_sb3(found)
     assert (agent.name, agents.from_sb3(found, "mine").name) == (name.split()[-1], "mine")
@@ -375,8 +371,6 @@ def test_wrong_arguments_of_from_torch() -> None:
     with pytest.raises(ValueError, match="encoding='plane' must be one of 'flat', 'planes'"):
         agents.from_torch(torch.nn.Linear(2, 2), encoding="plane")
 
-
-# --- extras that are missing ---
 
 DRAW = "env = ttt_envs.make_aec('super_tic_tac_toe', render_mode='rgb_array'); env.reset(); env.render()"
 

@@ -30,8 +30,6 @@ SPECS = (
     "mixed:mcts:simulations=20,threads=2,random=0.5",
 )
 
-# --- what tests need ---
-
 
 def winners(game: Game, specs: Sequence[str], n: int, seed: int = 0) -> np.ndarray:
     """How often each seat's reward is positive, float (players,)."""
@@ -71,7 +69,6 @@ def chosen(spec: str, view: View) -> set[str]:
     ids=repr,
 )
 def test_contract(spec: str, game: Game) -> None:
-    """Searches of other games: test_search_hidden, test_search_simultaneous, test_search_chance."""
     agent = agents.load(spec)
     assert agent.name == spec
     view = some_view(game, 48, seed=7)
@@ -82,7 +79,6 @@ def test_contract(spec: str, game: Game) -> None:
 
 @pytest.mark.parametrize("spec", ["greedy", "mcts:simulations=40", "mixed:greedy,random=0.3"])
 def test_policy_is_how_often_act_chooses(spec: str) -> None:
-    """In one position, over many seeds, so that what is measured of a policy is true of who plays."""
     n = 300
     view = position(X_THREATENS.format(mover="X", board=2, extra="O"), n)
     agent = agents.load(spec)
@@ -91,8 +87,6 @@ def test_policy_is_how_often_act_chooses(spec: str) -> None:
 
 
 def test_a_policy_need_not_know_what_is_legal() -> None:
-    """What is not legal counts for nothing; a policy of ones is uniform."""
-
     class Ones(agents.Agent):
         def policy(self, view: View) -> np.ndarray:
             return np.ones(view.masks.shape)
@@ -142,7 +136,6 @@ OUT_OF_REACH = ("-1", "1e30", str(10**30), "9" * 5000, "nan", "inf", "-inf", "1e
 
 @pytest.mark.parametrize("name", ["greedy", "mcts", "ismcts", "smmcts", "expectimax"])
 def test_numbers_out_of_reach_are_refused(name: str) -> None:
-    """Each number of the agents that have some; those that need a file are tested with one in test_networks."""
     agent = agents.known()[name]
     found = [parameter for parameter in parameters(agent) if parameter.name not in agent.reaches]
     assert found
@@ -352,7 +345,6 @@ class FirstLegal(agents.Agent):
 
 
 def test_a_mixed_agent_is_its_agent_or_random() -> None:
-    """In each decision one of the two, alike whatever the share: the same seeds that play at random go on doing so."""
     view = position(X_THREATENS.format(mover="X", board=2, extra="O"), 400)
     own, random = (agents.load(name).act(view) for name in ("mcts:simulations=20", "random"))
     assert (own != random).mean() > 0.5
@@ -367,7 +359,6 @@ def test_a_mixed_agent_is_its_agent_or_random() -> None:
 
 
 def test_a_mixed_agent_inside_another_has_a_coin_of_its_own() -> None:
-    """Where the outer one asks the inner one, which plays at random in a tenth of its decisions: not in none."""
     view = ttt_envs.Batch(toy_coin.make(), 1500, seed=0).view(0)
     agent = agents.load("mixed:mixed:random,random=0.5")
     agent.agent.agent = first = FirstLegal()
@@ -376,7 +367,6 @@ def test_a_mixed_agent_inside_another_has_a_coin_of_its_own() -> None:
 
 
 def test_what_a_mixed_agent_plays_at_random_is_any_legal_action() -> None:
-    """Whether it plays at random says nothing of what it then plays."""
     view = ttt_envs.Batch(ttt_envs.load("super_tic_tac_toe"), 600, seed=0).view(0)
     agent = agents.load("mixed:random,random=0.3")
     agent.agent = FirstLegal()

@@ -93,7 +93,6 @@ def test_it_finds_what_plain_minimax_finds(kind, reduce):
 
 
 def test_to_the_end_of_the_game_it_plays_best():
-    """No estimate is needed where all is searched; the sooner win is preferred."""
     view = view_of(GAME, 80, 72)
     view = view.take(view.masks.sum(axis=1) > 1)
     found = AlphaBeta(depth=11).scores(view)

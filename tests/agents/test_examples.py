@@ -36,12 +36,10 @@ def rewards(game: Game, first: agents.Agent, second: agents.Agent, n: int) -> np
 
 
 def part(name: str) -> SimpleNamespace:
-    """What a file defines."""
     return SimpleNamespace(**runpy.run_path(str(FOLDER / name)))
 
 
 def run(name: str, *arguments: str, folder: Path) -> None:
-    """A file as its page says."""
     done = subprocess.run([sys.executable, FOLDER / name, *arguments], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -163,9 +161,6 @@ def test_the_table_is_no_pickle_and_its_agent_knows_its_game(table: Path) -> Non
         agents.load(f"{FOLDER}/tabular.py:Tabular")
 
 
-# --- the model ---
-
-
 @pytest.mark.slow
 def test_the_model_is_trained_and_plays(tmp_path: Path) -> None:
     run("sb3_model.py", "tic_tac_dice", "--steps", "1024", "--out", "new/model.zip", folder=tmp_path)
@@ -202,7 +197,6 @@ def watched() -> list[tuple[np.ndarray, ttt_envs.View, np.ndarray]]:
 
 
 def test_the_card_counter_believes_in_what_it_has_seen(watched: list) -> None:
-    """Its worlds look like the real one, and the real hand is among them as soon as it is certain."""
     certain = 0
     for states, view, worlds in watched:
         game, k = view.game, worlds.shape[1]

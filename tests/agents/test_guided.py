@@ -55,7 +55,6 @@ def folder(tmp_path_factory) -> Path:
     ],
 )
 def test_it_plays(spec, folder):
-    """Also: the same policy whatever else is in the view."""
     agent, view = agents.load(spec.format(folder)), view_of(SUPER, 20, 9)
     policy, actions = agent.policy(view), agent.act(view)
     assert np.allclose(policy.sum(axis=1), 1)

@@ -30,8 +30,6 @@ def seeds_for(states: np.ndarray) -> np.ndarray:
 
 
 def no_idea(game: Game):
-    """All actions alike, all positions a draw."""
-
     def evaluate(observations, masks, players):
         return np.zeros(masks.shape, np.float32), np.zeros((len(players), game.num_players))
 
@@ -168,7 +166,6 @@ def test_sequential_halving():
     ("game", "plies"), [(SUPER, 40), pytest.param(SHORT_OF_THREE, 6, marks=pytest.mark.slow)], ids=["two", "three"]
 )
 def test_it_is_the_search_of_the_paper(game, plies):
-    """The same visits, policies and values as a slow version, with noise at the root."""
     states, evaluate, simulations = positions(game, 6, plies), some_idea(game), 40
     noise = np.random.default_rng(1).gumbel(size=(len(states), game.num_actions)).astype(np.float32)
     search = GumbelSearch(game, 6, simulations, considered=6, c_visit=20.0, c_scale=0.2)
@@ -189,7 +186,6 @@ def test_it_is_the_search_of_the_paper(game, plies):
 
 
 def test_without_any_idea_it_finds_best_play():
-    """Enough simulations solve positions near the end."""
     game, states = SUPER, positions(SUPER, 300, 73)[:20]
     movers, rows = states["to_move"].astype(np.int64), np.arange(len(states))
     best = np.array([best_rewards(game, states[i : i + 1])[0, movers[i]] for i in rows])
@@ -219,7 +215,6 @@ def test_with_chance_it_finds_the_expected_values():
 
 @pytest.mark.parametrize(("game", "plies"), [(SUPER, 20), (DICE, 2)], ids=["certain", "chance"])
 def test_a_search_depends_on_its_seed_alone(game, plies):
-    """Side by side or alone, and whatever was searched before in the same memory."""
     states, evaluate = positions(game, 20, plies), some_idea(game)
     search, seeds = GumbelSearch(game, 20, 24), seeds_for(states)
     whole = search.search(states, seeds, evaluate)

@@ -88,7 +88,6 @@ def test_settings_stand_in_the_request(game: Game, server: ChatServer) -> None:
     [("json", "object"), ("tool", "calls play"), ("tool", "calls play play"), ("json", "first"), ("text", "parts")],
 )
 def test_answers_as_objects_and_as_calls(game: Game, server: ChatServer, form: str, model: str) -> None:
-    """A model that answers in text all the same is read."""
     view = view_of(game)
     assert agents.load(f"llm:model={model},answers={form}").act(view).tolist() == view.masks.argmax(axis=1).tolist()
     body = server.asked[0]

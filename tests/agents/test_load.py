@@ -118,7 +118,6 @@ def test_a_value_in_quotes_may_hold_commas(folder: Path, text: str, wanted: str)
 
 
 def first_actions() -> np.ndarray:
-    """The legal actions at the start."""
     return np.flatnonzero(some_view().masks[0])
 
 
@@ -169,9 +168,6 @@ def test_a_file_is_run_once_and_again_when_it_was_edited(folder: Path) -> None:
     (folder / "mine.py").write_text(MINE.replace("[-1]", "[0]"))
     after = agents.load("mine.py:last").act(some_view())
     assert (before[0], after[0]) == (first_actions()[-1], first_actions()[0])
-
-
-# --- from a module, from an installed package ---
 
 
 def test_a_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,8 +249,6 @@ def test_a_subclass_with_neither() -> None:
     ],
 )
 def test_a_wrong_policy_is_refused(answer: Callable[[View], np.ndarray], words: str) -> None:
-    """The kernel that samples trusts its shape."""
-
     class Wrong(agents.Agent):
         def policy(self, view: View) -> np.ndarray:
             return answer(view)

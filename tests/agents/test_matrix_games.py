@@ -77,7 +77,6 @@ def test_gains_are_foreseen_and_later_strategies_count_more():
 
 
 def positions(game: Game, n: int, plies: int) -> np.ndarray:
-    """States after random plies, those that are not over."""
     batch, player = ttt_envs.Batch(game, n, seed=3), agents.load("random")
     for _ in range(plies):
         actions = np.stack([player.act(batch.view(seat)) for seat in range(2)], axis=1)
@@ -149,7 +148,6 @@ def test_every_pair_of_actions_is_played(game, plies, n, worlds):
 
 
 def test_positions_in_which_one_player_decides_are_extended():
-    """Such a position is worth the best that follows; of the others the value is asked, as without."""
     states, extended = positions(DRAWN, 25, 4), []
 
     def value(batch: ttt_envs.Batch) -> float:
@@ -179,7 +177,6 @@ def test_positions_in_which_one_player_decides_are_extended():
 
 
 def test_what_follows_is_worth_its_own_equilibrium():
-    """With two plies; where one player decides alone after both chose, that is a ply more, not one of the two."""
     states, kinds = positions(DRAWN, 40, 8)[[11, 13, 18]], []  # of all kinds, and quickly solved
 
     def deeper(batch: ttt_envs.Batch, plies: int, after_both: bool) -> float:
@@ -219,7 +216,6 @@ def test_of_positions_alike_by_symmetry_one_is_valued(depth):
 
 
 def test_chance_is_drawn_in_each_world():
-    """After a match's first decision specialists are offered at random: each world has offers of its own."""
     states, asked = positions(MATCH, 1, 0), []
 
     def value(seen):
@@ -232,7 +228,6 @@ def test_chance_is_drawn_in_each_world():
 
 
 def test_what_cannot_be_told_apart_is_valued_once():
-    """In a turn, either the prediction was right, whatever the room, or it was wrong: a child for each placement."""
     asked = []
 
     def value(seen):

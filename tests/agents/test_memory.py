@@ -111,7 +111,6 @@ def test_as_an_opponent_in_a_game_of_text_and_where_games_are_cut_off(game: Game
 
 
 def test_views_of_a_loop_of_ones_own() -> None:
-    """Each player of each game has a number, which stays until the next one begins, and says nothing."""
     batch = ttt_envs.Batch(DICE, 3, seed=0)
     both = [batch.view(player).episodes for player in (0, 1)]
     numbers = np.concatenate(both)

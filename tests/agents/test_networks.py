@@ -145,7 +145,6 @@ def test_the_same_numbers_as_torch(kind, form):
 
 
 def test_parts_that_look_alike_are_alike_to_shared_layers():
-    """What one small board shows gives the same wherever the board is, and nothing of the others."""
     info = replace(info_for(GAME), parts=GAME.parts, shared=(6, 3))
     tensors = random_tensors(info)
     tensors |= {f"heads.q.{name}": 0 * tensors[f"heads.q.{name}"] for name in ("weight", "bias")}
@@ -171,7 +170,6 @@ def test_alphabeta_takes_no_network_with_shared_layers():
 
 @pytest.mark.parametrize("form", [{}, {"hidden": (256, 64)}, SHARED], ids=["small", "large", "shared"])
 def test_a_position_has_the_same_numbers_in_any_batch(form):
-    """But for rounding: products of matrices are added up in an order that may depend on the number of rows."""
     info, observations = replace(info_for(GAME, "policy+value"), **form), view_of(GAME, 70).observations
     network = Network(info, random_tensors(info))
     whole = network(observations)
@@ -201,7 +199,6 @@ def test_products_take_one_thread_and_the_number_of_before_is_set_again(monkeypa
 
 
 def test_values_in_turn_order_are_those_of_all_players():
-    """Sides share their value; players on their own have one each, the observing player's first."""
     teams = ttt_envs.load("tic_tac_match", players=4)
     found = for_all_players(teams, np.array([[0.5], [-0.25]]), np.array([1, 2]))
     assert [[found[0, p] for p in team] for team in teams.teams] == [[-0.5, -0.5], [0.5, 0.5]]
@@ -249,7 +246,6 @@ def slow_values(game: Game, view: ttt_envs.View, seed: int, worth: dict[bytes, f
 
 
 def test_every_legal_action_is_played_and_valued_by_the_next_player():
-    """Deterministic, so that no sample comes between the fast and the slow version."""
     view, known = view_of(GAME, 30, 62), {}
 
     def worth(observations, masks, players):
@@ -270,7 +266,6 @@ def test_every_legal_action_is_played_and_valued_by_the_next_player():
 
 
 def test_a_second_turn_is_not_the_other_player_s():
-    """Doubles let the same player claim again: the position is then worth to them what it is to the next mover."""
     view = view_of(DICE, 60, 2)
 
     def half(observations, masks, players):
@@ -315,7 +310,6 @@ def test_two_plies_are_the_best_answers_to_each_roll():
 
 
 def test_enumerated_rolls_are_the_mean_of_many_samples():
-    """Also where rolls are repeated until something fits, and the rest of a roll is sampled."""
     view, network = view_of(DICE, 4 if jit.DISABLED else 30, 5), random_network(DICE)
     sampled = Lookahead(network, worlds=20 if jit.DISABLED else 600).action_values(view)
     found = Lookahead(network, worlds=5, outcomes=36).action_values(view)
@@ -325,7 +319,6 @@ def test_enumerated_rolls_are_the_mean_of_many_samples():
 
 
 def test_what_lookahead_sees_does_not_depend_on_what_is_hidden():
-    """The same view, with other dice to come: the same decision."""
     network, view = random_network(DICE), view_of(DICE, 30, 2)
     agent = Lookahead(network, worlds=4)
     worlds = view.sample_worlds(77)

@@ -22,7 +22,6 @@ def marks_there(state) -> np.ndarray:
 
 
 def test_positions_and_moves_are_the_same_there():
-    """Random games, followed from the start: the same marks, the same moves, the same end."""
     other, theirs, generator = (
         GAME.extras.counterpart,
         pyspiel.load_game("ultimate_tic_tac_toe"),

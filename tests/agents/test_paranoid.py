@@ -20,7 +20,6 @@ pytestmark = pytest.mark.skipif(not jit.DISABLED, reason="quick without the JIT 
 
 
 def positions(game: Game) -> View:
-    """All numbers of stones, with each player to move."""
     states = np.repeat(game.prototype, 21)
     states["stones"], states["to_move"] = np.arange(21) // 3 + 1, np.arange(21) % 3
     return View.unchecked(game, states, states["to_move"].astype(np.int64), np.arange(21, dtype=np.uint64))
@@ -50,7 +49,6 @@ def test_three_sides_are_taken_for_two():
 
 @kernel
 def find(state, player, out):
-    """One pattern: the stones that are left."""
     out[0] = state["stones"]
 
 

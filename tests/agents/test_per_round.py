@@ -152,7 +152,6 @@ def test_every_baseline_plays_rounds_of_choices_at_once_so_and_looks_at_the_matc
 
 
 def test_alphabeta_does_so_too():
-    """No match of the library is one for it: here a game is taken for a match of which it is the only round."""
     alone, asked = ttt_envs.load("super_tic_tac_toe"), []
 
     def current_round(states):

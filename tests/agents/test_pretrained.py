@@ -227,7 +227,6 @@ def test_weights_of_patterns_are_for_their_options():
 
 @pytest.mark.parametrize("options", OPTION_SETS)
 def test_options_that_make_no_difference_are_not_those_of_the_board(options):
-    """With other values of them the same is seen and done, so that weights of one game fit the other."""
     game_id, given = options
     game = ttt_envs.load(game_id, **given)
     values = {"random_opening_plies": 1, "first_placer": 1, "specialists": ("mole", None)}
@@ -257,7 +256,6 @@ def test_unknown_agents_are_refused_with_the_known_ones():
 
 
 def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
-    """One that is asked for and one that the card lacks; the others stay, and so do those of other training seeds."""
     name, measured = "super_tic_tac_toe/ntuple", []
     shutil.copytree(folder() / name, tmp_path / name)
     monkeypatch.setattr(ship, "TRAINED", tmp_path)
@@ -286,7 +284,6 @@ def test_figures_are_measured_again_without_training(tmp_path, monkeypatch):
 
 
 def test_a_figure_may_be_a_mean_over_several_games(monkeypatch):
-    """Of the shipped weights, and of those of the other training seeds."""
     name = "operation_tic_tac_toe/spies"
     of_weights = {str(folder() / name): 1.0, "seed-1": 5.0, "seed-2": 7.0}
 

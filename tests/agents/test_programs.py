@@ -33,7 +33,6 @@ SEATS = np.array([[0, 1], [1, 0]])
 
 
 def spec(how: str, folder: Path, limits: str = "") -> str:
-    """The text of an agent that does that."""
     return f"program:{limits}{sys.executable} -I -S {MISCHIEF} '{how}' {folder}"
 
 
@@ -49,12 +48,10 @@ def played(how: str, folder: Path, limits: str = "") -> Games:
 
 
 def pids(folder: Path) -> list[int]:
-    """The processes that were started."""
     return [int(each) for each in (folder / "pids").read_text().split()]
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process exists; a zombie does."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -74,7 +71,6 @@ def gone(found: list[int], seconds: float = 5) -> bool:
 
 
 def one_view(player: int = 0, games: tuple[int, ...] | None = None, n: int = 1) -> View:
-    """Starting positions."""
     states = np.repeat(GAME.new_state(0), n)
     numbers = None if games is None else np.array(games)
     return View.unchecked(GAME, states, np.full(n, player), np.arange(n, dtype=np.uint64), episodes=numbers)
@@ -122,7 +118,6 @@ def test_a_program_loses_only_the_games_in_which_it_fails(how: str, tmp_path: Pa
 
 @pytest.mark.parametrize("how", ["name", "many errors", "nothing"])
 def test_no_fault(how: str, tmp_path: Path) -> None:
-    """An action by its name; more on the standard error than a pipe holds."""
     games = played(how, tmp_path)
     assert games.failures == []
     assert (games.moves == play_games(GAME, [Stubborn()], seats=[0, 0], games=2, seed=0).moves).all()
@@ -145,7 +140,6 @@ def test_lines_longer_than_a_pipe() -> None:
 
 
 def test_the_time_of_a_game(tmp_path: Path) -> None:
-    """Each player of each game has its own; a position that belongs to no game has none."""
     agent = agents.load(spec("slow", tmp_path, "game_seconds=0.5,"))
     for _ in range(2):
         assert agent.act(one_view(1, (5,))) == [0]
@@ -251,7 +245,6 @@ def test_the_page_shows_a_true_conversation(tmp_path: Path) -> None:
 
 
 def lines(folder: Path) -> list[dict]:
-    """Return the messages that a program was sent."""
     return [json.loads(line) for line in (folder / "lines").read_text().splitlines()]
 
 
@@ -303,7 +296,6 @@ def test_each_player_of_a_game_has_a_number_of_its_own(tmp_path: Path) -> None:
 
 
 def test_nothing_hidden_and_no_seed_is_sent(tmp_path: Path) -> None:
-    """Positions that look alike to the player give the same message, whatever their seeds."""
     agent = agents.load(spec("nothing", tmp_path))
     states = np.concatenate([GAME.new_state(seed) for seed in range(8)])
     assert len(set(states["coin"].tolist())) == 2
@@ -354,8 +346,6 @@ def test_a_copy_has_a_process_of_its_own(copied, tmp_path: Path) -> None:
     assert len(pids(tmp_path)) == 2
     agent.close()
 
-
-# --- nothing is left ---
 
 RUNS = """
 import os, sys, time
@@ -413,9 +403,6 @@ def test_an_agent_that_nobody_has_any_more_has_no_process(tmp_path: Path) -> Non
     assert not alive(pids(tmp_path)[0])
 
 
-# --- the report ---
-
-
 def test_the_report_names_failures_with_position_and_standard_error(tmp_path: Path) -> None:
     bad, good = (spec(how, tmp_path) for how in ("raise", "nothing"))
     report = evaluation.tournament(GAME, [bad, good, "random"], games=4, quiet=True, out=tmp_path / "t")
@@ -428,9 +415,6 @@ def test_the_report_names_failures_with_position_and_standard_error(tmp_path: Pa
     assert [each["agent"] for each in failures] == [bad] * 4
     assert all("ZeroDivisionError" in each["stderr"] for each in failures)
     assert gone(pids(tmp_path), 0.5)
-
-
-# --- the examples ---
 
 
 def example(name: str, folder: Path) -> str:

@@ -25,8 +25,6 @@ SPECS = (
     "expectimax:depth=3,samples=2",
 )
 
-# --- how positions are recognised ---
-
 
 def test_a_position_is_recognised_by_every_word() -> None:
     tree, index = np.zeros(40, mcts.NODE), np.zeros(40, mcts.INDEX)
@@ -48,9 +46,6 @@ def test_of_the_most_visited_actions_the_best_is_played() -> None:
     visits, values = np.array([[5.0, 5, 2, 0]]), np.array([[1.0, 2, 2, 0]])
     assert mcts.most_visited(masks, visits, values).tolist() == [[False, True, False, False]]
     assert mcts.most_visited(masks, visits, np.ones((1, 4))).tolist() == [[True, True, False, False]]
-
-
-# --- what tests need ---
 
 
 def dice(**options: object) -> Game:
@@ -161,7 +156,6 @@ def test_a_row_is_claimed_at_once(spec: str) -> None:
 
 
 def test_values_come_to_be_exact() -> None:
-    """In the last moves of a round, where all that may follow can be looked at."""
     game = dice()
     states = np.concatenate([choices(game, 12, (2,)), choices(game, 12, (3,), seed=1)])
     exact, legal = exact_values(states), view_of(game, states).masks
@@ -194,9 +188,6 @@ def test_other_games_are_refused_in_words(spec: str, fact: str) -> None:
             ask(some_view(toy_coin.make(), 4, seed=0))
 
 
-# --- MCTS ---
-
-
 def test_mcts_by_time_is_the_same_search() -> None:
     game = dice()
     check_time(MCTS, view_of(game, choices(game, 1, (9,))), seconds=0.1)
@@ -225,7 +216,6 @@ def test_expectimax_with_three_players(lucky: bool) -> None:
 
 
 def test_expectimax_without_chance() -> None:
-    """It sees a win, and the opponent's; one future is as good as many."""
     wins = test_agents.position(test_agents.X_THREATENS.format(mover="X", board=2, extra="O"), 10)
     assert test_agents.chosen("expectimax:playouts=20", wins) == {"2/2"}
     threatened = test_agents.position(test_agents.X_THREATENS.format(mover="O", board=7, extra="."), 30)
@@ -234,7 +224,6 @@ def test_expectimax_without_chance() -> None:
 
 
 def test_expectimax_shares_among_equals() -> None:
-    """The board is its own mirror image, and both claims meet the same dice."""
     states = dice().parse_state("""
         X claims by dice 3 4
         A 3*   B 2O   C 3*
@@ -257,9 +246,6 @@ def test_expectimax_forced_actions_are_not_searched() -> None:
     assert view.masks.sum() == 1
     assert np.isnan(agents.load("expectimax").action_values(view)).all()
     assert agents.load("expectimax").act(view).tolist() == [0]
-
-
-# --- playouts ---
 
 
 @pytest.mark.parametrize("options", [{}, {"won_boards": "closed", "first_move": "anywhere"}])

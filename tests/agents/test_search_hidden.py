@@ -31,8 +31,6 @@ from ttt_envs.core.view import View
 MATCH = "tic_tac_match"
 SPECS = ("ismcts:simulations=150", "ismcts:simulations=150,threads=3")
 
-# --- what tests need ---
-
 
 def network_for(game: Game, scale: float = 0.3, **facts: Any) -> Network:
     """A q network with random weights, or other `facts`; with a scale of 0 all actions are worth a draw."""
@@ -86,7 +84,6 @@ def guess_reset(state, seed):
 
 @kernel
 def guess_mask(state, player, out):
-    """Both, of the player to move."""
     out[:] = player == state["to_move"]
 
 
@@ -156,7 +153,6 @@ def make_guess(*, shown: bool = False, secret: bool = False) -> Game:
 
 
 def guess_view(**options: bool) -> View:
-    """Ten starts of that game."""
     game = make_guess(**options)
     return view_of(game, np.concatenate([game.new_state(seed) for seed in range(10)]))
 
@@ -164,7 +160,6 @@ def guess_view(**options: bool) -> View:
 @GUIDED
 @pytest.mark.parametrize("secret", [False, True])
 def test_what_he_does_not_see_he_cannot_act_upon(secret: bool, guided: bool) -> None:
-    """In each world the guess is easy, and in all of them together worth nothing; so too if an opponent sets it."""
     view = guess_view(secret=secret)
     assert search_of(view.game, guided).act(view).tolist() == [0] * 10
     found = means(search_of(view.game, guided, 20_000, exploration=1.4), view)
@@ -173,7 +168,6 @@ def test_what_he_does_not_see_he_cannot_act_upon(secret: bool, guided: bool) -> 
 
 
 def test_a_search_that_tells_positions_apart_by_what_is_hidden_errs() -> None:
-    """Strategy fusion: the test above would notice."""
     view = guess_view()
     vars(view)["game"] = replace(view.game, hidden_information=False)
     assert (means(MCTS(simulations=1000), view)[:, 1] > 0.9).all()
@@ -299,7 +293,6 @@ def test_with_a_network_too_a_decision_depends_on_the_view_alone(game: Game) -> 
 @GUIDED
 @pytest.mark.parametrize("game", GAMES, ids=repr)
 def test_no_decision_knows_what_is_hidden(game: Game, guided: bool) -> None:
-    """Bit by bit the same in worlds that the player cannot tell apart."""
     view = some_view(game, 60, seed=5)
     view = view.take(view.masks.sum(axis=1) > 1)
     agent = ISMCTS(150, network=network_for(game) if guided else "")
@@ -386,7 +379,6 @@ def test_a_network_s_value_counts_as_some_visits_and_its_softmax_is_the_prior() 
 
 
 def test_a_simulation_ends_with_the_network_s_value() -> None:
-    """The first one plays what the network likes best, and takes its value of the best answer."""
     game = ttt_envs.load("super_tic_tac_toe")
     view, network = some_view(game, 30, seed=1), network_for(game, 0.1)
     view = view.take(view.masks.sum(axis=1) > 1)
@@ -425,7 +417,6 @@ def test_networks_that_do_not_fit_are_refused(
 @pytest.mark.parametrize("lucky", [False, True])
 @pytest.mark.parametrize("stones", [4, 7])
 def test_where_nothing_is_hidden_values_come_to_be_exact(lucky: bool, stones: int) -> None:
-    """Three players, and with luck one may be to move where else another one is."""
     game = toy_race.make(lucky=lucky)
     states = np.repeat(game.new_state(0), 3)
     states["stones"], states["to_move"] = stones, (0, 1, 2)
@@ -435,8 +426,6 @@ def test_where_nothing_is_hidden_values_come_to_be_exact(lucky: bool, stones: in
     assert (np.array(exact)[best] == max(exact)).all()
     assert np.abs(2 * values[rows, best] / visits[rows, best] - 1 - max(exact)).max() < 0.05
 
-
-# --- Tic-Tac Match ---
 
 # X lacks one red X for a row, and has it; yellow cards can be laid without harm.
 X_WINS = """
@@ -467,7 +456,6 @@ FOUR = {
 @GUIDED
 @pytest.mark.parametrize("facts", [TWO, pytest.param(FOUR, marks=pytest.mark.slow)], ids=["two", "a team"])
 def test_a_row_is_completed_at_once(facts: dict[str, str], guided: bool) -> None:
-    """And the team's win counts as a whole one, though its players share the reward."""
     players = len(facts["cards"].split())
     game = ttt_envs.load(MATCH, players=players)
     agent = search_of(game, guided, 300)

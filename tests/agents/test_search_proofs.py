@@ -41,7 +41,6 @@ def exact(state, known: dict[bytes, float]) -> float:
 
 
 def after(state, action: int, known: dict[bytes, float]) -> float:
-    """The value of an action for the player to move."""
     child, player = state.clone(), state.player
     child.apply(action)
     return child.returns()[player] if child.over else -exact(child, known)
@@ -77,7 +76,6 @@ def test_what_is_proved_is_true_and_is_played(solved):
 
 
 def gumbel(view: View, simulations: int) -> SearchResult:
-    """A search by a network that has no idea, with proofs."""
     search = ProvingSearch(view.game, len(view), simulations, considered=view.game.num_actions)
 
     def evaluate(observations, masks, players):
@@ -113,7 +111,6 @@ def test_sums_stay_between_none_and_all_visits(solved):
 
 
 def test_a_proof_beats_more_visits():
-    """A win that is found late is played, and a loss that is found late is not, however often they were visited."""
     agent = agents.load("mcts:proofs=true")
     visits = np.array([[90.0, 10.0, 0.0]])
     masks = visits > 0

@@ -48,7 +48,6 @@ STATES = {
 
 @kernel
 def matrix_reset(state, seed):
-    """All at once, or first one alone."""
     rng.start(state, seed)
     state["to_move"] = SIMULTANEOUS if np.isnan(state["out"]) else 0
 
@@ -86,14 +85,12 @@ def matrix_step(state, actions):
 
 @kernel
 def matrix_observe(state, player, out):
-    """Whether it has come to the matrix."""
     out[0] = state["to_move"] == SIMULTANEOUS
     out[1] = player == 0
 
 
 @kernel
 def matrix_resample(state, player, seed):
-    """Luck to come."""
     rng.start(state, seed)
 
 
@@ -268,7 +265,6 @@ def test_strategies_are_in_proportion_to_regrets_and_counted() -> None:
 
 
 def test_where_one_acts_at_a_time_it_is_plain_mcts() -> None:
-    """To the last bit, with chance."""
     view = some_view(ttt_envs.load("tic_tac_dice", rounds="single"), 12, seed=3)
     for exploration in (0.5, 1.4):
         plain, found = (agent(300, exploration=exploration) for agent in (MCTS, SMMCTS))
@@ -315,7 +311,6 @@ def test_a_search_too_short_to_try_all_answers_all_the_same(simulations: int) ->
 
 
 def test_nobody_sees_what_another_has_committed() -> None:
-    """Bit by bit the same answer to all of them; nor is the generator read."""
     agent = SMMCTS(100)
     env = ttt_envs.make_aec(OPERATION, mode="round", specialists=("sniper", "mole"), first_placer=0)
     found = []
@@ -335,9 +330,6 @@ def test_nobody_sees_what_another_has_committed() -> None:
 
 def test_by_time_it_is_the_same_search() -> None:
     check_time(SMMCTS, repeated(ttt_envs.load(OPERATION, mode="round"), 0, 1), seconds=0.6)
-
-
-# --- what it refuses ---
 
 
 @pytest.mark.parametrize(

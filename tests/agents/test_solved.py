@@ -28,7 +28,6 @@ def solved(tmp_path_factory):
 
 
 def load(report):
-    """The agent of a report."""
     return agents.load(f"solved:{report.folder}")
 
 
@@ -46,7 +45,6 @@ def test_its_exploitability_is_that_of_the_solver(solved, game):
 
 @pytest.mark.parametrize("game", [KUHN, COIN], ids=["kuhn", "coin"])
 def test_it_plays_whole_games_in_both_seats(solved, game):
-    """What it answers in the middle of a game is the policy of the information set that the tree has there."""
     report = solved[game.id]
     agent, tree = load(report), report.tree
     sets = [{key.tobytes(): k for k, key in enumerate(mine.digests)} for mine in tree.players]

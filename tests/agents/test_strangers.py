@@ -121,7 +121,6 @@ print(json.dumps({"answers": answers, "found": found}))
 
 
 def nested(texts, depth):
-    """Texts around texts, to a depth."""
     for text in texts:
         yield text
         if depth:
@@ -144,7 +143,6 @@ CHECKED = {"trained": ["which"], "alphabeta": ["replies"]}
 
 
 def test_every_agent_states_what_it_reaches():
-    """A parameter of the library's own agents that takes any text is one that reaches something, or one of these."""
     stated = set()
     for name in agents.AGENTS:
         found, _ = agents.find(name)
@@ -172,7 +170,6 @@ def test_a_class_does_not_inherit_that_it_is_harmless(monkeypatch):
 
 
 def test_a_text_that_is_no_stranger_uses_the_library_alone(hostile):
-    """Every text that the grammar allows, in one another: Python's audit hooks see what each of them does."""
     if jit.DISABLED:
         pytest.skip("too slow without the JIT")
     texts = [each.format(folder=hostile) for each in HOSTILE]

@@ -207,7 +207,6 @@ def test_tables():
 
 
 def test_shipped_agents_know_values():
-    """Whatever the agent of a card is, it is asked in the same way."""
     view = views(DICE, n=3, plies=5)
     agent = agents.load("trained:tic_tac_dice")
     own = agent.agent_for(DICE)

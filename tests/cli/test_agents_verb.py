@@ -17,9 +17,6 @@ IDS = list(ttt_envs.GAMES)
 pytestmark = pytest.mark.usefixtures("narrow")
 
 
-# --- what options and parameters mean ---
-
-
 @pytest.mark.parametrize("game_id", IDS)
 def test_every_option_has_a_meaning_and_a_type(game_id):
     declared = options_of(game_id)

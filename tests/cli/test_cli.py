@@ -34,9 +34,6 @@ def verb_class(verb):
     return getattr(import_module(module), name)
 
 
-# --- help ---
-
-
 def test_the_help_lists_every_verb_and_imports_none_and_a_verb_what_it_needs():
     code = (
         "import sys; from ttt_envs.cli import main, VERBS\n"

@@ -73,8 +73,6 @@ def test_games_has_a_line_for_each(lines_of):
 
 @pytest.fixture
 def no_oracle(monkeypatch):
-    """Best play takes its time to be looked up."""
-
     def refuse(self):
         raise NotImplementedError("not in this test")
 

@@ -76,7 +76,6 @@ def test_a_hint_where_the_oracle_says_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_hint_knows_no_more_than_the_player(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In worlds that the player cannot tell apart the same is advised."""
     monkeypatch.setattr(ISMCTS, "hint_simulations", 60)
     game = ttt_envs.load("tic_tac_match", max_turns=12)
     states = game.new_state(2)

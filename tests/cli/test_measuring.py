@@ -71,7 +71,6 @@ def test_results_are_never_overwritten(verb, tmp_path, capsys):
 
 
 def interrupt_after(monkeypatch, calls):
-    """Ctrl-C at a call of the greedy agent."""
     from ttt_envs.agents.greedy import Greedy
 
     left, usual = iter(range(calls)), Greedy.policy

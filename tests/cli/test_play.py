@@ -49,14 +49,12 @@ class Terminal(fdspawn):
         self.process = pid
 
     def ended(self) -> int:
-        """Wait for its end: the exit status."""
         self.expect(pexpect.EOF)
         self.close()
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
 def spawn(*arguments: str) -> Terminal:
-    """A game at a terminal."""
     return Terminal("play", *arguments, "--seed", "1")
 
 
@@ -256,7 +254,6 @@ def test_without_a_terminal_a_line_separates_the_players(piped: Callable[..., st
 def test_the_second_of_two_who_choose_at_once_takes_the_turn_before_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A choice that waits is not played yet: the last decision is that of the turn before."""
     answers = iter(["1", "", "1", "", "undo", "q"])
     monkeypatch.setattr("builtins.input", lambda question: next(answers))
     with pytest.raises(SystemExit):

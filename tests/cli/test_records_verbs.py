@@ -150,7 +150,6 @@ def test_a_wrong_film_is_refused(words, reason, capsys, tmp_path):
 
 
 def test_what_a_file_names_is_shown_and_never_run(tmp_path, capsys):
-    """Records and results: an agent in them is a name, and a game must be registered."""
     (tmp_path / "mine.py").write_text("open('ran', 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\n")
     lines = Path("games.jsonl").read_text().splitlines()
     for agent in ("mine.py:Mine", "oracle:fallback=program:/bin/sh -c 'echo > ran'", "mine:Mine"):

@@ -89,7 +89,6 @@ def test_a_game_is_saved_and_goes_on(
 
 
 def test_saving_and_taking_back_at_once(tmp_path: Path) -> None:
-    """Two players choose at once, hands are hidden: a saved game is the same position, and so is one taken back."""
     for game, people in (
         (ttt_envs.load("operation_tic_tac_toe", mode="round", max_idle_turns=4), [1]),
         (ttt_envs.load("tic_tac_match", max_turns=12), [0, 1]),

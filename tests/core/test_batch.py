@@ -36,9 +36,6 @@ def unchanged(batch: Batch, kind: type[Exception], words: str, call: Callable[[]
     assert everything(batch) == before
 
 
-# --- arrays to write to ---
-
-
 @pytest.mark.parametrize("what", ["masks", "observations"])
 def test_out_is_filled(what: str) -> None:
     method = getattr(Batch(SUPER, 3, seed=0), what)
@@ -52,9 +49,6 @@ def test_out_is_no_part_of_the_states() -> None:
     batch = Batch(SUPER, 3, seed=0)
     inside = batch.states.view(np.bool_)[: 3 * SUPER.num_actions].reshape(3, -1)
     unchanged(batch, ValueError, "out must not share memory with the states", lambda: batch.masks(out=inside))
-
-
-# --- rows ---
 
 
 @pytest.mark.parametrize("rows", [[0, 3], [-1], [0.0, 1.0], [[0, 1]], [True, False]], ids=repr)
@@ -84,9 +78,6 @@ def test_rows_in_any_form(rows: Any) -> None:
     assert batch._episodes.tolist() == [2, 1, 2]
 
 
-# --- players, and what is the Batch's own ---
-
-
 @pytest.mark.parametrize("name", ["states", "episode_seeds", "n", "game", "to_move"])
 def test_what_kernels_rely_on_cannot_be_replaced(name: str) -> None:
     batch = Batch(SUPER, 3, seed=0)
@@ -112,7 +103,6 @@ def test_an_illegal_action_is_named_and_nothing_is_played() -> None:
 
 
 def test_the_check_is_of_the_present_position() -> None:
-    """Neither masks that were asked for before, nor what is written into them, count."""
     batch = Batch(SUPER, 2, seed=0)
     moved = Batch(SUPER, 2, seed=0)
     moved.step([CENTRE, CENTRE])
@@ -135,7 +125,6 @@ def answering() -> Batch:
 
 
 def test_players_who_act_at_once() -> None:
-    """With a game whose mask must be asked: each player who acts is checked, and no other."""
     stay, keep = toy_coin.STAY, toy_coin.KEEP
     batch = answering()
     unchanged(
@@ -166,11 +155,7 @@ def test_an_unchecked_illegal_step_leaves_the_position() -> None:
     assert cells_of(batch.states)[2, 4, 4] == 1
 
 
-# --- what a step pays, and positions of one's own ---
-
-
 def test_states_are_replaced_as_a_whole_or_not_at_all() -> None:
-    """What was written into the states left `rewards` and `done` as they were."""
     batch, other = (Batch(COIN, 5, seed=seed) for seed in (0, 1))
     while other.done.sum() < 2:
         other.step(random_joint(other))
@@ -192,7 +177,6 @@ def test_states_are_replaced_as_a_whole_or_not_at_all() -> None:
 
 
 def test_chance_after_a_text_is_drawn_from_the_seed() -> None:
-    """All batches rolled the same dice, and so did all games of one."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     start = game.new_state(3)
     position = game.parse_state(game.format_state(start[0]))
@@ -218,11 +202,7 @@ def test_chance_after_a_text_is_drawn_from_the_seed() -> None:
     assert (batch.states["rng"] == start["rng"]).all()
 
 
-# --- threads ---
-
-
 def test_four_threads_on_one_batch_do_no_harm() -> None:
-    """Each call is done or refused as a whole: all games are still such as play can lead to."""
     n = 40 if jit.DISABLED else 4000
     batch = Batch(SUPER, n, seed=0, auto_reset=True)
     played: list[int] = []
@@ -252,12 +232,8 @@ def test_four_threads_on_one_batch_do_no_harm() -> None:
     batch.step(batch.masks().argmax(axis=1))
 
 
-# --- agents that play in a batch ---
-
-
 @pytest.mark.parametrize("at_once", [False, True])
 def test_rewards_at_each_step(at_once: bool) -> None:
-    """Each step pays what it pays, whichever games are stepped; and a game that starts anew owes nothing."""
     game = wages(players=3, at_once=at_once)
     batch = Batch(game, 20, seed=0)
     assert not batch.rewards.any()

@@ -112,9 +112,6 @@ def test_a_finished_game_has_no_outcomes():
         chance_of(KUHN).outcomes(states, np.zeros((1, 2), np.int64))
 
 
-# --- against the ordinary kernels ---
-
-
 def counted(game, states, probabilities, sampled):
     """How often each enumerated state was drawn; every one drawn must be among them. Returns chi-square per freedom."""
     sampled = sampled.copy()
@@ -166,7 +163,6 @@ def test_starts_are_as_often_as_drawn(game, number):
 
 @pytest.mark.skipif(jit.DISABLED, reason="many games")
 def test_steps_are_as_often_as_drawn():
-    """What a played card leads to: the hand is drawn full again; a Wipe-Out exchanges the other's hand."""
     game = ttt_envs.load("tic_tac_match", **MATCH)
     batch = ttt_envs.Batch(game, 40, seed=3)
     masks = batch.masks()
@@ -271,7 +267,6 @@ def test_a_number_of_outcomes_that_depends_on_the_draws():
 
 @jit.kernel
 def reset_in_all_ways(state, seed):
-    """Both ways to draw, and numbers that are no draws."""
     rng.start(state, seed)
     mask = np.zeros(4, np.bool_)
     mask[1] = mask[3] = True
@@ -300,7 +295,6 @@ def test_pick_without_a_script_takes_the_next_number_of_the_generator():
 
 @pytest.mark.parametrize("id", ttt_envs.GAMES)
 def test_every_game_follows_a_script(id):
-    """Starts and steps leave the generator alone, unless the script breaks: no game draws in another way."""
     game = ttt_envs.load(id)
     for tape in range(3 if jit.DISABLED else 50):
         states = game.prototype.copy()

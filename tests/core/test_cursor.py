@@ -116,7 +116,6 @@ def test_positions_as_records_and_texts() -> None:
 
 
 def test_seeds_of_positions() -> None:
-    """A record keeps its generator unless there is a seed; a text has none."""
     game = DICE
     record = game.new_state(3)
     text = game.format_state(record[0], None)
@@ -204,11 +203,7 @@ def test_a_finished_game_and_players_that_there_are_not() -> None:
         state.apply(40)
 
 
-# --- keys, copies ---
-
-
 def test_keys_know_nothing_of_the_way() -> None:
-    """Two orders of the same moves; another seed; but not another position."""
     names = ["4/4", "4/0", "0/4", "4/8", "8/4"]
     one, other = (SUPER.start(seed) for seed in (0, 1))
     ways = (names, [names[k] for k in (0, 3, 4, 1, 2)])
@@ -238,9 +233,6 @@ def test_copies_go_their_own_way(make: Any) -> None:
     assert state.legal_actions() != twin.legal_actions()
 
 
-# --- chance ---
-
-
 def test_chance_outcomes_of_a_toss() -> None:
     states = np.repeat(COIN.new_state(0), 2)
     states["phase"], states["to_move"] = toy_coin.TOSS, 0
@@ -261,11 +253,7 @@ def test_chance_outcomes_of_a_toss() -> None:
         COIN.chance_outcomes(states, [toy_coin.TOSS_AGAIN, toy_coin.STAY])
 
 
-# --- without checks ---
-
-
 def test_the_pure_functions_without_checks() -> None:
-    """They give the same, and let through what the checks refuse."""
     states = np.concatenate([some(SUPER, plies).states for plies in (1, 2, 5)])
     actions = SUPER.masks(states).argmax(axis=1)
     assert np.array_equal(SUPER.masks(states), SUPER.masks(states, check=False))

@@ -6,7 +6,6 @@ from ttt_envs.storage.extras import require
 
 
 def test_a_folder_is_no_package(tmp_path, monkeypatch):
-    """Python takes a mere folder for a package: in /tmp, where Ray keeps its files in one, `ray` seemed to be there."""
     (tmp_path / "no_such_extra").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ImportError, match=r"no_such_extra is not installed; .*pip install 'ttt-envs\[distributed\]'"):

@@ -122,7 +122,6 @@ def test_a_folder_is_written_by_one_process_and_a_killed_one_is_no_obstacle(
 
 @pytest.mark.parametrize("who", ["process {} on this machine", "\udcff"])
 def test_a_lock_file_that_nobody_holds_is_no_obstacle(tmp_path: Path, who: str) -> None:
-    """After a reboot the number of its process may be anybody's; on a shared disk it may be another machine's."""
     (tmp_path / ".lock").write_bytes(who.format(os.getpid()).encode(errors="surrogateescape"))
     assert is_empty(tmp_path)
     with new_folder(tmp_path) as folder:
@@ -197,9 +196,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: p
         new_folder(tmp_path / "x"),
     ):
         pytest.fail("at work")
-
-
-# --- tables ---
 
 
 def test_a_second_process_waits_for_a_table_that_is_being_built(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -27,7 +27,6 @@ def ply(state, rng):
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.id)
 def test_keys_tell_histories_apart_and_nothing_else(game):
-    """In random games: by the seed alone chance and hidden cards differ, which keys must not show."""
     rng, by_history, by_key, positions = np.random.default_rng(0), {}, {}, 0
     for seed in range(120):
         state = game.start(seed, recall=True)

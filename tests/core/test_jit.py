@@ -24,8 +24,6 @@ from ttt_envs.core.loops import Loops
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
 
 
-# --- processes ---
-
 #: Completes X's row in board 4; prints its owner, the generator, how often machine code was found and compiled, how
 #: often that of the loop, and the number that Numba gave the loop.
 SCRIPT = """
@@ -255,7 +253,6 @@ def test_options_of_a_game_share_machine_code():
 
 @pytest.mark.parametrize("game_id", ttt_envs.GAMES)
 def test_the_loops_of_masks_and_observations_count_no_references(game_id):
-    """Other kernels of the game, such as `step`, may allocate: these loops do not call them."""
     loops = ttt_envs.load(game_id).loops
     for name in ("mask_one", "mask_rows", "observe_one", "observe_rows"):
         assert getattr(loops, name).targetoptions.get("_nrt") is False, name
@@ -264,7 +261,6 @@ def test_the_loops_of_masks_and_observations_count_no_references(game_id):
 
 @pytest.mark.parametrize("name", ["squares", "squares_in_place"])
 def test_kernels_of_a_lean_loop_may_allocate(name):
-    """A game's own `legal_mask` may make arrays, though the loop over it does not."""
     out = np.zeros((300, 3), np.int64)
     fill = jit.specialise(fill_rows, row_kernel=globals()[name])
     fill(np.arange(900).reshape(300, 3), out)
@@ -313,7 +309,6 @@ def typed_in(number: int):
 
 @pytest.mark.parametrize("make", [typed_in, numbered], ids=["notebook", "closure"])
 def test_code_without_a_file_of_its_own_is_not_confused(folder, make):
-    """Such code has no source to be told apart by: nothing of it is kept."""
     out = np.zeros(1, np.int64)
     for number in (3, 4):
         jit.specialise(fill_first, value=make(number))(out)
@@ -336,7 +331,6 @@ def test_constants_in_calls_share_one_version(folder):
 
 
 def test_for_kernels_alone_no_code_for_python_is_compiled(folder):
-    """A kernel that Python calls too is compiled for either, and gives the same."""
     assert in_next_process(count_limits)(5) == 1
     assert not below.signatures
     assert below(5, 9)
@@ -368,7 +362,6 @@ def look_at_all(states):
 
 
 def test_a_kernel_for_kernels_alone_has_its_constants(folder):
-    """An error that shows a record needs its dtype, an object of Python's."""
     states = np.ones(1, [("second", np.int8)])
     for _ in range(2):
         with pytest.raises(ValueError, match="record") as caught:

@@ -60,7 +60,6 @@ def test_wrong_values_from_text() -> None:
 
 @pytest.mark.parametrize("game_id", ttt_envs.GAMES)
 def test_every_option_of_every_game_refuses_garbage_by_its_name(game_id: str) -> None:
-    """What depends on a game, such as the least and the most of an option, is in the tests of its rules."""
     for option in ttt_envs.load(game_id).options:
         for value in GARBAGE:
             found, reason = refused(partial(ttt_envs.load, game_id, **{option: value}), TypeError, ValueError)

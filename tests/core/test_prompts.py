@@ -121,7 +121,6 @@ def games() -> list[Game]:
 
 @pytest.mark.parametrize("game", games(), ids=repr)
 def test_worlds_that_a_player_cannot_tell_apart_give_the_same_prompt(game: Game) -> None:
-    """What is hidden, the generator and the dice to come are drawn anew: the prompt must not notice."""
     batch = ttt_envs.Batch(game, 6, seed=5)
     rng = np.random.default_rng(5)
     asked = changed = 0

@@ -69,7 +69,6 @@ def test_a_report_that_cannot_be_written_is_not_lost(tmp_path, monkeypatch):
 
 
 def test_a_folder_with_results_is_complete(tmp_path, monkeypatch):
-    """results.json is written last, and an earlier one goes first: a killed process leaves none beside other files."""
     report, names, replace = count(GAME, ["random"], games=11), [], Path.replace
     monkeypatch.setattr(Path, "replace", lambda path, new: (names.append(new.name), replace(path, new)))
     report.save(tmp_path)

@@ -14,7 +14,6 @@ from ttt_envs.testing.positions import random_joint
 
 
 def test_the_seeds_of_decisions_are_siphash_keyed_by_the_episode() -> None:
-    """Of player and ply: nothing leads from one to the episode or to another player's."""
     batch = Batch(toy_coin.make(players=3), 20, seed=3)
     for ply in range(2):
         for player in range(3):
@@ -32,7 +31,6 @@ def test_no_two_streams_of_a_decision_are_the_same() -> None:
 
 
 def test_no_ply_repeats_a_players_seed() -> None:
-    """Of plies as far as the field goes; a longer game than any shipped one must not come round to its seeds."""
     plies = np.concatenate([np.arange(5000), 2 ** np.arange(13, 31), 2 ** np.arange(13, 31) + 1, [2**31 - 1]])
     for player in range(3):
         found = np.empty(len(plies), np.uint64)
@@ -58,7 +56,6 @@ X = np.arange(3, dtype=np.uint64)
     ],
 )
 def test_wrong_seeds_are_named(call: Callable[[], object], kind: type[Exception], words: str) -> None:
-    """Kernels would read beyond arrays that are too short, or be compiled for the wrong kind."""
     with pytest.raises(kind, match=words):
         call()
 

@@ -33,9 +33,6 @@ def one_world(n: int) -> np.ndarray:
     return np.zeros(n, np.uint64)
 
 
-# --- crafted positions ---
-
-
 def refused(kind: type[Exception], call: Callable[[], object], *words: str) -> None:
     with pytest.raises(kind) as error:
         call()
@@ -134,7 +131,6 @@ def test_a_game_without_ranges_has_its_header_checked() -> None:
 
 
 def test_somebody_must_be_able_to_act() -> None:
-    """Here a hacker's ability is to be decided, and a hacker has none."""
     game = load(OPERATION)
     state = game.new_state(1)
     state["phase"], state["placer"], state["first"], state["to_move"], state["pending"] = 3, 0, 0, 0, 3
@@ -143,7 +139,6 @@ def test_somebody_must_be_able_to_act() -> None:
 
 
 def test_states_can_be_written_to_a_file_without_a_warning() -> None:
-    """NumPy warns of the metadata in which a dtype keeps its ranges."""
     game = load(SUPER)
     assert changed(game, title="again").ranges == game.ranges
     assert game.ranges
@@ -212,9 +207,6 @@ def test_a_view_copies_states_of_any_layout_in_memory() -> None:
     assert np.array_equal(every_other.masks, View(game, crooked, [0, 0, 0], one_world(3)).masks)
     states["marks"] = 1
     assert not (View(game, crooked, 0, one_world(3)).observations != every_other.observations).any()
-
-
-# --- oracles ---
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")

@@ -81,7 +81,6 @@ def what_is_seen(view: View) -> list[Any]:
     ids=lambda each: str(each),
 )
 def test_no_view_becomes_another_players(game: Game, part: str) -> None:
-    """Whatever arrays an agent reaches, it goes on to see what it saw, and so do all others."""
     batch = Batch(game, 5, seed=0)
     view, other = PARTS[part](batch, 0), PARTS[part](batch, 0)
     before = what_is_seen(view), batch.states.tobytes()

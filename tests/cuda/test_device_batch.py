@@ -91,7 +91,6 @@ def test_an_action_that_is_not_legal_leaves_the_game_as_it_is() -> None:
 
 @pytest.mark.parametrize("game", [DICE, SPIES], ids=["turns", "at once"])
 def test_positions_come_and_go(game: ttt_envs.Game) -> None:
-    """`reset` with and without a seed, and `set_states`, as a Batch has them."""
     here, there = pair(game, 4, seed=1, auto_reset=True)
     for ply in range(25):
         actions = legal(here, ply)

@@ -128,7 +128,6 @@ SOON = {
 
 
 def of_pictures() -> list[Any]:
-    """Pictures of each game in each theme; most are slow."""
     return [
         pytest.param(
             game,
@@ -296,9 +295,6 @@ def test_a_theme_changes_colours_only(game: Game) -> None:
     with pytest.raises(ValueError, match="theme"):
         themed(svg, "blue")
     assert themed("<svg/>", "dark") == "<svg/>"
-
-
-# --- notebooks ---
 
 
 def test_games_positions_and_environments_show_themselves() -> None:

@@ -59,7 +59,6 @@ def test_what_a_search_mixes_loses_nothing() -> None:
 
 @pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
 def test_without_a_table_a_search_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Martian's oracle looks for its table when it is first asked, not when it is made."""
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
     view = view_after("martian_tic_tac_toe", same_size_swap=True, max_plies=202)  # not one that a test has solved
     found = think(view, simulations=20)

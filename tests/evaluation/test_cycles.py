@@ -22,7 +22,6 @@ def antisymmetric(table: np.ndarray) -> np.ndarray:
 
 
 def chances(elo: np.ndarray) -> np.ndarray:
-    """Probabilities of a win of agents with these ratings."""
     return 1 / (1 + np.exp((elo[None, :] - elo[:, None]) / ELO))
 
 
@@ -39,7 +38,6 @@ def test_copies_share_a_share():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_nash_averaging_is_what_an_optimiser_finds(seed):
-    """Whole payoffs have many equilibria, among which entropy decides."""
     rng = np.random.default_rng(seed)
     k = 4 + seed % 3
     payoffs = antisymmetric(rng.integers(-1, 2, (k, k)) if seed % 2 else rng.normal(size=(k, k)))
@@ -111,7 +109,6 @@ def test_the_clearest_shortest_cycle_of_each_group():
 
 
 def test_a_tournament_warns_of_a_cycle():
-    """Through the whole report, with scores put in the place of games."""
     report = evaluation.tournament(toy_coin.make(), ["random", "greedy", "greedy:samples=2"], games=60, quiet=True)
     assert not [remark for remark in report.remarks() if "intransitive" in remark]
     report.ratings.score_low[:] = 0.4
@@ -124,9 +121,6 @@ def test_a_tournament_warns_of_a_cycle():
     text = report.markdown()
     assert "## Circles" in text
     assert f"- {remark}" in text
-
-
-# --- seats ---
 
 
 def test_seats_have_scores_draws_and_lengths():

@@ -100,7 +100,6 @@ def children(game, state):
 
 
 def test_some_questions_are_drawn_by_the_seed():
-    """The first ones would be of one kind."""
     asked = questions_of(DICE)
     whole, (some, again, others) = asked.draw(), (_some(asked, 60, seed) for seed in (0, 0, 1))
     assert len(some) == 60
@@ -159,7 +158,6 @@ def test_positions_without_a_legal_answer_count_as_the_worst():
 
 
 def test_models_are_asked_like_agents(tmp_path, monkeypatch):
-    """A model that answers as greedy does has greedy's figures; one that always errs has none right."""
     pytest.importorskip("openai", reason="needs the extra llm")
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)

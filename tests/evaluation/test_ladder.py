@@ -20,13 +20,11 @@ RUNGS = ["greedy", "random", "mixed:greedy,random=0.5"]
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The toy game as a registered one."""
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
 
 
 @pytest.fixture
 def table(toy, tmp_path):
-    """The file of a small ladder of the toy game."""
     evaluation.make_ladder("toy_coin", RUNGS, games=60, out=tmp_path / "ladder.json", quiet=True)
     return tmp_path / "ladder.json"
 
@@ -81,7 +79,6 @@ SHIPPED = sorted((Path(ttt_envs.__file__).parent / "games").glob("*/ladders/*.js
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_ladders(path):
-    """They begin with random, and their agents are as they were measured."""
     ladder = read(path)
     game = registry.game_of_file(ladder.game, ladder.options)
     assert find(game).text() == ladder.text() == path.read_text()
@@ -89,9 +86,6 @@ def test_shipped_ladders(path):
     assert ladder.elo[0] == 0
     assert (np.diff(ladder.elo) >= 0).all()
     assert digests(ladder.rungs) == ladder.made.get("trained", {}), "measure the ladder again"
-
-
-# --- ratings ---
 
 
 @pytest.mark.parametrize("true", [-80.0, 150.0, 700.0])

@@ -59,7 +59,6 @@ def test_the_interval_is_over_games():
 
 
 def test_positions_of_random_play_are_drawn_evenly_by_plies():
-    """But for the last card of a round, where nothing can be lost."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     drawn = draw_positions(game, 240, least=0.0, seed=3)
     assert (drawn.lengths == (drawn.states["owner"] > 0).sum(axis=1)).all()

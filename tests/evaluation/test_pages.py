@@ -23,7 +23,6 @@ EVIL = "<script>alert('x')</script>\n|\"&amp;</td>"
 
 @pytest.fixture(scope="module")
 def game() -> Game:
-    """A game that compiles quickly."""
     return toy_coin.make()
 
 
@@ -119,8 +118,6 @@ def test_charts_show_what_is_known() -> None:
     assert ticks(-137, 260) == [-100, 0, 100, 200]
     assert ticks(0.01, 0.06) == [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
 
-
-# --- in a browser ---
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 

@@ -152,7 +152,6 @@ class Numbered(Agent):
 
 
 def test_numbers_of_games_are_new_in_each_chunk():
-    """A number that comes again would give one game what an agent keeps of another."""
     game, seats = ttt_envs.load(SUPER), np.tile([0, 1], (30, 1))
     chunks = []
     for _ in range(2):
@@ -226,8 +225,6 @@ def test_an_interrupt_is_no_failure():
 
 
 def test_choices_at_once_may_all_fail():
-    """The sides of all who fail lose; if that is everybody, nobody wins."""
-
     class Raises(Agent):
         def __init__(self, players):
             self.players = players

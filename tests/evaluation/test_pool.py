@@ -19,7 +19,6 @@ pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to 
 
 
 def doubled(number: int) -> int:
-    """A job that tells nothing of its worker."""
     return 2 * number
 
 
@@ -29,14 +28,12 @@ def worker(number: int) -> tuple[int, str, int]:
 
 
 def deadly(number: int) -> int:
-    """A job of which one kills its worker."""
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
 
 def wrong(number: int) -> int:
-    """A job that raises an error."""
     raise ZeroDivisionError(f"job {number}")
 
 

@@ -60,7 +60,6 @@ def command(folder: Path, *words: str) -> str:
 
 @pytest.mark.slow
 def test_after_it_nothing_is_left_to_compile(tmp_path):
-    """With an empty cache, in processes of their own: a tournament and environments find all of their machine code."""
     first = command(tmp_path, "warm", TOY, "--agents", "random", "greedy")
     found = re.search(r"^(\d+) kernels compiled in [\d.]+ s. They are kept below (.*)$", first, re.M)
     assert found

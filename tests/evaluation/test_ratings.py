@@ -29,7 +29,6 @@ def test_strengths_are_those_of_hunters_mm():
 
 
 def test_pairs_are_the_units():
-    """Where one game of a pair is won for each that is lost, the score is known much better."""
     paired = np.zeros((100, 2, 2))
     paired[:, 0, 1] = paired[:, 1, 0] = 1
     single = np.zeros((200, 2, 2))
@@ -51,7 +50,6 @@ def test_clean_records_stay_finite():
 
 @pytest.mark.parametrize("better", [[0], [0, 1], range(69)])
 def test_a_group_that_won_all_its_games_has_a_finite_rating(better):
-    """Of more agents than tables are made of."""
     wins = np.ones((2, 70, 70)) - np.eye(70)
     wins[np.ix_([0, 1], [k for k in range(70) if k not in better], better)] = 0
     assert np.isfinite(rate(wins, resamples=20).elo_low).all()

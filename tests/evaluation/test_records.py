@@ -20,12 +20,10 @@ DICE = ("tic_tac_dice", {"rounds": "single"})
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
-    """The toy game as a registered one."""
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
 
 
 def played(game, n, lineup=("random", "greedy"), chunk=None, strict=True):
-    """n games with their states, and their records."""
     players = [agents.load(each) for each in lineup]
     seats = np.random.default_rng(0).integers(0, len(players), (n, game.num_players))
     seeds = game_seeds(7, n)
@@ -97,7 +95,6 @@ def test_a_tournament_records_its_games(tmp_path):
 
 @pytest.fixture(scope="module")
 def lines():
-    """The lines of some games: of dice, and of the toy."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
         dice = [each.json() for each in played(ttt_envs.load(DICE[0], **DICE[1]), 12)[1]]
@@ -152,7 +149,6 @@ def test_a_file_is_whole_or_not_there(lines, tmp_path):
 
 
 def changed(line, **keys):
-    """A line with other values; None deletes a key."""
     found = json.loads(line) | keys
     return json.dumps({name: value for name, value in found.items() if value is not None})
 

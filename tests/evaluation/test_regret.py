@@ -104,7 +104,6 @@ def test_the_opponent_s_decisions_do_not_count():
 
 @pytest.mark.parametrize(("game", "games"), [(pile(), 1500), (DICE, 400)], ids=["pile", "dice"])
 def test_regret_is_value_lost(game, games):
-    """Between two sides: the mean result is the value of the start, minus own regret, plus the opponent's."""
     units = games // 2
     seats, seeds = np.array([[0, 1], [1, 0]] * units), np.repeat(game_seeds(5, units), 2)
     for opponent in (ORACLE, agents.load("greedy") if game is DICE else Takes(6, 3)):
@@ -123,8 +122,6 @@ def test_regret_is_value_lost(game, games):
 
 
 def test_choices_at_once_count_for_all_who_choose():
-    """Not a real oracle: it values each action by its number, and less for the teller."""
-
     class ByNumber:
         def covers(self, states):
             return np.ones(len(states), np.bool_)
@@ -147,9 +144,6 @@ def test_choices_at_once_count_for_all_who_choose():
     assert found.per_game == pytest.approx(total / 600)
 
 
-# --- what is not known ---
-
-
 def test_positions_that_are_not_covered_are_left_out_and_told():
     game = pile(most=4)
     losses = [(left, by_hand(left, action)) for left, action, _ in decisions(game, RANDOM, 200, seed=0)]
@@ -164,7 +158,6 @@ def test_positions_that_are_not_covered_are_left_out_and_told():
 
 
 def test_actions_of_unknown_value():
-    """Played, they are not measured; not played, the position's value says what the best one is worth."""
     unknown = ((3, 1), (6, 0))  # of 3 taking two, of 6 taking one, which is best
     game = changed(pile(), oracle=lambda: PileOracle(2, unknown=unknown))
     losses = [(left, action, by_hand(left, action)) for left, action, _ in decisions(game, RANDOM, 200, seed=0)]
@@ -181,7 +174,6 @@ def test_actions_of_unknown_value():
 
 
 def small(**changes):
-    """A quick measurement."""
     given = {"game": "pile", "agents": ["random", "oracle"], "games": 40, "quiet": True}
     return evaluation.regret(**{**given, **changes})
 

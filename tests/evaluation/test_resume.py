@@ -223,7 +223,6 @@ def test_another_game_than_that_of_the_folder_is_named(tmp_path, capsys):
 
 
 def test_what_a_folder_names_is_run_only_if_it_is_named(tmp_path, capsys, monkeypatch):
-    """Code and games of somebody else's; and nothing in a folder becomes another word of the command line."""
     ran = tmp_path / "ran"
     (tmp_path / "mine.py").write_text(
         f"open({str(ran)!r}, 'a')\nfrom ttt_envs.agents.random import RandomAgent as Mine\nfrom toy_coin import make\n"
@@ -264,9 +263,6 @@ def test_the_hint_how_to_go_on_names_what_must_be_named(tmp_path, played):
     played.limit = 2
     found = play(tmp_path / "z", ["random", "tests/support/stubborn.py:Stubborn"]).remarks()[-1]
     assert found.endswith("/z --agents random tests/support/stubborn.py:Stubborn")
-
-
-# --- pairs ---
 
 
 def test_listed_pairs_play(tmp_path):

@@ -18,12 +18,10 @@ SUPER = "super_tic_tac_toe"
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The toy game as a registered one."""
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
 
 
 def small(**changes):
-    """A quick tournament."""
     given = {"game": SUPER, "agents": ["random", "greedy", "mcts:simulations=8"], "games": 40, "quiet": True}
     return evaluation.tournament(**{**given, **changes})
 

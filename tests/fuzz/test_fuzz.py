@@ -84,7 +84,6 @@ class Calls(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 9), times=st.integers(1, 20))
     def play(self, seed: int, times: int) -> None:
-        """It works after a reset, whatever was called before."""
         self.made.reset(seed=seed)
         for _ in range(times):
             self.move()
@@ -136,9 +135,6 @@ def test_calls(make: Callable[[], Game], kind: str) -> None:
     run_state_machine_as_test(makers[kind], settings=settings())
 
 
-# --- states and texts ---
-
-
 def use(game: Game, states: np.ndarray) -> None:
     """What is done with a position, and some steps from it."""
     for _ in range(6):
@@ -181,9 +177,6 @@ def test_states_and_texts(make: Callable[[], Game]) -> None:
     words()
 
 
-# --- files ---
-
-
 @st.composite
 def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
     """A file that ends early, or in which bytes are missing, more or others; most often in the first part."""
@@ -220,7 +213,6 @@ FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any], type[Except
 @pytest.mark.skipif(jit.DISABLED, reason="nothing here runs in kernels")
 @pytest.mark.parametrize("name", FILES)
 def test_files(tmp_path: Path, name: str) -> None:
-    """A damaged file raises one error, which names the file."""
     write, read, kind = FILES[name]
     path = tmp_path / "some.safetensors"
     write(path)

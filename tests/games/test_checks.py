@@ -67,7 +67,6 @@ class Kernels:
         self.find = game.patterns and plain(game.patterns.find)
 
     def masks(self, state: np.ndarray) -> np.ndarray:
-        """Bool (players, actions), none after the end."""
         masks = np.zeros((self.game.num_players, self.game.num_actions), np.bool_)
         for player in range(self.game.num_players if not state[0]["done"] else 0):
             self.legal_mask(Record(state, 0), player, guarded(masks[player]))
@@ -146,7 +145,6 @@ FIRST = list({game.kernels: game for game in reversed(EVERY)}.values())
 
 @pytest.fixture(autouse=True)
 def few_deals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain Python deals a million hands in minutes."""
     monkeypatch.setattr(match_rules, "MOST_DEALS", 20)
     monkeypatch.setattr(match_rules, "MOST_EXCHANGES", 20)
 
@@ -185,7 +183,6 @@ def test_an_oracle_answers_or_refuses_any_state(game: Game) -> None:
 
 @pytest.mark.parametrize("game", FIRST, ids=repr)
 def test_no_field_may_have_any_value(game: Game) -> None:
-    """Each entry of each field is refused with its greatest or its least value, but the generator's."""
     state = game.new_state(3)
     for name in state.dtype.names or ():
         for entry in range(state[name].size if name != "rng" else 0):

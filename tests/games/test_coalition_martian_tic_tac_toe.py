@@ -111,7 +111,6 @@ def test_every_position_of_the_2x2_game_has_the_value_of_the_slow_solver(coaliti
 
 @pytest.mark.slow
 def test_with_two_players_it_is_the_table_of_best_play(coalition):
-    """The hero on the move sees the board as the table does."""
     setting, table = coalition.setting(2), tables.load_table(False)
     analysis = coalition.analyse(setting)
     bits = np.unpackbits(table.present.view(np.uint8), bitorder="little")

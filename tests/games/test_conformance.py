@@ -76,7 +76,6 @@ def noticed(game: Game, names: set[str]) -> set[str]:
 
 
 def test_a_missing_exchange_of_seats_is_no_pass():
-    """Without the declaration nobody would notice that O is shown X's board."""
     silent = changed(broken(observe=seen_by_x), rotate_players=None)
     for check in ("egocentric", "seats"):
         with pytest.raises(AssertionError, match=r"give Game rotate_players.*; or, .* players_differ"):
@@ -173,9 +172,6 @@ def test_hidden_information_that_is_not_there_is_noticed():
         CHECKS["indistinguishable"](changed(SOUND, hidden_information=True))
 
 
-# --- the toy ---
-
-
 def test_the_distributions_of_two_samples_are_told_apart():
     states = np.repeat(toy_coin.make().prototype, 300)
     biased = states.copy()
@@ -187,7 +183,6 @@ def test_the_distributions_of_two_samples_are_told_apart():
 
 
 def test_the_toy_has_what_it_is_for():
-    """All at once, some at once, one alone out of turn: else the checks prove less than they seem to."""
     game = toy_coin.make(players=3, tosses=2)
     states = positions(game)
     acts = np.stack([masks_of(game, states, player).any(axis=1) for player in range(3)], axis=1)

@@ -115,7 +115,6 @@ def use(game: Game, plies: int) -> None:
 @pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 @pytest.mark.parametrize("game_id", _FOLDERS.values())
 def test_a_second_value_of_an_option_compiles_nothing(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither is machine code found on disk, where another process may have left it."""
     wanted: list[str] = []
     load = MachineCode.load_overload
     monkeypatch.setattr(

@@ -56,7 +56,6 @@ def test_leduc_passes_every_check():
 
 
 def test_best_play_of_leduc():
-    """The value and the number of information sets are OpenSpiel's, and so is the loss of the uniform policy."""
     found = tree.walk(LEDUC)
     assert found.sets == 936
     assert 13 * sequence.exploitability(found, found.uniform()).value == pytest.approx(2.373611111)

@@ -36,7 +36,6 @@ def random_rounds(generator: np.random.Generator, hands: int) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False], ids=["overtime", "even race"])
 def test_values_of_matches_are_those_of_the_slow_solver(exact):
-    """Made-up rounds; from the start of the sixth, with three specialists left, to the end of overtime."""
     generator = np.random.default_rng(11)
     single, pairs = random_rounds(generator, 8), random_rounds(generator, 28)
 
@@ -62,7 +61,6 @@ def test_values_of_matches_are_those_of_the_slow_solver(exact):
 
 @pytest.mark.slow
 def test_the_seventh_round_of_eight():
-    """With rounds solved for just the draw that counts, so that nothing is interpolated; and what both then do."""
     game = ttt_envs.load(ID, max_rounds=8)
     oracle, solved = game.oracle(), {}
 
@@ -111,7 +109,6 @@ def test_what_is_said_of_a_match_fits_together(matches):
 
 @pytest.mark.slow
 def test_a_match_goes_on_as_it_was_valued(matches):
-    """The value of an action is the mean of what follows, if the opponent plays the policy."""
     oracle = MATCH.oracle()
     early = matches[matches["round"] <= 7]
     picks = some(early[early["phase"] == rules.PICK], 2, 14)

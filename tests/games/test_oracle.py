@@ -62,7 +62,6 @@ def known(walked: np.ndarray) -> set[Fingerprint]:
 
 
 def test_nothing_is_walked_through_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where agents are listed that can play the game."""
     monkeypatch.setattr(oracle, "positions", lambda: pytest.fail("it takes a while, and has to be compiled"))
     oracle.StrategyOracle()
 
@@ -171,7 +170,6 @@ def covers_or_refuses(game: Game, state: np.void) -> bool | None:
 
 @pytest.mark.slow
 def test_covers_nothing_near_the_strategy(game: Game, walked: np.ndarray, known: set[Fingerprint]) -> None:
-    """Change one cell, owner, target, or turn: it is covered only if it is another known position, or refused."""
     generator = np.random.default_rng(1)
     some = walked[generator.choice(len(walked), 400)]
     refused = 0

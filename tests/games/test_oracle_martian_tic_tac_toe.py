@@ -59,7 +59,6 @@ def _cells() -> list[str]:
 
 
 def test_the_page_of_facts_is_what_the_command_prints():
-    """The openings, the counts of positions and the picture."""
     table, docs = tables.load_table(False), Path(__file__).resolve().parents[2] / "docs"
     page = (docs / "games" / "martian_tic_tac_toe.md").read_text()
     for line in command.facts(table):
@@ -78,9 +77,6 @@ def test_with_same_size_swaps_every_opening_is_a_draw():
     game = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True)
     values = game.oracle().action_values(game.new_state(0), 0)[0]
     assert (values[0::3] == 0).all()
-
-
-# --- the table against the rules ---
 
 
 def table_boards(n: int, seed: int) -> np.ndarray:
@@ -167,7 +163,6 @@ def test_a_win_that_comes_too_late_is_a_draw():
 
 
 def test_it_has_a_policy_at_the_last_plies_too():
-    """Where a limit cuts off what the table says, any action of the best value."""
     oracle = GAME.oracle()
     for ply in (297, 298, 299):
         states = random_states(5000, seed=ply)
@@ -193,7 +188,6 @@ def logged(states: np.ndarray, moves: list[tuple[int, int, int]]) -> np.ndarray:
 
 
 def test_a_past_that_could_spoil_the_win_is_not_covered():
-    """A position nearer to the same player's win has occurred twice; once more is a draw."""
     oracle = GAME.oracle()
     states = random_states(20_000, seed=9)
     plies = oracle.plies_to_end(states)
@@ -225,9 +219,6 @@ def test_a_past_that_could_spoil_the_win_is_not_covered():
     raise AssertionError("no such positions were found")
 
 
-# --- where there is none ---
-
-
 @pytest.mark.parametrize("options", [{"size": 4}, {"size": 5, "players": 3}])
 def test_no_oracle_in_words(options):
     game = ttt_envs.load("martian_tic_tac_toe", **options)
@@ -245,9 +236,6 @@ def test_states_of_other_options_are_refused():
         GAME.oracle().value(ttt_envs.load("martian_tic_tac_toe", size=4).new_state(0), 0)
     with pytest.raises(ValueError, match="no states of the 3x3 game of two players"):
         GAME.oracle().value(ttt_envs.load("martian_tic_tac_toe", size=5, players=3).new_state(0), 0)
-
-
-# --- everybody else ---
 
 
 @pytest.mark.parametrize("spec", ["random", "greedy", "mcts:simulations=300"])

@@ -24,9 +24,6 @@ from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, f
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 
-# --- the matrix game ---
-
-
 def random_placements(generator: np.random.Generator, most: int) -> matrix.Placements:
     """A turn as it may come up, and turns that are made to be awkward."""
     rooms, free, blocked = [], [], []
@@ -123,7 +120,6 @@ def test_values_of_rounds(oracle):
 
 
 def test_the_best_first_placement():
-    """With spies only: into a corner or the centre, never beside them; and the centre is predicted most."""
     game = ttt_envs.load(ID, mode="round", specialists=(None, None), first_placer=1)
     start = game.new_state(0)
     placed = game.oracle().policy(start, 1)[0, PLACE : PLACE + ROOMS]
@@ -158,7 +154,6 @@ def test_who_is_called_player_0_does_not_matter(oracle):
 
 @pytest.mark.parametrize("allow_pass", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_late_positions_are_those_of_the_slow_solver(allow_pass):
-    """Values, and what the strategies guarantee in its matrices."""
     game = ttt_envs.load(ID, mode="round", max_idle_turns=3, allow_pass=allow_pass)
     states = play(game, 500, seed=6)
     states = states[(states["phase"] == TURN) & ((states["board"] != 0).sum(axis=1) >= 6)]
@@ -220,9 +215,6 @@ def test_choices_that_are_foretold_are_those_of_the_slow_solver(allow_pass):
             assert (bluff if places else -bluff) > -1e-9
             worse += abs(bluff) > 1e-3
     assert worse > 8
-
-
-# --- certificates ---
 
 
 @jit.kernel

@@ -74,7 +74,6 @@ def test_a_layout_s_value_is_that_of_the_slow_solver(ranks):
 @pytest.mark.slow
 @pytest.mark.parametrize(("win_length", "markers"), [(4, 14), (4, 13), (4, 11)])
 def test_late_positions_of_a_4x4_layout_are_those_of_the_slow_solver(win_length, markers):
-    """With so many markers the slow solver is quick."""
     ranks = deal_layouts(1, 16, seed=4)[0]
     values = DiceOracle(4, win_length).solution(ranks, ROUND_PAYOFFS)
     slow = SlowRound(ranks.tolist(), win_length)
@@ -126,9 +125,6 @@ def test_layouts_that_the_deck_cannot_deal_are_refused(ranks, words):
         SINGLE.oracle().layout_value(ranks)
 
 
-# --- where there is none ---
-
-
 @pytest.mark.parametrize(
     ("game_id", "options", "words"),
     [
@@ -171,7 +167,6 @@ def test_the_table_of_a_match_is_sound():
 
 @pytest.mark.slow
 def test_the_stored_table_is_made_by_its_command(tmp_path):
-    """An entry worked out again, and all of them from a few layouts."""
     stored = json.loads(MATCH_VALUES.read_text())
     values = np.array(stored["values"])
     layouts = deal_layouts(stored["layouts"], 9, stored["seed"])
@@ -222,9 +217,6 @@ def test_who_is_behind_plays_for_the_row():
     even = MATCH.oracle().policy(matches, states["to_move"])
     different = ((single > 0) & (even > 0)).any(axis=1) == 0
     assert 0.01 < different.mean() < 0.5
-
-
-# --- everybody else ---
 
 
 @pytest.mark.parametrize(
@@ -279,7 +271,6 @@ def test_the_command_refuses_with_the_reason(command, options, error, words):
 
 
 def test_dice_that_nobody_knows_are_not_used():
-    """Values are of the position, whatever the generator would bring."""
     states = play(SINGLE, 20, seed=9)
     other = states.copy()
     rng.fold_rows(states["rng"], np.ones(len(states), np.uint64), other["rng"])

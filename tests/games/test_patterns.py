@@ -46,7 +46,6 @@ def test_patterns_are_shared_by_symmetric_positions(game):
 
 @each_game
 def test_different_positions_have_different_patterns(game):
-    """Most of them, or nothing could be learned; and the players see different ones."""
     states, players = positions(game)
     rows = np.flatnonzero(states["ply"] > 12)[:400]
     found = patterns_of(game, states[rows], players[rows])

@@ -114,7 +114,6 @@ def test_a_best_response_to_random_play():
 )
 @pytest.mark.parametrize("player", [0, 1])
 def test_of_an_equivariant_policy_one_mirror_image_is_enough(hands, player):
-    """A policy that weighs actions alike if they turn into each other, the more so the more pieces there are."""
     game = ttt_envs.load(ID, mode="round", specialists=hands, max_idle_turns=1)
     own = np.random.default_rng(0).random(game.num_actions)
     alike = sum(own[turn.actions] for turn in game.symmetries)

@@ -77,7 +77,6 @@ MATCHES = [
 
 @pytest.mark.parametrize("game", MATCHES, ids=lambda game: game.id)
 def test_the_finished_board_of_a_round(game: Game) -> None:
-    """It is shown exactly where another round begins, with all that stood there and what was played last."""
     play, rounds = random_play(game, FEW), 0
     board = "owner" if "owner" in play.states.dtype.names else "board"
     for i in range(FEW):
@@ -133,7 +132,6 @@ def test_the_log_of_dice_says_rolls_and_who_found_no_card():
 
 @pytest.mark.parametrize("game", games(), ids=lambda game: game.id)
 def test_what_is_only_shown_is_no_part_of_a_position(game: Game) -> None:
-    """Other last actions: the same words from `position_start` on, the same masks, observations and legal play."""
     names = [
         name for name in game.state_dtype.names if game.state_dtype.fields[name][1] < position_start(game.state_dtype)
     ]

@@ -10,8 +10,6 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.games.super_tic_tac_toe.text import cells_of
 
-# --- counts ---
-
 
 def count_sequences(states, masks, cursors, depth):
     """Move sequences of `depth` plies from states[0]; the rest is scratch, `depth` long."""
@@ -67,7 +65,6 @@ def board(head: str, cells: str, owners: str) -> str:
 
 
 def play(game: Game, text: str, action: str) -> np.void:
-    """The state after that action, which must be legal."""
     states = game.parse_state(text)
     assert action in legal(game, states[0]), action
     joint = np.full(2, game.parse_action(action))
@@ -195,7 +192,6 @@ LAST_OPEN_CELL = board(
 
 
 def test_closed_is_over_when_every_board_is_owned_or_full():
-    """A draw with empty cells left; with open boards it goes on."""
     closed = ttt_envs.load("super_tic_tac_toe", **CLOSED)
     assert legal(closed, closed.parse_state(LAST_OPEN_CELL)[0]) == {"0/5"}
     state = play(closed, LAST_OPEN_CELL, "0/5")
@@ -251,9 +247,6 @@ def test_a_won_position_must_say_that_it_is_over():
         game.parse_state(won.replace("over: X wins", "O to move anywhere"))
     with pytest.raises(ValueError, match="fit the board"):
         game.parse_state(won.replace("over: X wins", "over: O wins"))
-
-
-# --- facts ---
 
 
 def test_planes_lie_as_the_board_does():

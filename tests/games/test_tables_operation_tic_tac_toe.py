@@ -38,7 +38,6 @@ def test_the_table_in_the_package_is_what_the_solver_says():
 
 @pytest.mark.slow
 def test_rounds_are_worked_out_in_parts(monkeypatch):
-    """Values are the same however many worths of a draw are worked out at once."""
     hands = match.HANDS[:2]
     whole = match.round_values(hands, 2, False, 7)
     monkeypatch.setattr(match, "_AT_ONCE", 1)
@@ -55,7 +54,6 @@ def test_rounds_are_worked_out_in_parts(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """An empty cache folder, and tables that take no time."""
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(tables, "POINTS", 3)
     monkeypatch.setattr(tables, "PAIR_POINTS", 3)

@@ -116,7 +116,6 @@ def test_compiled_kernels_in_many_positions(game: Game) -> None:
 @needs_jit
 @pytest.mark.slow
 def test_kernels_with_numbas_own_check_of_indices(tmp_path: Path) -> None:
-    """All of the compiled kernels once more, where an index out of bounds raises."""
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "-k", "test_compiled_kernels"]
     done = subprocess.run([*words, __file__], env=environment, capture_output=True, text=True, timeout=3600)

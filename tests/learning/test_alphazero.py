@@ -61,7 +61,6 @@ def played(game: ttt_envs.core.game.Game, n: int, rounds: int) -> tuple[SelfPlay
 
 
 def set_to(monkeypatch: pytest.MonkeyPatch, **constants: float) -> None:
-    """Change constants of the module."""
     for name, value in constants.items():
         monkeypatch.setattr(alphazero, name, value)
 
@@ -83,7 +82,6 @@ def test_games_that_end_are_learned_from(monkeypatch):
 
 
 def test_long_games_are_learned_from_before_they_end(monkeypatch):
-    """Half of the horizon at a time, from the value that stands at its end."""
     set_to(monkeypatch, HORIZON=4, TD_LAMBDA=1.0, OPENING_SHARE=0.0)
     games, given = played(ttt_envs.load(THREE["game"], **THREE["options"]), 30, 13)
     assert [len(each[0]) for each in given] == [0, 0, 0, 60, 0, 60, 0, 60, 0, 60, 0, 60, 0]
@@ -96,7 +94,6 @@ def test_long_games_are_learned_from_before_they_end(monkeypatch):
 
 @pytest.mark.parametrize("proofs", [False, True])
 def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch: pytest.MonkeyPatch):
-    """By a network that knows nothing, with two simulations."""
     set_to(monkeypatch, OPENING_PLIES=50, OPENING_SHARE=1.0)
     config = Config(game="super_tic_tac_toe", num_envs=120, simulations=2, proofs=proofs)
     game = config.load()
@@ -121,7 +118,6 @@ def test_with_proofs_self_play_knows_every_win_at_once(proofs: bool, monkeypatch
 
 
 def test_half_of_the_games_have_the_other_options(tmp_path, monkeypatch: pytest.MonkeyPatch):
-    """What is learned from has both, and the network is for both; `closed` is the last feature."""
     set_to(monkeypatch, HORIZON=8)
     closed, add = [], Buffer.add
     monkeypatch.setattr(Buffer, "add", lambda self, rows: closed.extend(rows["observations"][:, -1]) or add(self, rows))
@@ -180,7 +176,6 @@ def test_openings_are_random_plies(monkeypatch):
 
 @pytest.mark.slow
 def test_it_learns_what_the_search_finds(tmp_path):
-    """After a few thousand positions the network plays better than at random, and a search with it far better."""
     config = Config(
         game="tic_tac_dice",
         options={"rounds": "single"},

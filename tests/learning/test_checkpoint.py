@@ -91,7 +91,6 @@ def test_resumed_model_is_the_saved_one(tmp_path: Path, run: Path) -> None:
 
 def test_resume_of_a_finished_run_does_nothing(run: Path) -> None:
     def files() -> dict[Path, bytes]:
-        """Without the time of the run, which goes on."""
         return {path: re.sub(rb'"seconds": [\d.]+', b"", path.read_bytes()) for path in run.glob("*.*")}
 
     before = files()
@@ -137,7 +136,6 @@ def test_nothing_to_resume(run: Path, tmp_path: Path) -> None:
 
 
 def test_files_of_another_method_or_network(run: Path, tmp_path: Path) -> None:
-    """Damage of any kind: tests/fuzz."""
     folder = copy_files(run, tmp_path / "x")
     (folder / "config.json").write_text('{"settings": {"tables": 3}, "seconds": 1}')
     with pytest.raises(ValueError, match="damaged, or of another method"):
@@ -205,7 +203,6 @@ def test_what_a_run_folder_names_is_run_only_if_it_is_named(
 
 
 def test_a_run_folder_names_no_server(tmp_path: Path) -> None:
-    """Where a run is logged to is named by each call."""
     config = value_learning.Config(game=GAME, out=tmp_path, wandb="mine", quiet=True)
     this = checkpoint.Run(config, value_learning.NAME)
     this.write_config()
@@ -229,7 +226,6 @@ def test_a_run_is_written_by_one_process(run: Path, tmp_path: Path, capsys: pyte
 def test_a_full_disk_loses_at_most_a_rollout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    """Whichever file is the first that finds no room."""
     real, calls, full = os.fsync, 0, 10**9
 
     def fsync(number: int) -> None:
@@ -279,7 +275,6 @@ def test_a_resumed_run_counts_what_it_collected_before(tmp_path: Path) -> None:
 
 
 def test_a_schedule_never_goes_back(tmp_path: Path) -> None:
-    """A finished run that is continued stays at its end; one interrupted at half waits there until it gets further."""
     config = tiny(tmp_path / "x", steps=512)
     train(config)
     parts = ppo.parts_of(ppo.make_model(config, ttt_envs.load(GAME)))

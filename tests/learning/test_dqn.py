@@ -16,7 +16,6 @@ TINY = LEARNERS["dqn"]
 
 
 def test_what_came_of_a_decision():
-    """Three rounds of two games; the second game ends in the second round."""
     game = ttt_envs.load(GAME)
     replay = Replay(game, 4, 2)
     for k in range(6):  # the first two rounds are overwritten

@@ -64,7 +64,6 @@ def seen_by(state: np.ndarray, player: int) -> np.ndarray:
 
 
 def test_regrets_are_those_of_cfr():
-    """With exact values the mean regret of an information set is its counterfactual regret over its reach."""
     method = escher_of()
     bias = torch.tensor([0.3, 0.1])
     with torch.no_grad():
@@ -114,7 +113,6 @@ def test_regrets_are_those_of_cfr():
 
 
 def test_the_average_weighs_by_the_players_own_reach():
-    """Two rounds of different policies: their mean in an information set is that of their realisation plans."""
     method = escher_of()
     found, plans = tree.walk(KUHN), [0.0, 0.0]
     for bias in ([0.9, 0.1], [0.05, 0.6]):
@@ -140,7 +138,6 @@ def test_choices_at_once():
     method = escher_of(game, num_envs=64)
 
     def worth(states):
-        """A number that tells positions apart."""
         return (states["said"] @ np.array([1.0, 10.0]) + states["coin"]).astype(np.float32)
 
     method.worth = worth

@@ -12,10 +12,7 @@ from pathlib import Path
 import pytest
 from small_training import GAME
 
-import ttt_envs
 from ttt_envs.agents.networks import load_network
-from ttt_envs.evaluation.tournament import Schedule
-from ttt_envs.games.operation_tic_tac_toe.solver import tables
 from ttt_envs.learning.runs.checkpoint import RESUME, RESUME_FORMAT
 from ttt_envs.learning.runs.measurements import Point, read_rows
 from ttt_envs.storage.runs import CONFIG
@@ -85,39 +82,3 @@ def test_training(tmp_path: Path) -> None:
     assert not killed(resume, 100, out)
     assert load_network(out).info.steps == steps + 256
     assert not [path for path in out.rglob(".*") if path.is_file()], "neither locks nor unfinished files"
-
-
-def test_a_tournament(tmp_path: Path) -> None:
-    out, draw, kept = tmp_path / "x", random.Random(SEED), 0
-    begin = ["-m", "ttt_envs", "tournament", GAME, "--agents", "random", "greedy", "--games", "1000000"]
-    for kill in range(KILLS):
-        words = ["-m", "ttt_envs", "tournament", "--resume"] if (out / "config.json").exists() else begin
-        assert killed([*words, "--workers", str(1 + kill % 2), "--out", str(out)], draw.uniform(0, 4), out)
-        path = out / "games.jsonl"
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
-        assert kept <= len(whole)
-        kept = max((k for k, game in enumerate(whole, 1) if "job" in game), default=0)
-    assert kept
-    seeds = [(*game["agents"], game["seed"]) for game in whole[:kept]]
-    assert len(seeds) == len(set(seeds)), "no game twice"
-    schedule = Schedule(ttt_envs.load(GAME), ["random", "greedy"], [(0, 1)], 1, 0)
-    for k, game in enumerate(whole[:kept]):
-        if "job" in game and k % 3 == 0:
-            job = 0, 1, range(*game["job"]["seeds"])
-            digests = [f"{each:016x}" for each in schedule(job).moves.tolist()]
-            assert digests == [each["digest"] for each in whole[k + 1 - len(digests) : k + 1]]
-
-
-def test_a_table(tmp_path: Path) -> None:
-    folder, draw, built = tmp_path / "cache", random.Random(SEED), 0
-    code = f"import {tables.__name__} as t; t.POINTS = 33; t.load_tables(1, False)"
-    for _ in range(KILLS):
-        built += not killed(["-c", code], draw.uniform(0, 1.5), folder)
-        path = folder / "operation_tic_tac_toe-1.table"
-        if path.exists():
-            tables.read_tables(path, 1, False)
-            path.unlink()
-    assert built < KILLS
-    assert not killed(["-c", code], 100, folder)
-    assert list(folder.iterdir()) == [path]

@@ -117,7 +117,6 @@ def test_a_function_is_told_all_that_is_logged(tmp_path):
 
 
 def recipes() -> list[str]:
-    """The recipes of the page, each as it stands there."""
     page = (Path(__file__).parents[2] / "docs/train_and_rate.md").read_text()
     part = (
         page.partition("## Other trackers")[2]
@@ -128,8 +127,6 @@ def recipes() -> list[str]:
 
 
 def test_the_recipes_for_trackers(tmp_path, monkeypatch):
-    """With stand-ins for MLflow, trackio and Optuna, which know the calls that the page makes."""
-
     class Pruned(Exception):
         pass
 

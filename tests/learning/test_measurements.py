@@ -92,7 +92,6 @@ def test_a_measure_is_asked_for_by_its_setting_alone(kind: type[Measurement]) ->
 
 
 def test_a_learner_of_ones_own_is_measured(tmp_path: Path) -> None:
-    """A table that learns in a loop, without any library of networks."""
     game, learner, said, logged = ttt_envs.load("tic_tac_match", **SMALL_DECK), TableAgent(), [], []
     found = Measurements(
         [

@@ -35,7 +35,6 @@ def trained(method, out, **changes):
 
 @pytest.fixture(autouse=True)
 def short_horizon(monkeypatch):
-    """So that AlphaZero learns from games before they end."""
     monkeypatch.setattr(alphazero, "HORIZON", 8)
 
 

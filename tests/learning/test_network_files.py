@@ -22,7 +22,6 @@ from ttt_envs.storage.tensors import read_tensors
 
 
 def contents(path: Path) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-    """The metadata and tensors of a network file."""
     return load_network(path).info, read_tensors(path, FORMAT)[1]
 
 
@@ -101,7 +100,6 @@ def test_a_pickle_is_not_opened(tmp_path: Path) -> None:
 
 
 def test_the_same_policy_as_in_torch(run: Path, tmp_path: Path) -> None:
-    """By NumPy from the file, and by torch from the same weights; each symmetry and temperature."""
     positions = sample_view(200)
     planes = ppo.SB3PlayerEnv(positions.game, 1, opponent=agents.load("random"), encoding="planes").observation_space
     info = replace(load_network(run).info, encoding="planes", activation="tanh", inputs=int(np.prod(planes.shape)))

@@ -27,7 +27,6 @@ TINY: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run of a second: it beats greedy already."""
     path = tmp_path_factory.mktemp("runs") / "x"
     result = train(Config(**{**TINY, "steps": 200_000, "eval_games": 60, "eval_every": 200_000}, out=path))
     assert result.finished

@@ -20,7 +20,6 @@ PLAYERS = 3
 
 @kernel
 def find(state, player, out):
-    """One pattern: the stones that are left."""
     out[0] = state["stones"]
 
 
@@ -54,7 +53,6 @@ def test_nothing_is_learned_from_before_a_random_move():
 
 
 def test_one_learner_learns_from_their_own_moves_alone():
-    """The learner does not move at random here, so all of their positions count, whatever the others do."""
     learners = set()
     for seed in range(20):
         weights, taken = learned(seed, exploration=0.0, simple_share=1.0)
@@ -72,7 +70,6 @@ def test_one_learner_learns_from_their_own_moves_alone():
 
 
 def test_of_equal_moves_any_is_played():
-    """Nothing is known at first; the same moves in each game would show the learner the same positions."""
     assert len({tuple(learned(seed, exploration=0.0)[1]) for seed in range(20)}) > 5
 
 

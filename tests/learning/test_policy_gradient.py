@@ -101,7 +101,6 @@ class Plain(policy_gradient.PolicyGradient[policy_gradient.Config]):
 
 
 def test_an_update_is_that_of_maskable_ppo(tmp_path):
-    """From the same weights and decisions both make the same step, with the advantages of a first pass and a second."""
     game = kuhn_poker.make()
     shared = {"game": KUHN, "out": tmp_path, "num_envs": 32, "hidden": (16, 16), "learning_rate": 3e-3}
     theirs = ppo.make_model(ppo.Config(**shared, rollout=4, batch=128, entropy=0.01), game)
@@ -152,7 +151,6 @@ def test_actions_are_drawn_by_their_probabilities():
 
 
 def of(method: str, **changes: Any) -> Any:
-    """A finished run of a method."""
     module = import_module(f"ttt_envs.learning.{method}")
     return module.train(module.Config(**{**TINY, **OWN.get(method, {}), **changes}))
 
@@ -210,7 +208,6 @@ def test_it_comes_near_an_equilibrium(method, changes, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("moves", [{"magnet_rate": 0.25}, {"magnet_copies": 4}])
 def test_a_magnet_that_moves(moves, tmp_path):
-    """It begins as the untrained policy and follows by its share, or becomes a copy at each quarter of the run."""
     method = mmd.MMD(mmd.Config(**{**TINY, **moves}), kuhn_poker.make())
     method.begin(np.random.default_rng(0))
     magnet = [each.clone() for each in method.magnet.parameters()]

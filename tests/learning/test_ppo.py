@@ -38,11 +38,7 @@ def scalars(folder: Path, name: str) -> list[tuple[int, float]]:
 
 
 def tensors_of(path: Path) -> dict[str, np.ndarray]:
-    """The tensors of a network file."""
     return read_tensors(path, FORMAT)[1]
-
-
-# --- a run ---
 
 
 def test_run_folder(run: Path) -> None:
@@ -81,7 +77,6 @@ def test_same_seed_same_policy(tmp_path: Path, run: Path) -> None:
 
 
 def test_a_policy_with_a_history(tmp_path: Path) -> None:
-    """It is kept in the run, read when it is resumed, and by the agents that play the network."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     changes = {**DICE, "history": 2}
     train(tiny(tmp_path, **changes))
@@ -158,7 +153,6 @@ def test_curve_of_exploitability(tmp_path: Path) -> None:
 
 
 def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
-    """The curve is of what is then played as network:...,symmetric=true; the training itself is the same."""
     one, other = (train(tiny(tmp_path / str(flag), symmetric=flag, steps=256, eval_games=30)) for flag in (False, True))
     policies = [(result.folder / "network.safetensors").read_bytes() for result in (one, other)]
     assert policies[0] == policies[1]
@@ -168,11 +162,7 @@ def test_a_symmetric_policy_can_be_measured(tmp_path: Path) -> None:
     assert again == other.points["score"][-2:]
 
 
-# --- schedules ---
-
-
 def test_the_weight_of_entropy_changes_linearly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And stays where it ended, if a finished run is continued."""
     used = []
     update = ppo.MaskablePPO.train
     monkeypatch.setattr(ppo.MaskablePPO, "train", lambda model: (used.append(model.ent_coef), update(model))[1])
@@ -186,7 +176,6 @@ def test_the_weight_of_entropy_changes_linearly(tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_learning_rate_falls_to_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And stays there, if a finished run is continued, which the run says."""
     config = tiny(tmp_path / "x", anneal=True, steps=256)
     train(config)
     capsys.readouterr()
@@ -196,11 +185,7 @@ def test_the_learning_rate_falls_to_zero(tmp_path: Path, capsys: pytest.CaptureF
     assert rates == pytest.approx([0.5e-3, 0.0, 0.0, 0.0])
 
 
-# --- interrupts ---
-
-
 def test_an_interrupted_rollout_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends at the next decision, and what was saved before is whole: nothing of the rollout counts."""
     calls, step = [], ppo.SB3PlayerEnv.step_wait
 
     def interrupted(env):
@@ -310,9 +295,6 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert load_network(out).info.steps == 256
     assert main(["train", "ppo", "--resume", f"--out={out}", "--hidden", "128", "128"]) == 2
     assert "hidden is [16] there and [128, 128] here" in capsys.readouterr().err.replace("\n", " ")
-
-
-# --- how good it gets ---
 
 
 @pytest.mark.slow

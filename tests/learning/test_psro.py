@@ -25,7 +25,6 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "methods" / "psro.py
 
 @pytest.fixture(scope="module")
 def psro():
-    """The script as a module."""
     spec = importlib.util.spec_from_file_location("psro_example", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -44,7 +43,6 @@ def psro_of(psro: Any) -> Any:
 
 
 def of_three(psro: Any) -> Any:
-    """Three policies that differ much from each other."""
     population = psro.Population(psro_of(psro).info)
     for _ in range(3):
         net = TorchNetwork(population.info)
@@ -54,7 +52,6 @@ def of_three(psro: Any) -> Any:
 
 
 def plans_of(found: tree.Tree, population: Any) -> list[list[np.ndarray]]:
-    """The plan of each policy, for both players."""
     plans = []
     for player in (0, 1):
         views = list(found.views(player))

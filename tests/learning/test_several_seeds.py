@@ -124,9 +124,6 @@ def test_a_measure_that_is_the_same_for_all_seeds_has_no_interval(tmp_path, monk
     assert "score against random: all 5 seeds: 1.000\n" in capsys.readouterr().out
 
 
-# --- intervals ---
-
-
 def test_too_few_seeds_have_no_interval():
     assert t_interval([0.3])[0] == 0.3
     assert np.isnan(t_interval([0.3])[1])

@@ -21,7 +21,6 @@ TINY = LEARNERS["value_learning"]
 
 @pytest.mark.parametrize(("optimizer", "flat"), [("muon", True), ("adam", False)])
 def test_the_steps_of_optimizers(optimizer, flat, tmp_path):
-    """Muon's steps of hidden layers have singular values that are much alike, those of Adam have not; both resume."""
     settings = {**TINY, "optimizer": optimizer, "hidden": (16, 16), "warm_up": 16, "steps": 80}
     kept = []
     for steps in (80, 96):
@@ -44,7 +43,6 @@ def test_the_buffer_keeps_the_latest():
 
 
 def test_it_learns_who_wins_at_once(tmp_path):
-    """After a few thousand positions, actions that end a round are valued much as what they pay."""
     config = Config(
         game="tic_tac_dice",
         options={"rounds": "single"},
@@ -74,7 +72,6 @@ def test_it_learns_who_wins_at_once(tmp_path):
 
 
 def test_targets_of_all_rolls_are_those_of_many_samples():
-    """Enumerated, the roll after an action leaves the noise of what follows a turn that is passed."""
     game = ttt_envs.load("tic_tac_dice", rounds="single")
     batch = ttt_envs.Batch(game, 30, seed=2, auto_reset=True)
     for _ in range(4):
@@ -102,7 +99,6 @@ AT_ONCE: dict[str, Any] = {
 
 
 def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
-    """The same seed learns the same; a resumed run goes on; both agents mix."""
     settings = {**AT_ONCE, "steps": 128, "eval_every": 128}
     for name in ("x", "y"):
         assert train(Config(**settings, out=tmp_path / name)).finished
@@ -122,7 +118,6 @@ def test_choices_at_once_give_a_policy_and_a_value(tmp_path):
 
 
 def test_an_extended_search_gives_the_targets():
-    """Where a use of an ability can follow, values differ from those of the network's own word on it."""
     changes = {"options": {"mode": "round", "specialists": "pusher,mole"}, "num_envs": 32}
     found = []
     for extend in (False, True):
@@ -170,7 +165,6 @@ def test_exploration_meets_every_action():
 
 @pytest.mark.slow
 def test_it_learns_the_values_of_an_equilibrium(tmp_path):
-    """After a few thousand positions its values are much as those of the oracle."""
     changes = {"options": {**AT_ONCE["options"], "max_idle_turns": 2}, "num_envs": 128, "batch": 512, "hidden": (64,)}
     learning = {"steps": 16_000, "warm_up": 1000, "updates": 4, "average": 0.05, "eval_every": 16_000, "eval_games": 2}
     config = Config(**{**AT_ONCE, **changes, **learning}, out=tmp_path / "x")

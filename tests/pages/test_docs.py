@@ -174,7 +174,6 @@ SMALLER = 50
 
 
 def printed(cell: Any) -> list[str]:
-    """The texts that a cell has printed."""
     return [each["text"] for each in cell.get("outputs", []) if each["output_type"] == "stream"]
 
 
@@ -186,7 +185,6 @@ def printed(cell: Any) -> list[str]:
     ],
 )
 def test_notebook_runs(path: Path) -> None:
-    """In its own folder, as Jupyter opens it; what it prints before the first shortened cell is what is stored."""
     import nbformat
     from nbclient import NotebookClient
 

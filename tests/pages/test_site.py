@@ -77,7 +77,6 @@ def entries_of(page: Path) -> list[str]:
 
 
 def test_no_page_has_a_name_of_sphinx_own_pages() -> None:
-    """Sphinx writes its own page there: a page called search was never seen."""
     assert not {name_of(page) for page in PAGES} & {"search", "genindex", "modindex", "py-modindex"}
 
 

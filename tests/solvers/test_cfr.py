@@ -40,8 +40,6 @@ def solved(kuhn):
     return solver
 
 
-# --- Kuhn poker, written down once more ---
-
 PASS, BET = "p", "b"
 ENDS = {"pp", "pbp", "pbb", "bp", "bb"}
 DEALS = list(itertools.permutations(range(3), 2))
@@ -112,7 +110,6 @@ def test_the_tree_of_kuhn_poker(kuhn):
 
 
 def test_choices_at_once_are_made_without_seeing_each_other():
-    """The guesser has one information set at the start, and knows of the claim and of their guess later."""
     found = tree.walk(toy_coin.make(tosses=0))
     teller, guesser = found.players
     assert len(guesser.sets) == 1 + 2
@@ -285,7 +282,6 @@ def test_three_iterations_by_hand(kuhn):
 
 @pytest.mark.parametrize(("tosses", "value"), [(0, 0), (1, 1 / 2), (2, 3 / 4)])
 def test_choices_at_once_are_solved(tosses, value):
-    """The teller says anything, and tosses again while the guess is right, which it is half of the time."""
     solver = cfr.Solver(tree.walk(toy_coin.make(tosses=tosses)))
     solver.run(200)
     found = solver.exploitability()
@@ -321,7 +317,6 @@ observe_match = ttt_envs.load("tic_tac_match", **MATCH).kernels.observe
 
 @pytest.mark.skipif(jit.DISABLED, reason="300,000 positions")
 def test_hidden_hands_are_solved():
-    """And they matter: with open hands the game is worth something else."""
     game = ttt_envs.load("tic_tac_match", **MATCH)
     solver = cfr.Solver(tree.walk(game))
     assert (solver.tree.positions, solver.tree.sets) == (296_426, 6_734)
@@ -422,9 +417,6 @@ def test_wrong_settings_are_refused(game, settings, words, tmp_path):
     with pytest.raises((TypeError, ValueError), match=words):
         solve(game, **settings, out=tmp_path / "out", quiet=True)
     assert not (tmp_path / "out").exists()
-
-
-# --- OpenSpiel ---
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pyspiel") is None, reason="open_spiel is not installed")

@@ -152,7 +152,6 @@ def walk_values(slips: int, most: int) -> np.ndarray:
 
 @pytest.mark.parametrize("slips", [0, 1])
 def test_play_may_go_round_in_circles(slips):
-    """With results of several sizes: what is covered has the value of the game with its limit of plies."""
     most = 400 if slips else 200
     game, oracle, number = solved(toy_walk.make, slips=slips, max_plies=most)
     expected = walk_values(slips, most)
@@ -291,7 +290,6 @@ def test_a_file_of_positions(tmp_path):
 
 
 def test_the_digest_knows_the_rules():
-    """The same facts and another course of random games."""
     game = toy_rows.make()
     others = toy_rows.make(misere=True), toy_rows.make(size=4), replace(game, id="other"), replace(game, max_plies=10)
     assert len({digest_of(each) for each in (game, *others)}) == 5
@@ -359,7 +357,6 @@ def test_misere_on_four_by_four(tmp_path):
 
 @needs_jit
 def test_late_positions_of_super():
-    """Every action, as a search to the end has it."""
     game = ttt_envs.load("super_tic_tac_toe")
     drawn = draw_endings(game, 4, least=0.5, seed=0, remaining=(8, 13))
     for i in range(len(drawn)):
@@ -404,8 +401,6 @@ def step_or_pass(state, actions):
 @needs_jit
 @pytest.mark.slow  # a minute
 def test_a_layout_of_dice_against_its_own_solver():
-    """Rolls that fit nothing are positions here, which come back; values agree with those of its own solver."""
-
     def without_past(states):
         new = states.copy()
         new["ply"] = 0

@@ -85,7 +85,6 @@ def test_each_method_has_a_colour_of_its_own():
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Pages without pictures, which take most of the time."""
     monkeypatch.setattr(page, "picture", lambda *given: b"")
 
 
@@ -119,7 +118,6 @@ SEARCH = {**ONE, "search": 3, "methods": {"mmd": {"ranges": {"num_envs": [16, 32
 
 
 def test_a_search_finds_the_settings(tmp_path, monkeypatch, undrawn):
-    """Three configurations with one seed, the best three with three others, then the best of their means."""
     trained = []
 
     def train(out, speeds, also, run):
@@ -404,7 +402,6 @@ def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
     [([0.006], "0.0060"), ([0.0] * 5, "all 5 seeds: 0.0000"), ([0.002, 0.004, 0.006], "0.0040 ± 0.0050")],
 )
 def test_no_interval_has_a_width_of_0(ends, cell):
-    """One seed, seeds that agree, and others; the other method is far behind in all runs."""
     rows = [
         Row("match-mini", 1, label, "", 10, seed, 10, 1.0, end + more, float(task_of("match-mini").score(end + more)))
         for label, more in (("one", 0.0), ("other", 0.05))
@@ -417,7 +414,6 @@ def test_no_interval_has_a_width_of_0(ends, cell):
 
 
 def test_the_page_says_what_the_shipped_table_does():
-    """Means with intervals, that one method is ahead of others in every pair of runs, and p-values."""
     text = (SHIPPED.parent / "study.md").read_text()
     rows = read_rows(SHIPPED / "minute.csv", Row)
     names = ("match-medium", "operation-spies", "dice-round", "martian-3x3", "super")
@@ -454,7 +450,6 @@ def test_the_page_says_what_the_shipped_table_does():
 
 
 def test_the_page_says_what_the_table_of_three_budgets_does():
-    """Means with intervals, and the corrected p-values of each budget that the findings rest on."""
     text = (SHIPPED.parent / "study.md").read_text()
     found = page.Found(read_rows(SHIPPED / "match_medium.csv", Row), "match-medium")
     for method in found.methods:

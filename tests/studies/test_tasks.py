@@ -49,7 +49,6 @@ class Likeliest(Agent):
     ],
 )
 def test_the_gate(name):
-    """What pure policies lose of what random play loses is as the task says, and so is whether it is about mixing."""
     task, found = task_of(name), {}
     game = ttt_envs.load(task.game, **task.options)
     if "response" in task.pure:

@@ -15,7 +15,6 @@ SUPER = "super_tic_tac_toe"
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The toy game as a registered one."""
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
 
 
@@ -38,7 +37,6 @@ def test_benchmark_measures(part):
 
 @pytest.mark.parametrize("part", ["aec", "batch", "search"])
 def test_benchmark_measures_any_kind_of_game(toy, part):
-    """Three players who choose at once; tree search refuses them."""
     found = list(benchmark.measure(replace(QUICK, only=(part,), games=("toy_coin",))))
     assert all(m.value > 0 for m in found) == (part != "search")
     if part == "search":

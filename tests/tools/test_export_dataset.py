@@ -23,7 +23,6 @@ DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
 
 def recorded(game: Game, n: int, lineup: tuple[str, ...]) -> list[records.GameRecord]:
-    """The records of n games."""
     players = [agents.load(each) for each in lineup]
     seats = np.random.default_rng(0).integers(0, len(players), (n, game.num_players))
     games = play_games(game, players, seats=seats, games=n, seed=3, keep=range(n))

@@ -68,7 +68,6 @@ def test_the_command_line_trains_and_measures(script: ModuleType, capsys: pytest
 
 
 def test_the_loser_s_last_ply_gets_the_lost_game() -> None:
-    """A wins with the third ply; B, who moved before, is told so, and nothing comes over from the next game."""
     args = ppo_self_play.Args(gamma=1.0, gae_lambda=1.0)
     rewards = torch.tensor([[0.0], [0.0], [1.0], [0.0]])
     done = torch.tensor([[False], [False], [True], [False]])
@@ -85,7 +84,6 @@ def test_the_loser_s_last_ply_gets_the_lost_game() -> None:
 
 
 def test_players_who_choose_at_once_learn_from_both_seats() -> None:
-    """After some training the policy beats random play, which its untrained self does not."""
     options = {"mode": "round", "specialists": (None, None), "max_idle_turns": 3}
     game = ttt_envs.load("operation_tic_tac_toe", **options)
 
@@ -106,7 +104,6 @@ def test_illegal_actions_have_no_probability() -> None:
 
 
 def test_the_backup_is_that_of_the_library() -> None:
-    """In a game without chance both are exact."""
     game = ttt_envs.load("super_tic_tac_toe")
     batch = ttt_envs.Batch(game, 50, seed=3, auto_reset=True)
     generator = np.random.default_rng(0)

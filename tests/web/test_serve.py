@@ -27,13 +27,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port at which somebody else listens."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one line that a refused command says."""
     assert cli.main(["serve", *map(str, arguments)]) == 2
     shown = capsys.readouterr()
     assert not shown.out

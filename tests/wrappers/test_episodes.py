@@ -18,8 +18,6 @@ GAME = toy_coin.make()
 
 
 def with_rows(batch: Batch) -> Callable[..., None]:
-    """A reset game by game."""
-
     def reset(seed: int | None = None) -> None:
         if seed is not None:
             batch.reset(seed)

@@ -33,7 +33,6 @@ def fails(kind: type[Exception], call: Callable[[], object], *words: str) -> Non
 
 
 def case(value: object) -> str:
-    """A parameter's name, the same in every process."""
     return value.__name__ if isinstance(value, type) else re.sub(r" object at 0x\w+", "", str(value))
 
 
@@ -188,9 +187,6 @@ def test_a_position_beyond_the_cut_off_is_over():
         fails(
             RuntimeError, lambda short=short: short.step(40 if isinstance(short, PlayerEnv) else [40]), "call reset()"
         )
-
-
-# --- opponents that misbehave ---
 
 
 class Answers:

@@ -42,7 +42,6 @@ class Play:
         self.many = maker in ("make_vec", "make_sb3")
 
     def reset(self, seed: int = 0) -> "Play":
-        """Start."""
         self.reward, self.over = 0.0, False
         if self.maker == "make_sb3":
             self.env.seed(seed)
@@ -51,7 +50,6 @@ class Play:
         return self._shown(self.env.reset(seed=seed))
 
     def go_to(self, saved: Any) -> "Play":
-        """Go to a position."""
         self.over, found = False, self.env.set_state(saved)
         if self.maker == "make_sb3":
             self.seen, self.info = list(found), {}
@@ -75,7 +73,6 @@ class Play:
         return self
 
     def players(self) -> list[int]:
-        """Who chooses next: one, or one a game."""
         if self.maker in ("make_aec", "make_parallel"):
             return [int(self.env.states["to_move"][0])]
         return self.env.view().players.tolist()
@@ -92,7 +89,6 @@ class Play:
         return self.env.view(*(f"player_{p}" for p in self.players() if self.maker in ("make_aec", "make_parallel")))
 
     def step(self, actions: list[int] | None = None) -> "Play":
-        """Play these actions, by default the first legal ones."""
         chosen = self.masks().argmax(axis=1).tolist() if actions is None else actions
         if self.maker == "make_aec":
             name = self.env.agent_selection
@@ -135,11 +131,9 @@ class Play:
         return b"".join(found)
 
     def arrays(self) -> list[np.ndarray]:
-        """What is seen, without masks."""
         return [each["observation"] if isinstance(each, dict) else each for each in self.seen]
 
     def box(self) -> Any:
-        """The space of one observation."""
         env = self.env
         space = env.observation_space("player_0") if callable(env.observation_space) else env.observation_space
         space = env.single_observation_space if self.maker == "make_vec" else space
@@ -375,7 +369,6 @@ FEATURES: dict[str, tuple[Callable[[str], None], dict[str, Any], tuple[str, ...]
 
 
 def table() -> dict[tuple[str, str], str]:
-    """The cells of the table by row and maker."""
     lines = PAGE.read_text(encoding="utf-8").split("## What every form has")[1].split("\n## ")[0].splitlines()
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     found = {}
@@ -408,7 +401,6 @@ def test_each_cell(row: str, maker: str) -> None:
 @pytest.mark.parametrize("maker", [maker for maker in MAKERS if maker != "make_text"])
 @pytest.mark.parametrize("wrong", [False, True])
 def test_infos_are_numbers(maker: str, wrong: bool) -> None:
-    """Some frameworks average all that stands in infos."""
     teams = ttt_envs.load("tic_tac_match", players=4)
     arguments = {} if maker in ("make_aec", "make_parallel") else {"opponent": "random", "partner": "random"}
     for game, more in ((teams, arguments), (ttt_envs.load("tic_tac_dice", target_points=2), {})):
@@ -421,7 +413,6 @@ def test_infos_are_numbers(maker: str, wrong: bool) -> None:
 
 
 def averages(info: dict[str, Any]) -> None:
-    """Fails with what has no average."""
     for name, value in info.items():
         if isinstance(value, dict):
             averages(value)

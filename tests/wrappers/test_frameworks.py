@@ -21,9 +21,6 @@ def play(env, plies, generator):
     return seen
 
 
-# --- SuperSuit ---
-
-
 @pytest.mark.parametrize(("name", "arguments", "size"), [("flatten_v0", [], 1), ("frame_stack_v1", [3], 3)])
 def test_supersuit_wraps_aec_environments(name, arguments, size):
     plain = ttt_envs.make_aec(SUPER, mask="info", encoding="planes")
@@ -70,7 +67,6 @@ def test_gymnasium_makes_many_by_name(mode):
 
 @pytest.mark.parametrize("game_id", ["SuperTicTacToe", "OperationTicTacToe"])
 def test_minari_records_infos(game_id, tmp_path, monkeypatch):
-    """An info has the same keys at each step, also where an illegal action loses."""
     minari = pytest.importorskip("minari")
     pytest.importorskip("jax", reason="Minari's DataCollector needs JAX")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
@@ -87,9 +83,6 @@ def test_minari_records_infos(game_id, tmp_path, monkeypatch):
     data = env.create_dataset(f"{game_id.lower()}/test-v0", algorithm_name="first", code_permalink="-", author="-")
     last = [episode.infos["illegal_action"][-1] for episode in data.iterate_episodes()]
     assert last[0] == -1 != last[1]
-
-
-# --- Stable-Baselines3 ---
 
 
 def test_sb3_makes_many_by_name():
@@ -109,9 +102,6 @@ def test_sb3_makes_many_by_name():
     assert all("terminal_observation" in infos[i] and "episode" in infos[i] for i in np.flatnonzero(ended))
 
 
-# --- TorchRL ---
-
-
 @pytest.mark.parametrize("game_id", [SUPER, "operation_tic_tac_toe"])
 def test_torchrl_takes_the_parallel_form(game_id):
     pytest.importorskip("torchrl")
@@ -124,9 +114,6 @@ def test_torchrl_takes_the_parallel_form(game_id):
     masks, actions = found["player", "action_mask"], found["player", "action"]
     assert masks.any(dim=-1).all(), "nobody is without an action"
     assert masks.gather(-1, actions[..., None]).all()
-
-
-# --- BenchMARL ---
 
 
 @pytest.mark.parametrize(
@@ -158,9 +145,6 @@ def test_benchmarl_s_task_groups_the_sides(game_id, options):
         assert masks.gather(-1, actions[..., None]).all()
         assert len(set(returns[group].tolist())) == 1, "a side wins or loses together"
     assert sum(float(each.sum()) for each in returns.values()) == pytest.approx(0)
-
-
-# --- RLlib ---
 
 
 def rllib_game(**config):

@@ -33,7 +33,6 @@ def test_compiled_rules_are_the_rules():
 
 
 def test_compiled_rules_are_pure():
-    """A call may be repeated, dropped, mapped over and made in a loop."""
     step = rules_of(GAME)
     start = jnp.asarray(GAME.to_bytes(GAME.new_state(seed=0)))
 

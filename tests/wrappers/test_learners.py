@@ -38,7 +38,6 @@ def test_gymnasium_checks(game_id, encoding):
 
 
 def learner_choice(masks: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """A random legal action a game."""
     return (masks * generator.random(masks.shape)).argmax(axis=1)
 
 

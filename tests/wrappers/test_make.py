@@ -59,7 +59,6 @@ both = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 
 
 def opponent(env: Any) -> agents.Agent:
-    """The opponent of its first game."""
     start(env)
     return env._games.agents.by_key[int(env._games._others[0].max())]
 
@@ -154,8 +153,6 @@ def test_an_entry_that_makes_no_game():
 
 
 def test_an_option_without_a_default_is_named(monkeypatch):
-    """A game must be made without options, too, as lists of games do it."""
-
     def make(*, size: int):
         raise AssertionError
 

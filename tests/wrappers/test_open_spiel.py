@@ -97,7 +97,6 @@ def test_its_bots_are_agents():
 
 @pytest.mark.parametrize("player", [-4, -1, 2, None])
 def test_who_is_no_player_is_shown_nothing(player):
-    """None at a chance node, too: there nobody is to choose."""
     state = pyspiel.load_game("ttt_envs_tic_tac_dice(rounds=single)").new_initial_state()
     assert state.is_chance_node()
     observer = state.get_game().make_py_observer()
@@ -108,7 +107,6 @@ def test_who_is_no_player_is_shown_nothing(player):
 
 
 def test_information_states_as_tensors():
-    """They are those of a cursor of the library that is played alike; players who act at once do so one by one."""
     ours = ttt_envs.load("operation_tic_tac_toe", mode="round")
     game = pyspiel.load_game("ttt_envs_operation_tic_tac_toe(mode=round,history=2,rng_seed=1)")
     assert game.get_type().provides_information_state_tensor
@@ -138,7 +136,6 @@ def test_information_states_as_tensors():
 
 
 def test_the_value_of_a_policy_of_its_cfr_is_ours():
-    """Its CFR solves a game unchanged, by information states, and its policy is worth as much in our tree."""
     from open_spiel.python.algorithms import cfr, exploitability
 
     game = open_spiel.SpielGame(kuhn_poker.make())
@@ -197,7 +194,6 @@ def test_a_seed_fixes_what_is_sampled():
 
 
 def serialized(state):
-    """Written by OpenSpiel, and read."""
     return pyspiel.deserialize_game_and_state(pyspiel.serialize_game_and_state(state.get_game(), state))[1]
 
 
@@ -205,7 +201,6 @@ COPIES = [serialized, lambda state: pickle.loads(pickle.dumps(state)), copy.deep
 
 
 def shown(state):
-    """All that OpenSpiel can be told of a state."""
     chance = state.is_chance_node()
     each = range(0 if state.history() == [] else state.num_players())
     return (
@@ -288,7 +283,6 @@ def test_kaggle_takes_the_games():
 
 @pytest.mark.parametrize("game_id", ttt_envs.GAMES)
 def test_states_are_hidden_from_agents_where_something_is_secret(game_id):
-    """Kaggle's environments ask this before they show agents the serialized state."""
     game = open_spiel.SpielGame(ttt_envs.load(game_id))
     state = game.new_initial_state()
     secrets = game.game.hidden_information or game.game.simultaneous

@@ -78,7 +78,6 @@ def test_parallel_api(make, encoding):
 
 
 def test_render(monkeypatch):
-    """PettingZoo's test; each game's pictures are those of the next one."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     render_test(partial(ttt_envs.make_aec, SUPER))
 
@@ -113,7 +112,6 @@ def test_rendering_without_a_mode_says_so():
 
 
 def test_an_environment_s_docstring_says_the_rules():
-    """PettingZoo's tutorial for LangChain gives it to the model."""
     game = ttt_envs.load(SUPER)
     for make in (ttt_envs.make_aec, ttt_envs.make_parallel):
         env = make(game)
@@ -159,9 +157,6 @@ def test_another_environment_is_not_touched_by_a_reset_or_by_global_seeds(game):
     assert again.get_state() == here
 
 
-# --- illegal actions ---
-
-
 def test_agents_of_the_library_play_in_a_parallel_environment():
     """They answer -1 where a player does not act, which is waiting."""
     for game in (SUPER, toy_coin.make(players=3)):
@@ -188,9 +183,6 @@ def test_a_forfeit_is_the_sides():
         states["rewards"] = 0.25
         forfeit(each, states, 0, offenders)
         assert (states["rewards"][0] - 0.25).tolist() == rewards, "it comes on top of what was paid before"
-
-
-# --- what a player may see ---
 
 
 @pytest.mark.parametrize("make", [ttt_envs.make_aec, ttt_envs.make_parallel])

@@ -35,7 +35,6 @@ class ByThePast(Agent):
     remembers, history = True, 2
 
     def act(self, view: View) -> np.ndarray:
-        """The choices."""
         known = [
             crc32(key.tobytes() + past.tobytes()) for key, past in zip(view.info_state_keys, view.past, strict=True)
         ]
@@ -44,7 +43,6 @@ class ByThePast(Agent):
 
 
 def shaped(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndarray:
-    """A number that depends on all that it is told."""
     return after["rewards"][np.arange(len(player)), player] + after["ply"] - 0.5 * before["ply"] + player
 
 
@@ -80,7 +78,6 @@ def same(one: Any, other: Any) -> None:
 
 
 def row(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """What a game's own info is."""
     return {name: each[i] for name, each in infos.items() if not name.startswith(("_", "final_"))}
 
 
@@ -136,12 +133,10 @@ def test_single_and_vector_agree(draw: int) -> None:
 
 
 def at(observations: Any, i: int) -> Any:
-    """The observation of game i."""
     return {name: each[i] for name, each in observations.items()} if isinstance(observations, dict) else observations[i]
 
 
 def test_an_opponent_in_a_game_of_text_knows_its_past():
-    """Also where several choose at once, which a game of text asks for one after the other."""
     game = coin(players=3, tosses=2)
     text, single = (make(game, opponent=ByThePast(), player=0) for make in (ttt_envs.make_text, ttt_envs.make_single))
     for seed in range(20):

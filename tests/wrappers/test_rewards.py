@@ -26,7 +26,6 @@ SEEDS = range(4)
 
 
 def choice_of(mask: np.ndarray, ply: int, player: int) -> int:
-    """A choice that depends on the position alone."""
     legal = np.flatnonzero(mask)
     return int(legal[(5 * ply + 3 * player) % len(legal)])
 
@@ -35,7 +34,6 @@ class Planned(agents.Agent):
     """Chooses so."""
 
     def act(self, view: View) -> np.ndarray:
-        """The choices."""
         return np.array([choice_of(*each) for each in zip(view.masks, view.plies, view.players, strict=True)])
 
 
@@ -106,7 +104,6 @@ def test_aec(game: Game) -> None:
 @games
 @pytest.mark.parametrize("max_plies", [None, 5])
 def test_one_player(game: Game, max_plies: int | None) -> None:
-    """The single form, which the vector forms equal; a game that is cut off has paid so far."""
     for player in range(game.num_players):
         env = ttt_envs.make_single(game, opponent=Planned(), player=player, max_plies=max_plies)
         env.reset(seed=3)
@@ -125,7 +122,6 @@ def cut(game: Game, max_plies: int | None) -> Game:
 
 
 def planned(env: Any) -> int:
-    """The learner's choice."""
     return int(Planned().act(env.view())[0])
 
 
@@ -140,7 +136,6 @@ def answers(env: Any) -> list[int]:
 
 @games
 def test_text(game: Game) -> None:
-    """A player is told what they were paid since they were told last; `rewards` has all there is."""
     for seed in SEEDS:
         env = ttt_envs.make_text(game)
         env.reset(seed=seed)
@@ -180,12 +175,8 @@ def test_who_relies_on_rewards_at_the_end_says_so() -> None:
         changed(GAMES["in turn"], rewards="always")
 
 
-# --- a function pays ---
-
-
 @pytest.mark.parametrize("mode", ["same_step", "next_step", "sb3"])
 def test_a_function_pays_many_games(mode: str) -> None:
-    """It is asked once a step for all games that were played, about the players who learn in them."""
     game, asked = GAMES["three"], list[tuple[int, ...]]()
 
     def reward(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndarray:
@@ -228,8 +219,6 @@ def test_what_a_function_must_give(reward: Any, kind: type[Exception], words: st
     assert words in str(error.value)
 
 
-# --- rounds of matches ---
-
 MATCHES = {
     "dice": ttt_envs.load("tic_tac_dice", target_points=3),
     "operation": ttt_envs.load("operation_tic_tac_toe", rounds_to_win=2, max_rounds=4),
@@ -238,7 +227,6 @@ MATCHES = {
 
 @pytest.mark.parametrize("game", MATCHES.values(), ids=MATCHES)
 def test_rounds_of_a_match(game: Game) -> None:
-    """All forms tell the same, which adds up to what the rounds have paid: the winner of a match won more of them."""
     seed, told = 3, dict[str, float]()
     parallel, aec = ttt_envs.make_parallel(game), ttt_envs.make_aec(game)
     _, infos = parallel.reset(seed=seed)

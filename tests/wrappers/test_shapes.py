@@ -11,7 +11,6 @@ from toy_coin import make as make_coin
 import ttt_envs
 
 SUPER = "super_tic_tac_toe"
-# --- actions ---
 
 
 class Scalar:
@@ -67,7 +66,6 @@ def test_a_game_that_ends_in_its_last_cycle_is_terminated_and_not_truncated():
 
 
 def test_a_rule_of_the_same_name_is_asked_back_about():
-    """It could be meant: a draw after so many plies is another thing than a game that is cut off."""
     name = "martian_tic_tac_toe"
     with pytest.raises(ValueError, match="has a rule max_plies, too: give the maker load"):
         ttt_envs.make_aec(name, max_plies=200)
@@ -83,9 +81,6 @@ def test_environments_say_that_they_have_no_options():
             make(SUPER).reset(options={"colour": 1})
 
 
-# --- autoreset ---
-
-
 def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
     """docs/first_game.md says so: the default of `make_vec` is another one than that of Gymnasium's."""
     name = "ttt_envs/SuperTicTacToe-v0"
@@ -97,9 +92,6 @@ def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
     assert alike.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     with pytest.raises(ValueError, match="autoreset_mode='disabled' must be one of 'same_step', 'next_step'"):
         ttt_envs.make_vec(SUPER, 4, autoreset_mode=AutoresetMode.DISABLED)
-
-
-# --- Stable-Baselines3 ---
 
 
 def test_planes_are_learned_from_by_convolutions():
@@ -117,6 +109,3 @@ def test_planes_are_learned_from_by_convolutions():
     assert any((old != new).any() for old, new in zip(before, extractor.parameters(), strict=True))
     with pytest.raises(ValueError, match="encoding='planes'"):
         PlanesExtractor(ttt_envs.make_sb3(SUPER, 1).observation_space)
-
-
-# --- states that others keep ---

@@ -133,7 +133,6 @@ class Fails(agents.Agent):
     """Plays the first legal action, and fails in later plies."""
 
     def act(self, view: View) -> np.ndarray:
-        """The actions."""
         if (view.plies > 4).any():
             raise RuntimeError("no more")
         return view.masks.argmax(axis=1)
