@@ -34,7 +34,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
 	@echo "Python 3.11 or newer is needed (3.11 to 3.13 are tested); choose one with PYTHON=python3.12."
 
-demo: $(READY) ## train an agent, show its distance to best play, rate it, save the results under runs/demo; GAME=tic_tac_match
+demo: $(READY) ## train an agent, show its distance to optimal play, rate it, save the results under runs/demo; GAME=tic_tac_match
 	$(VPYTHON) -m training.demo $(GAME)
 
 shell: $(READY) ## a shell in which `ttt` and `python` are those of .venv; `exit` leaves it

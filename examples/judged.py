@@ -8,7 +8,7 @@
         prompt = game.answer(model(prompt))
     print(game.reward(), game.result(), game.judged_by())
 
-The reward is minus the sum of what a player's moves lose against best play, so that a good move in a lost game costs
+The reward is minus the sum of what a player's moves lose against optimal play, so that a good move in a lost game costs
 nothing, and a bad one in a won game does. It is exact where the game's oracle knows the position and the move.
 Elsewhere the tree search that plays the game estimates it, see `ttt_envs.evaluation.analysis`, or, with
 `simulations=0`, the game's result is the reward. `judged_by` says which of these it was.
@@ -40,7 +40,7 @@ class Move:
     Attributes:
         player: who decided.
         action: the action's name; None where no answer named a legal one.
-        regret: what it loses against best play, in units of reward; None if nobody knows.
+        regret: what it loses against optimal play, in units of reward; None if nobody knows.
         exact: whether the regret is the oracle's, and not a search's estimate.
     """
 

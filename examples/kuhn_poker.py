@@ -3,7 +3,7 @@
 Kuhn, "A simplified two-person poker", Contributions to the Theory of Games I, 1950. Each of two players antes 1 and is
 dealt one of the cards jack, queen and king. Player 0 passes or bets 1; whoever faces a bet passes, which folds, or
 bets as well, which calls. Two passes or two bets in a row are a showdown for the higher card. Rewards are half of what
-is won, 0.5 or 1. Under best play player 0 may expect -1/18 of an ante, which is a reward of -1/36.
+is won, 0.5 or 1. Under optimal play player 0 may expect -1/18 of an ante, which is a reward of -1/36.
 
     ttt solve examples.kuhn_poker:make --target 1e-6 --out runs/kuhn
 

@@ -7,7 +7,7 @@ first round and of 4 in the second. Before the second round a card is laid open 
 pairs it wins, or else the higher rank; equal ranks share the pot.
 
 A player wins and loses at most 13, so that rewards are thirteenths of what is won, and an exploitability here is 1/13
-of that in antes. Under best play player 0 may expect -0.0856 antes.
+of that in antes. Under optimal play player 0 may expect -0.0856 antes.
 
     ttt solve examples.leduc_poker:make --target 1e-5 --out runs/leduc
 """

@@ -2,8 +2,8 @@
 
     python examples/textarena_play.py [games]  # 0.583 (0.556 to 0.607) against random
 
-The loop, the registry and the observations are TextArena's own. What answers lose against best play stands in the info
-of each step, as by `JudgedGame`. The script stands where a language model would; `ta.agents` has agents for servers.
+The loop, the registry and the observations are TextArena's own. The info of each step has what an answer loses against
+optimal play, as by `JudgedGame`. The script stands where a language model would; `ta.agents` has agents for servers.
 """
 
 # /// script

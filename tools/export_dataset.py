@@ -56,7 +56,7 @@ GAMES = {
 POSITIONS = {
     "state": "the whole position as text, which `Game.parse_state` reads",
     "player": "the player who decides",
-    "length": "plies to the end under best play, -1 where it has no end; or plies played",
+    "length": "plies to the end under optimal play, -1 where it has no end; or plies played",
     "observation": "what the player sees, features of 0 and 1",
     "action_mask": "1 for each legal action",
     "action_values": "expected reward of the player after each action, if all play best from there; nan where illegal",

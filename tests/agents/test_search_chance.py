@@ -79,7 +79,7 @@ ROLLS = [(one, two) for one in range(1, 7) for two in range(1, 7)]
 
 @cache
 def about_to_roll(ranks: tuple[int, ...], owners: tuple[int, ...]) -> tuple[float, float]:
-    """Reward of player 0 under best play if player 0, and if player 1, is about to roll."""
+    """Reward of player 0 under optimal play if player 0, and if player 1, is about to roll."""
     for player in (0, 1):
         if any(all(owners[cell] == player + 1 for cell in line) for line in LINES):
             return (1 - 2 * player,) * 2
@@ -100,7 +100,7 @@ def about_to_roll(ranks: tuple[int, ...], owners: tuple[int, ...]) -> tuple[floa
 def after_claims(
     ranks: tuple[int, ...], owners: tuple[int, ...], player: int, roll: tuple[int, int]
 ) -> dict[int, float]:
-    """Reward of player 0 under best play after each claim that the roll allows."""
+    """Reward of player 0 under optimal play after each claim that the roll allows."""
     following = player if roll[0] == roll[1] else 1 - player
     return {
         cell: about_to_roll(ranks, (*owners[:cell], player + 1, *owners[cell + 1 :]))[following]

@@ -111,7 +111,7 @@ def test_the_oracle_and_its_substitute():
     assert covered.all()
     assert same(agent.action_values(view), np.where(view.masks, oracle.action_values(worlds, view.players), np.nan))
     assert same(agent.value(view), oracle.value(worlds, view.players))
-    # An action's value is that of best play after it: the best action's is the position's.
+    # An action's value is that of optimal play after it: the best action's is the position's.
     assert np.nanmax(agent.action_values(view), axis=1) == pytest.approx(agent.value(view), abs=1e-6)
 
 

@@ -86,7 +86,7 @@ def test_describe_tells_all(game_id, no_oracle, lines_of):
     shown, game = "\n".join(lines), ttt_envs.load(game_id)
     flowing = " ".join(shown.split())
     assert lines[0] == f"{game.title} ({game_id})"
-    for title in ("A start position", "Rules", "Options", "Actions", "Observation", "Best play"):
+    for title in ("A start position", "Rules", "Options", "Actions", "Observation", "Optimal play"):
         assert any(line.startswith(title) for line in lines)
     for paragraph in game.rules_text.split("\n"):
         assert " ".join(paragraph.split()) in flowing
@@ -127,13 +127,13 @@ def test_describe_shows_what_a_player_may_see(no_oracle, capsys):
 
 def test_describe_says_what_is_known_of_best_play(capsys):
     assert main(["describe", SUPER]) == 0
-    shown = " ".join(_part(capsys.readouterr().out, "Best play").split())
+    shown = " ".join(_part(capsys.readouterr().out, "Optimal play").split())
     assert shown.startswith("An oracle exists; its values are exact. Value of the start position above")
     assert "+1 for player 0, -1 for player 1" in shown
     assert main(["describe", SUPER, "--option", "won_boards=closed"]) == 0
-    assert "No oracle for won_boards='closed'" in _part(capsys.readouterr().out, "Best play")
+    assert "No oracle for won_boards='closed'" in _part(capsys.readouterr().out, "Optimal play")
     assert main(["describe", "tic_tac_match"]) == 0
-    assert "No oracle: best play of this game is not known." in _part(capsys.readouterr().out, "Best play")
+    assert "No oracle: optimal play of this game is not known." in _part(capsys.readouterr().out, "Optimal play")
 
 
 def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
@@ -142,8 +142,8 @@ def test_describe_builds_no_table(tmp_path, monkeypatch, capsys):
     arguments = ["describe", game.id, "--option", "same_size_swap=true", "max_plies=201"]
     assert main(arguments) == 0
     shown = capsys.readouterr()
-    best = " ".join(_part(shown.out, "Best play").split())
-    assert "table of best play is not built yet" in best
+    best = " ".join(_part(shown.out, "Optimal play").split())
+    assert "table of optimal play is not built yet" in best
     assert "`ttt solve martian_tic_tac_toe --help`" in best
     assert not shown.err
     assert not (tmp_path / "empty").exists()

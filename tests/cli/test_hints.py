@@ -29,10 +29,10 @@ def advice(game: Game, *moves: str) -> str:
 def test_a_hint_of_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_PATIENCE", 300.0)
     told = advice(ttt_envs.load(SUPER))
-    assert "Best play is worth +1.00 to you (the expected reward, exact).\nBest: 4/4.\n" in told
+    assert "Optimal play is worth +1.00 to you (the expected reward, exact).\nBest: 4/4.\n" in told
     assert re.search(r"Not proved: \d/\d, ", told)
     told = advice(ttt_envs.load(DICE, rounds="single"))
-    assert re.search(r"Best play is worth [-+]0\.\d\d to you", told)
+    assert re.search(r"Optimal play is worth [-+]0\.\d\d to you", told)
     assert re.search(r"Others: [A-I] \([-+]0\.\d\d\)", told)
 
 

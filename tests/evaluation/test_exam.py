@@ -81,7 +81,7 @@ def test_choices_at_once_are_judged_against_the_equilibrium():
 
 
 def worth(game, state, player):
-    """The result of best play for a player, found by trying everything."""
+    """The result of optimal play for a player, found by trying everything."""
     if state["done"]:
         return float(state["rewards"][player])
     mover = int(state["to_move"])

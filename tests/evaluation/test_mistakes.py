@@ -68,7 +68,7 @@ def test_positions_of_random_play_are_drawn_evenly_by_plies():
     assert measure(game, agents.load("greedy"), drawn).share > 0.1
 
 
-@pytest.mark.slow  # the table of best play, built once
+@pytest.mark.slow  # the table of optimal play, built once
 def test_a_solved_game_is_drawn_evenly_by_the_plies_to_the_end():
     game = ttt_envs.load("martian_tic_tac_toe")
     drawn = draw_positions(game, 2000, seed=0)

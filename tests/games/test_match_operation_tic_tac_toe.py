@@ -1,4 +1,4 @@
-"""Best play of matches of Operation Tic-Tac-Toe: values, the rounds they are made of, what is worked out on the way."""
+"""Optimal play of matches of Operation Tic-Tac-Toe: values, the rounds they are made of, what comes up on the way."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Best play of Martian Tic-Tac-Toe on the 3x3 board: the table, its file, and games against everybody."""
+"""Optimal play of Martian Tic-Tac-Toe on the 3x3 board: the table, its file, and games against everybody."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Best play of Operation Tic-Tac-Toe: the matrix game of a turn, rounds, what an oracle refuses."""
+"""Optimal play of Operation Tic-Tac-Toe: the matrix game of a turn, rounds, what an oracle refuses."""
 
 from itertools import combinations
 

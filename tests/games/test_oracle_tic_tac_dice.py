@@ -1,4 +1,4 @@
-"""Best play of the Tic-Tac-Dice family: against a slow solver, against itself, against everybody else."""
+"""Optimal play of the Tic-Tac-Dice family: against a slow solver, against itself, against everybody else."""
 
 import json
 from pathlib import Path

@@ -135,7 +135,7 @@ def test_what_cannot_be_answered_is_refused():
 
 
 def test_nothing_beats_best_play():
-    """The first player wins against anybody, the second loses against best play: minutes."""
+    """The first player wins against anybody, the second loses against optimal play: minutes."""
     oracle = GAME.oracle()
     assert oracle.best_response(oracle.policy, 0) == pytest.approx(1, abs=PRECISION)
     assert oracle.best_response(oracle.policy, 1) == pytest.approx(-1, abs=PRECISION)

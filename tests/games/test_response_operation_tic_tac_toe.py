@@ -1,4 +1,4 @@
-"""Best responses of Operation Tic-Tac-Toe: to any policy, and to best play."""
+"""Best responses of Operation Tic-Tac-Toe: to any policy, and to optimal play."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_nothing_beats_the_equilibrium(options):
 
 
 def test_a_best_response_to_random_play():
-    """It is better than best play against the same, which is better than its value."""
+    """It is better than optimal play against the same, which is better than its value."""
     game = ttt_envs.load(ID, mode="round", specialists=(None, None), max_idle_turns=3)
     oracle, told = game.oracle(), []
 

@@ -1,4 +1,4 @@
-"""The table of best play of Martian Tic-Tac-Toe on the 3x3 board: its file, and the command that builds it."""
+"""The table of optimal play of Martian Tic-Tac-Toe on the 3x3 board: its file, and the command that builds it."""
 
 import hashlib
 import json

@@ -32,7 +32,7 @@ HEADINGS = [
     "Observation",
     "Options",
     "Rewards",
-    "Best play",
+    "Optimal play",
     "How far agents are from it",
     "Pitfalls",
 ]

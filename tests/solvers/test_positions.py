@@ -326,7 +326,7 @@ def test_the_oracle_of_a_game_is_solved_once(tmp_path, monkeypatch, capsys):
     states = toy_rows.make().new_state(0)
     for _ in range(2):
         assert toy_rows.make().oracle().value(states, 0) == 0
-    assert capsys.readouterr().err.count("Building the table of best play") == 1
+    assert capsys.readouterr().err.count("Building the table of optimal play") == 1
     (file,) = tmp_path.glob("toy_rows-*.safetensors")
     file.write_bytes(b"garbage")
     assert toy_rows.make().oracle().value(states, 0) == 0

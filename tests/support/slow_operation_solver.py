@@ -1,4 +1,4 @@
-"""Best play of Operation Tic-Tac-Toe, worked out slowly and in the plainest way, from the slow rules.
+"""Optimal play of Operation Tic-Tac-Toe, worked out slowly and in the plainest way, from the slow rules.
 
 A position is a tuple, what a Predictor may name is listed set by set, and every turn is a matrix of numbers, whose
 value a linear program finds.

@@ -83,7 +83,7 @@ def make(*, lucky: bool = True) -> Game:
 
 @cache
 def values(stones: int, lucky: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Under best play: rewards of the player to move and of the next ones; and theirs after each action."""
+    """Under optimal play: rewards of the player to move and of the next ones; and theirs after each action."""
     results = []
     for taken in range(1, min(stones, 2) + 1):
         if taken == stones:

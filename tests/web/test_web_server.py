@@ -51,7 +51,7 @@ def test_a_game_is_played_to_its_end_and_judged(page):
     mine = [each for each in review["decisions"] if each["player"] == 0]
     assert [each["ply"] for each in mine] == [k for k, moves in enumerate(now["moves"]) if moves[0][0] == 0]
     assert all(each["source"] == "oracle" and each["regret"] >= 0 for each in mine)
-    # Best play keeps the value; what is lost is lost of it.
+    # Optimal play keeps the value; what is lost is lost of it.
     assert all(-1 <= each["value"] - each["regret"] <= each["value"] <= 1 for each in mine)
 
 

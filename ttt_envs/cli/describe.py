@@ -47,7 +47,7 @@ class Describe(GameArguments, Printing):
         written = paragraphs(f"Written as {game.faces.action_format}.")
         _show(f"Actions: {game.num_actions}", chain(written, table(action_rows(game), right=(1,))))
         _show(f"Observation: {game.observation_size} features, each 0 or 1", _observation(game))
-        _show("Best play", _best_play(game, state))
+        _show("Optimal play", _best_play(game, state))
         more = f"`ttt agents {game.id}` lists the agents that play it, `ttt play {game.id}` starts a game."
         print("", *paragraphs(more), sep="\n")
 
@@ -160,7 +160,7 @@ def _observation(game: "Game") -> Iterator[str]:
 
 def _best_play(game: "Game", state: Any) -> Iterator[str]:
     if game.extras.oracle is None:
-        yield "No oracle: best play of this game is not known."
+        yield "No oracle: optimal play of this game is not known."
         return
     try:
         with without_building():
@@ -172,8 +172,8 @@ def _best_play(game: "Game", state: Any) -> Iterator[str]:
         return
     except TableMissing:
         yield from paragraphs(
-            "An oracle exists, but its table of best play is not built yet. `game.oracle()` builds it when it is first "
-            "needed, which can take minutes"
+            "An oracle exists, but its table of optimal play is not built yet. `game.oracle()` builds it when it is "
+            "first needed, which can take minutes"
             + (f"; `ttt solve {game.id} --help` says how to do it beforehand." if game.solve_commands else ".")
         )
         return
@@ -181,6 +181,6 @@ def _best_play(game: "Game", state: Any) -> Iterator[str]:
     yield from paragraphs(f"An oracle exists; {exact}.")
     if np.isfinite(values).all():
         worth = ", ".join(f"{value + 0.0:+.3g} for player {player}" for player, value in enumerate(values))
-        yield from paragraphs(f"Value of the start position above under best play by all: {worth}.")
+        yield from paragraphs(f"Value of the start position above under optimal play by all: {worth}.")
     else:
         yield from paragraphs("It does not cover the start position above.")

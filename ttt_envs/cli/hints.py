@@ -68,7 +68,7 @@ class Adviser:
 
 def _best_play(game: Game, found: Thoughts) -> Iterator[str]:
     error = "exact" if found.error == 0 else f"off by at most {found.error:.2g}"
-    yield f"Best play is worth {_signed(found.value or 0.0)} to you (the expected reward, {error})."
+    yield f"Optimal play is worth {_signed(found.value or 0.0)} to you (the expected reward, {error})."
     if game.simultaneous and len(found.best) > 1:
         likely = [f"{game.action_names[action]} {_share(found, action):.0%}" for action in found.best]
         yield f"Draw your move at random, so that nobody can foresee it: {_some(likely, 2 * _NAMED)}."

@@ -1,4 +1,4 @@
-"""`ttt solve`: best play or an equilibrium of a small game, or the results of a game's own solver."""
+"""`ttt solve`: optimal play or an equilibrium of a small game, or the results of a game's own solver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass

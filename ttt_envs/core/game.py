@@ -317,7 +317,7 @@ class Game:
     @cached_property
     def _oracle(self) -> Oracle:
         if self.extras.oracle is None:
-            raise NotImplementedError(f"{self} has no oracle: best play is not known for this game")
+            raise NotImplementedError(f"{self} has no oracle: optimal play is not known for this game")
         return self.extras.oracle()
 
     def oracle(self) -> Oracle:

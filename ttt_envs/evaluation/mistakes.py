@@ -14,8 +14,8 @@ All agents get the same ones. A mistake is an action that loses more than `least
 reward: with rewards of 1, 0 and -1 every lost result is one; if values are expectations, the limit decides.
 
 Positions are drawn evenly by length. An oracle that has its game solved as a whole draws them itself (`Drawer` in
-`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that best
-play still takes, a draw without end counting as one length. With other oracles they are drawn from games of random
+`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that
+optimal play takes; a draw without end counts as one length. With other oracles they are drawn from games of random
 play, evenly by the number of plies played. Positions without an answer of the oracle, and positions where no action
 loses more than `least`, do not count. If players choose simultaneously, an action's loss is measured against an
 equilibrium strategy of the others: actions that the equilibrium plays lose nothing, whatever their probabilities. The
@@ -216,7 +216,7 @@ class MistakesReport(PagedReport):
     def facts(self) -> list[str]:
         """Return the way the positions were drawn, as text."""
         how = (
-            "positions that the player to move wins or draws, drawn evenly by the plies to the end under best play"
+            "positions that the player to move wins or draws, drawn evenly by the plies to the end under optimal play"
             if self.remaining
             else "positions from games of random play, drawn evenly by the plies played"
         )

@@ -145,7 +145,7 @@ class QuestionSet:
             "version": self.version,
             "title": self.title,
             "least": self.least,
-            "plies": "to the end under best play, -1 where it has no end" if drawn.remaining else "played",
+            "plies": "to the end under optimal play, -1 where it has no end" if drawn.remaining else "played",
         }
         lines = [json.dumps(each, ensure_ascii=False) for each in (head, *self.questions(drawn))]
         write_whole(path, "\n".join([*lines, ""]))

@@ -262,7 +262,7 @@ class RegretReport(PagedReport):
                 best = m.worst.best or "not known"
                 worst.append([m.agent, f"{m.worst.regret:.4f}", f"player_{m.worst.player}", m.worst.played, best])
         note = (
-            "Reward lost against best play, in brackets the 95 % interval; a game: by one side in one game. Mistakes: "
+            "Reward lost to optimal play, in brackets the 95 % interval; a game: by one side in one game. Mistakes: "
             "share of the measured decisions that lost anything. Upper ends allow for a loss somewhat larger than any "
             "seen, or the largest possible one if none was; if far larger ones are rare, these ends are too low."
         )

@@ -1,4 +1,4 @@
-"""Solvers for any small game: best play with perfect information; else its tree in sequence form, and counterfactual
+"""Solvers for any small game: optimal play with perfect information; else its tree in sequence form, and counterfactual
 regret minimisation."""
 
 from typing import TYPE_CHECKING

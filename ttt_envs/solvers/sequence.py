@@ -165,7 +165,7 @@ def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-de
 def respond(sets, values, policy):  # type: ignore[no-untyped-def]
     """Best actions against payoffs by `fill_payoffs`, the first ones of equal value: policy float64 (sequences,).
 
-    `values` become the value of each sequence with best play from there on; values[0] is that of the game.
+    `values` become the value of each sequence with optimal play from there on; values[0] is that of the game.
     """
     policy[0] = 1.0
     for k in range(sets.shape[0] - 1, -1, -1):

@@ -139,13 +139,13 @@ def load_or_build(
     if (table := at_hand()) is not None:
         return table
     if not _MAY_BUILD.get():
-        raise TableMissing(f"the table of best play is not built yet: {why}")
+        raise TableMissing(f"the table of optimal play is not built yet: {why}")
     with ExitStack() as stack:
         with suppress(OSError):  # where nothing can be written, nothing needs a lock
             stack.enter_context(locked_file(path, say))
             if (table := at_hand()) is not None:  # built by another process meanwhile
                 return table
-        say(f"Building the table of best play, once: {why}")
+        say(f"Building the table of optimal play, once: {why}")
         with Progress(console=console, transient=True) as progress:
             task = progress.add_task("", total=1.0)
             table = build(lambda what, share: progress.update(task, description=what, completed=share))

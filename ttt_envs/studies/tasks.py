@@ -1,7 +1,7 @@
 """Tasks of studies: a game with its options, an exact measure, and a score that is comparable between tasks.
 
 Each game's folder may have a file tasks.toml. The score of a measurement is 1 - measure / measure of the random
-policy: 1 for best play, 0 for random play. Results of one version of a task are comparable for ever.
+policy: 1 for optimal play, 0 for random play. Results of one version of a task are comparable for ever.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ class Task:
         game: id of the game.
         options: the game's options.
         measure: one of `ttt_envs.learning.runs.measurements.MEASURES`, or "proved wins lost": the share of games that a
-            player who wins under best play does not win, against an agent that plays best where the win is proved. It
-            wins the other half of the games, which are not looked at.
+            player with a proven win does not win, against an agent that plays the proven strategy. That agent wins the
+            other half of the games, which are not looked at.
         random: the measure of the policy that chooses legal actions evenly.
         seconds: processor time of one measurement of random play, on one machine: that of a network takes longer.
         version: raised when anything of it changes.
@@ -54,7 +54,7 @@ class Task:
     pure: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, values: Any) -> np.ndarray:
-        """Return the normalised scores of measurements, float64: 1 for best play, 0 for random play, less for worse."""
+        """Return the normalised scores of measurements, float64: 1 for optimal play, 0 for random play."""
         return 1 - np.asarray(values, np.float64) / self.random
 
 

@@ -175,7 +175,8 @@ def title_of(agent: str) -> str:
         return f"{title_of(mixed[1])}, {float(mixed[2]):.0%} of the moves at random".replace("%", " %")
     if search := re.fullmatch(r"(?:is|sm)?mcts:simulations=(\d+)", agent):
         return f"tree search, {int(search[1]):,} simulations"
-    return {OracleAgent.name: "best play", "greedy": "greedy, one move ahead", Human.name: "a person"}.get(agent, agent)
+    known = {OracleAgent.name: "optimal play", "greedy": "greedy, one move ahead", Human.name: "a person"}
+    return known.get(agent, agent)
 
 
 @cache

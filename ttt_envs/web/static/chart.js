@@ -1,4 +1,4 @@
-// How a game went: how good its moves were, and the expected reward under best play by ply.
+// How a game went: how good its moves were, and the expected reward under optimal play by ply.
 
 import { about, el, scale, signed } from "./tools.js";
 
@@ -92,5 +92,5 @@ function graph(decisions, of) {
   const most = two ? 1 : Math.max(...lines.flat().map((each) => Math.abs(each.value)), 0.1);
   const [element, mark] = chart(lines, of.plies, most, of.look);
   const whose = players.map((player) => of.names[player]).join(" and ");
-  return [[element, el("p", { class: "note" }, `Expected reward (${whose}) under best play, from each decision to the result; faint where a search estimates it. Dots mark inaccuracies, mistakes and blunders: click one to go there.`)], mark];
+  return [[element, el("p", { class: "note" }, `Expected reward (${whose}) under optimal play, from each decision to the result; faint where a search estimates it. Dots mark inaccuracies, mistakes and blunders: click one to go there.`)], mark];
 }

@@ -316,13 +316,13 @@ class GamePage {
     if (!each.source) return el("p", { class: "note" }, names.length === 1 ? `There is one choice ${whose}: ${this.spoken(names[0])}.` : `It is not known what is best here ${whose}.`);
     const mixed = Object.keys(each.best_probabilities).length > 0;
     const decided = Object.keys(each.probabilities).length > 0;
-    const head = ["action", "value", "loss", ...(mixed ? ["best play"] : []), ...(decided ? ["the agent"] : [])];
+    const head = ["action", "value", "loss", ...(mixed ? ["optimal play"] : []), ...(decided ? ["the agent"] : [])];
     const rows = names.slice(0, MOST_ROWS).map((name) => el("tr", { class: each.best.includes(name) ? "best" : each.unproved.includes(name) ? "unproved" : "" },
       el("th", { scope: "row" }, this.spoken(name)), el("td", {}, name in each.values ? `${about(each)}${signed(each.values[name])}` : each.unproved.includes(name) ? "not proved" : "–"),
       el("td", {}, name in each.losses ? `${about(each)}${signed(-each.losses[name])} ${each.grades[name]}` : "–"),
       mixed && el("td", {}, percent(each.best_probabilities[name])), decided && el("td", {}, percent(each.probabilities[name]))));
     const more = names.length > MOST_ROWS ? `And ${names.length - MOST_ROWS} more. ` : "";
-    return el("div", {}, el("p", {}, el("b", {}, each.source === "oracle" ? `Best play ${whose}, by the oracle.` : `An estimate ${whose}, by ${each.title}.`)),
+    return el("div", {}, el("p", {}, el("b", {}, each.source === "oracle" ? `Optimal play ${whose}, by the oracle.` : `An estimate ${whose}, by ${each.title}.`)),
       table(head, rows), el("p", { class: "note" }, `${more}Values are expected rewards, from −1 to +1. ${scale(this.thoughts.limits)}`));
   }
 

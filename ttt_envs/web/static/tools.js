@@ -126,7 +126,7 @@ export function about(decision) {
 
 /** What the names of losses mean. */
 export function scale(limits) {
-  return `A loss is measured against best play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
+  return `A loss is measured against optimal play, or between two estimates of one search: ${limits.map(([name, least]) => `${name} from ${least}`).join(", ")}.`;
 }
 
 /** A table of rows of cells, to scroll sideways on a narrow screen. */

@@ -29,7 +29,7 @@ export default {
       const best = now.actions.find((action) => action.name === now.hint);
       if (best) board.point(best.clicks);
       const last = now.last.map(([player, name]) => `${player}: ${name}`).join(", ");
-      const source = thoughts && (thoughts.source === "oracle" ? "Losses against best play, by the oracle." : `Losses (≈), by ${thoughts.title}.`);
+      const source = thoughts && (thoughts.source === "oracle" ? "Losses against optimal play, by the oracle." : `Losses (≈), by ${thoughts.title}.`);
       said.textContent = [now.trouble, last && `Last: ${last}.`, now.hint && `Hint: ${now.hint}.`, thoughts?.source && source].filter(Boolean).join(" ");
     };
     model.on("change:position", draw);

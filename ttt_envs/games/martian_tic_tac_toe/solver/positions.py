@@ -25,7 +25,7 @@ def check_solved(size: int, players: int) -> None:
     """Raise NotImplementedError for games whose positions are not numbered here."""
     if (size, players) != (3, 2):
         raise NotImplementedError(
-            f"no oracle for size={size} and players={players}: best play is known for size=3 and players=2"
+            f"no oracle for size={size} and players={players}: optimal play is known for size=3 and players=2"
         )
 
 

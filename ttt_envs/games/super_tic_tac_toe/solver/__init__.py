@@ -24,6 +24,6 @@ def oracle_for(won_boards: str, **_: Any) -> StrategyOracle:
     """Return the oracle for a game's options; raises NotImplementedError, naming the option, if there is none."""
     if won_boards != "open":
         raise NotImplementedError(
-            "no oracle for won_boards='closed': best play is known only for won_boards='open', where X's win is proved"
+            "no oracle for won_boards='closed': optimal play is known for won_boards='open', where X's win is proven"
         )
     return StrategyOracle()

@@ -31,11 +31,11 @@ def oracle_for(size: int, win_length: int, target_points: int, rounds: str) -> D
             f"tic_tac_dice layout --option size=4 win_length={win_length}'"
         )
     if size != 3:
-        raise NotImplementedError(f"no oracle for size={size} and rounds={rounds!r}: best play is known for size=3")
+        raise NotImplementedError(f"no oracle for size={size} and rounds={rounds!r}: optimal play is known for size=3")
     if rounds == "single":
         return RoundOracle(win_length)
     if target_points > MOST_TARGET:
         raise NotImplementedError(
-            f"no oracle for target_points={target_points}: best play is known up to {MOST_TARGET}"
+            f"no oracle for target_points={target_points}: optimal play is known up to {MOST_TARGET}"
         )
     return DiceOracle(size, win_length, target_points)
