@@ -236,7 +236,7 @@ def play_vector(env: Any, seconds: float) -> float:
 
 
 def play_sb3(env: Any, seconds: float) -> float:
-    """Random play through Stable-Baselines3's form, with its call for the masks; steps of a game a second."""
+    """Play randomly in the SB3 environment, asking for masks at each step; return game steps per second."""
     env.reset()
     choose_all = Chooser(env.num_envs)
     steps, start = 0, time.process_time()

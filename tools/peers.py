@@ -48,7 +48,7 @@ from ttt_envs.storage.files import write_whole
 SUPER, SPIEL = next((name, goals["open_spiel"]) for name, goals in GOALS["games"].items() if "open_spiel" in goals)
 SIMULATIONS = 1000
 
-#: Makes one kind of work ready; gives a function of seconds that tells the rate.
+#: Runs one kind of work for so many seconds, and returns its rate.
 Work = Callable[[float], float]
 
 

@@ -134,7 +134,7 @@ def given_away(game: Game, seed: int) -> dict[str, float]:
 
 
 def draw_regret(path: Path, game: Game, points: Sequence[Point], known: Mapping[str, float]) -> None:
-    """The regret over training as PNG, with what others lose as lines, and optimal play at 0."""
+    """Plot regret over training as a PNG; lines show the other agents, and optimal play at 0."""
 
     def draw(axes: Any) -> None:
         steps, means, widths = np.array([(each.steps, each.value, each.half_width) for each in points]).T

@@ -177,7 +177,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 
 def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Sequence[Path], seed: int) -> Outcome:
-    """Return one figure of the weights in the first folder, and of the other seeds' weights if the recipe says so."""
+    """Measure one figure for the weights in the first folder, and for the other seeds' if the recipe says so."""
     options, games = wanted.get("options", {}), wanted.get("games", 0)
     game, against = ttt_envs.load(name.split("/")[0], **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])

@@ -80,7 +80,7 @@ class TextAgent(Agent):
         self._counts: Counter[str] = Counter()
 
     def counts(self) -> Mapping[str, float]:
-        """Return answers, and the number of them without a legal action."""
+        """Return how many answers were given, and how many had no legal action."""
         return self._counts
 
     def act(self, view: View) -> np.ndarray:

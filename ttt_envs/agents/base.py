@@ -291,9 +291,9 @@ class Around(Agent):
 def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
     """Ask `answer` about n positions, and about the current round of a match: (n, ...).
 
-    The end of a match is further away than an agent looks that knows nothing but the rules: inside a round it would
-    choose nearly at random. `answer` sees the current round as a game of its own, whatever the score is, and the match
-    only between two rounds.
+    An agent that knows only the rules cannot look as far as the end of a match: inside a round it would choose nearly
+    at random. `answer` sees the current round as a game of its own, whatever the score is, and the match only between
+    two rounds.
     """
     if view.game.extras.current_round is None:
         return answer(view)

@@ -20,8 +20,7 @@ class Solve(Measuring):
     """Solve a small game: every position if all is seen and players take turns, else an equilibrium by PCFR+.
 
     The agent `solved:FOLDER` plays by the result.
-    A game with a solver of its own has commands behind its id, such as `ttt solve GAME table`; `ttt solve GAME --help`
-    lists them.
+    A game with a solver of its own has subcommands, such as `ttt solve GAME table`; `ttt solve GAME --help` lists them.
     """
 
     iterations: int = 1000

@@ -105,8 +105,8 @@ class Game:
             what each player has been paid so far: at the end, what the game has paid. Searches, measures and solvers
             rely on it; a `Batch` and environments report the payment of each step.
         zero_sum: the players' rewards add up to 0.
-        rotate_players: states (n,) -> the same states with each player's part given to the next (with two players:
-            exchanged), for games in which all have the same part. Player p + 1 then observes what p did.
+        rotate_players: states (n,) -> the same states with each player in the place of the next (with two players:
+            exchanged), for games in which all players are alike. Player p + 1 then observes what p did.
         players_differ: instead of `rotate_players`, the reason why the players' roles differ.
         kernels: the rules, as compiled functions of one record.
         faces: text, pictures, clicks.
@@ -153,7 +153,7 @@ class Game:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
-        """Return the id, and the options that are not as they are by default."""
+        """Return the id, and the options that differ from their defaults."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         return f"Game({self.id!r}{', ' if given else ''}{given})"
 
@@ -201,7 +201,7 @@ class Game:
         """Return the options that make this another game for an agent, with its value there and here; see `same_play`.
 
         Args:
-            options: options named in a file, with which the agent was made; lists represent tuples.
+            options: the agent's options as read from a file; lists stand for tuples.
 
         Raises ValueError or TypeError for options that no such game has.
         """
@@ -278,7 +278,7 @@ class Game:
 
     @cached_property
     def lookers(self) -> tuple[int, ...]:
-        """The leading shape of `move`: (players,) where several may act at once, else (), for the player to move."""
+        """Leading axes of masks and observations: (players,) in simultaneous games, else (), for the mover."""
         return (self.num_players,) if self.simultaneous else ()
 
     @cached_property

@@ -44,7 +44,7 @@ class NotAllowed(ValueError):
 
 
 class OutOfRange(ValueError):
-    """A number of an option that is too small or too large.
+    """A numeric option value that is out of range.
 
     Attributes:
         option: name of the option.

@@ -66,8 +66,8 @@ class Drawer(Protocol):
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw `starts` positions, structured (n,), with their lengths, int64 (n,).
 
-        They are positions that the player to move wins or draws, sampled evenly by length: the remaining plies under
-        optimal play, or -1 for a draw without end. Options are as in the starts.
+        The player to move wins or draws in each. They are sampled evenly by length: the plies left under optimal play,
+        or -1 for an endless draw. Options are those of the starts.
         """
 
 

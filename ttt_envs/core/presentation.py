@@ -33,7 +33,7 @@ class Lesson:
         position: the position as text, as `Faces.format_state` writes it.
         play: the plies that follow it, with ";" between them: each an action's name, or with "/" between them the names
             of all who act simultaneously.
-        options: the game's options that are not as they are by default, as texts.
+        options: the game's options that differ from their defaults, as texts.
         viewer: the player through whose eyes it is drawn; None shows everything.
     """
 

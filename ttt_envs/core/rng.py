@@ -33,7 +33,7 @@ _M2 = np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31, _S32 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
-#: A script with an empty tape, before the first draw.
+#: A script (see above) before its first draw, with no outcomes prescribed.
 SCRIPT = np.uint64(1) << _S32
 
 #: The smallest probability of an outcome that a script enumerates is one in this many.
@@ -216,7 +216,7 @@ def choose_rows(masks, seeds, out):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def sample_rows(policy, seeds, out):  # type: ignore[no-untyped-def]
-    """One action a row, drawn from `policy` by the row's seed; -1 where the row is all zeros.
+    """Draw one action per row from `policy` by the row's seed; -1 where the row is all zeros.
 
     policy float64 (n, num_actions), whose rows need not sum to 1; seeds uint64 (n,); out int64 (n,).
     """

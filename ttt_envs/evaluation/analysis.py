@@ -27,7 +27,7 @@ GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
 #: The source of a known value, if it is no estimate.
 ORACLE = "oracle"
 
-# Smaller probabilities are not shown, unless they are the largest; an action is mixed from the second one on.
+# Smaller probabilities than the first are hidden, but for the largest; from the second on, an action is in the mix.
 _LEAST, _MIXED = 0.005, 0.05
 
 #: Gives the agent of a text for use within a context.

@@ -35,7 +35,7 @@ NAME = "mmd"
 # Change of an action's probability, as a share, beyond which PPO's loss gives no gradient.
 _CLIP = 0.8
 
-# Weight of the divergence from the policy that has played the games.
+# Weight of the divergence from the policy that generated the games.
 _BEHAVIOUR = 0.5
 
 
@@ -78,7 +78,7 @@ class MMD(PolicyGradient[Config]):
 
     @property
     def parts(self) -> checkpoint.Parts:
-        """As `PolicyGradient.parts`, with a magnet that moves."""
+        """As `PolicyGradient.parts`, and the magnet if it moves."""
         return super().parts if self.magnet is None else {**super().parts, "magnet": self.magnet}
 
     def begin(self, generator: np.random.Generator) -> None:

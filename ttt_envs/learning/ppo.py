@@ -166,7 +166,7 @@ def parts_of(model: MaskablePPO) -> checkpoint.Parts:
 def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
     """Return the policy and value networks, as `save_network` takes them.
 
-    In a game of more than two sides the policy alone: a value there is of all players, and PPO learns that of one.
+    With more than two sides, the policy alone: networks store a value for every player, and PPO learns one player's.
     """
     info = NetworkInfo(
         game=game.id,

@@ -237,8 +237,8 @@ def _check(game: Game) -> None:
 def estimate(game: Game, keys: Keys, limit: int) -> float:
     """Return about how many positions a game has, or more, by how seldom random games meet.
 
-    Of n games with k pairs of equal positions at a ply, n(n-1) / 2k is a low estimate of the positions at that ply. So
-    many games are played that they can show four times the limit; the count ends at 20 times.
+    Of n games with k pairs of equal positions at a ply, n(n-1) / 2k is a low estimate of the positions at that ply.
+    Enough games are played to detect up to four times the limit; counting stops at 20 times the limit.
     """
     found = 0.0
     for states in random_plies(game, max(64, int((2 * _FAR * limit) ** 0.5))):

@@ -85,7 +85,7 @@ class _Sets:
     sequences: int = 1
 
     def enter(self, ply: int, here: _Ply, player: int, masks: np.ndarray) -> np.ndarray:
-        """Make the sets of the positions where `player` acts (masks bool (n, num_actions)).
+        """Group the positions where `player` acts into information sets; masks bool (n, num_actions).
 
         Returns the first sequence of each position's set, int32 (n,), meaningless where they do not act.
         """

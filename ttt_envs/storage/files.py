@@ -34,8 +34,8 @@ class InUse(OSError):
 def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
     """Write `data` (text as UTF-8) to `path`, so that a reader finds the old file or the new one, never a part.
 
-    With `wait=False` it is not on the disk yet: for files that can be made again, and whose reader notices damage after
-    a loss of power. Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
+    `wait=False` does not wait for the disk: for files that can be made again and whose reader detects damage after a
+    power cut. Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
     """
     with writing_whole(path, wait) as file:
         file.write(data.encode() if isinstance(data, str) else data)

@@ -161,7 +161,7 @@ def check_secret_choices(game: Game) -> None:
 
 
 def _commits(env: AECGame, packed: bytes, acting: int, actions: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Yield all beginnings of a joint choice of `players` players after which one of them has still to choose."""
+    """Yield every partial joint choice that at least one of the `acting` players has still to complete."""
     if actions:
         yield actions
     if len(actions) + 1 < acting:

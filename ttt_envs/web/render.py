@@ -79,7 +79,7 @@ def spoken_names(game: Game) -> dict[str, str]:
 
 
 def options_text(game: Game) -> str:
-    """Return the options that are not as they are by default, such as "size=4 players=2"."""
+    """Return the options that differ from their defaults, such as "size=4 players=2"."""
     defaults = {each.name: each.default for each in options_of(game.id)}
     changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
     # Some defaults are worked out by the game.

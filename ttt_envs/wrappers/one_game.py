@@ -1,4 +1,4 @@
-"""One game in which one player learns, stepped without arrays that hold one number."""
+"""One game with one learner, stepped without arrays of length 1."""
 
 from typing import Any
 

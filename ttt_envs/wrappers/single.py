@@ -130,7 +130,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._games.get_state(0)
 
     def set_state(self, data: bytes) -> tuple[Any, dict[str, Any]]:
-        """Go to a position from `get_state`; returns as `reset` does. The opponents are drawn as they were there.
+        """Go to a position from `get_state`; returns as `reset` does. The opponents are those of the saved episode.
 
         Raises TypeError or ValueError, saying why, for bytes that are no such position.
         """

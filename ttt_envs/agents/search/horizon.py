@@ -105,7 +105,7 @@ def evaluate_network(state, mover, valuation):
 
 @jit.allocates_nothing
 def evaluate_nothing(state, mover, valuation):
-    """Every position is worth as much."""
+    """Return 0: every position is worth the same."""
     return 0.0
 
 

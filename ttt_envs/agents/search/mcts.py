@@ -178,7 +178,7 @@ def recognise(state, tree, index, node, memory):
 
 @jit.kernel
 def find(index, new, digest):
-    """Return the position of a digest, uint64; one that was never met gets the number `new`."""
+    """Return the number of the node with this uint64 digest; a new digest is filed as `new`."""
     place, rest = np.int64(0), digest
     while index[place]["digest"] != digest:
         branch = np.int64(rest & np.uint64(3))

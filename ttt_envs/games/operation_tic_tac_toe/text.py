@@ -189,7 +189,7 @@ def last_turn(state: Any) -> str:
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
 
-    The lines on the last turn and, unless it is over, in a single round on the last round may be left out.
+    The last turn may be left out, and in an unfinished single round also the last round.
     Raises ValueError that names the part that is wrong.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]

@@ -41,7 +41,7 @@ def action_names(size: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: turn and dice, or result; each cell's letter, card, marker, `*` if open; counts.
+    """Return a position as text: turn and dice, or result; each cell's letter, card, marker, `*` if claimable.
 
     In a match, the points too, and how the round before ended; then the last claim of this round. The same for every
     viewer. `parse_state` reads it back, but not a position of `finished_round`.

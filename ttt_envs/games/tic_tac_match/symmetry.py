@@ -37,7 +37,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """Return the states (n,) with each player's part given to the next."""
+    """Return the states (n,) with each player in the place of the next."""
     new, players = rotate_header(states), states["identity"].shape[1]
     new["to_move"][states["done"]] = 0  # as the rules leave it
     for name in ("identity", "hand", "team_of"):

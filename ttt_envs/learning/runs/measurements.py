@@ -150,7 +150,7 @@ class Measurements:
         log: Callable[[str, float], None] = lambda name, value: None,
         check: Check = lambda: None,
     ) -> None:
-        """Make the list; nothing is written yet.
+        """Make the list, without writing anything.
 
         Args:
             measurements: each has files of its own in `folder`, FILE.csv and FILE.png.
@@ -282,7 +282,7 @@ class Regret(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """By default if the oracle knows most positions."""
+        """Measure by default if the oracle knows most positions."""
         games = settings.regret_games
         if games is None:
             games = REGRET_GAMES if knows_most(game) else 0
@@ -318,7 +318,7 @@ class Layouts(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """If layouts are asked for."""
+        """Measure if layouts are asked for."""
         layouts = settings.regret_layouts
         return cls(game, every=settings.measure_every, layouts=layouts) if layouts else None
 
@@ -350,7 +350,7 @@ class Mistakes(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """If positions are asked for."""
+        """Measure if positions are asked for."""
         number = settings.mistakes_positions
         return cls(game, every=settings.measure_every, positions=number) if number else None
 
@@ -403,7 +403,7 @@ class Exploitability(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """If steps between two measurements are given."""
+        """Measure if steps between two measurements are given."""
         every, seed, quiet = settings.exploitability_every, settings.seed, settings.quiet
         return cls(game, every=every, seed=seed, average=average, quiet=quiet) if every else None
 

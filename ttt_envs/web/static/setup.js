@@ -103,7 +103,7 @@ function optionField(field, options, onchange) {
   return el("label", { class: "field" }, el("span", {}, field.name.replaceAll("_", " ") + range), input, el("small", {}, sentence(field.meaning)));
 }
 
-/** The options that are not as they are by default, as texts. */
+/** The options that differ from their defaults, as texts. */
 function optionsOf(form) {
   const inputs = [...form.querySelectorAll("[data-option]")];
   const values = inputs.map((input) => [input, input.type === "checkbox" ? String(input.checked) : input.value.trim() || "none"]);

@@ -51,7 +51,7 @@ def judge(state, digits, weights, table):
 
 @kernel
 def in_danger(state, plies, weights, table):
-    """Return whether some winning line meets an earlier position whose next repetition would make the game a draw.
+    """Return whether some winning line passes an earlier position that, repeated once more, draws the game.
 
     The plies to the end go down with every move of the winner's. It must thus be nearer to the end, and won by the same
     player.

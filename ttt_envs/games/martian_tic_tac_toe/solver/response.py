@@ -56,7 +56,7 @@ class PositionGroup(NamedTuple):
     """Some of the positions that can arise against a policy.
 
     Attributes:
-        depth: plies from the starts after which they arise first.
+        depth: plies from a start to their first appearance.
         boards: int32 (n,), seen by the responder, whoever is to move.
         moves: int32 (n,): bit a is set if action a can be played.
         chances: float64, of these actions, position by position; of length 0 where the responder is to move.
@@ -188,7 +188,7 @@ class Response:
 
     Attributes:
         parts: all that can arise before `max_plies`, in the order of depth.
-        heeded_at: the first ply at which the policy was seen to do something else than before in the same position;
+        heeded_at: the first ply at which the policy acts differently in a position that it met before;
             None if it was not.
     """
 

@@ -49,7 +49,7 @@ class DiceOracle:
         self.size = size
         self.win_length = win_length
         self.target_points = target_points
-        #: Standard error of `value`, in reward units: of the start of a round, at any score.
+        #: Largest standard error of `value` at the start of a round, over all scores, in reward units.
         self.standard_error = 0.0
         if target_points is not None:
             table, errors = match_values()
