@@ -2,8 +2,8 @@
 
 Many games run in lockstep. In each position a Gumbel tree search with few simulations, guided by the average of the
 latest networks, gives an improved policy, a value for each player, and the action that is played. The policy head
-learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward, so
-that games that go on for long are learned from before they end. Some games start with random plies, for variety.
+learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward:
+long games are thus learned from before they end. Some games start with random plies, for variety.
 
 For games of perfect information in which one player moves at a time, with any chance, for two to four players. The
 average of the latest networks is in network.safetensors: agents.load("guided:runs/x"), "network:runs/x".
@@ -130,7 +130,7 @@ class Config(Settings):
 
 
 class SelfPlayGames:
-    """Games in lockstep that start with random plies, and the latest plies of each that are not learned from yet."""
+    """Games in lockstep that start with random plies, and the latest plies that were not learned from yet."""
 
     def __init__(self, game: Game, n: int, generator: np.random.Generator) -> None:
         horizon = HORIZON
@@ -199,10 +199,10 @@ class SelfPlayGames:
 
 
 class Searcher:
-    """Games that go on, and the search in the positions they come to."""
+    """Games in progress, and the search in their positions."""
 
     def __init__(self, game: Game, n: int, config: Config, generator: np.random.Generator) -> None:
-        """`n` games; of the settings it takes how to search."""
+        """Make `n` games; the settings say how to search."""
         self.games, self.generator, self.simulations = SelfPlayGames(game, n, generator), generator, config.simulations
         kind = ProvingSearch if config.proofs else GumbelSearch
         self._search = kind(game, n, self.simulations, _CONSIDERED, c_scale=_C_SCALE)
@@ -232,7 +232,7 @@ def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td
         td_lambda: weight of the return of the next position, against its value.
 
     Returns:
-        float32 (n, plies, players); what is not below `lengths` means nothing.
+        float32 (n, plies, players); entries from `lengths` on mean nothing.
     """
     returns = np.zeros(values.shape, np.float32)
     following = last.astype(np.float32)
@@ -287,7 +287,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     latest: dict[str, float] = {}
 
     def one_round(steps: int) -> int:
-        """Search in the positions that the games have come to, play on, and learn; returns how many they are."""
+        """Search in the present positions, play on, and learn; return the number of positions."""
         nonlocal owed
         done = this.done(steps + config.num_envs)
         for rows in [searcher.play(average) for searcher in searchers]:
@@ -299,7 +299,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return config.num_envs
 
     def learn(done: float) -> None:
-        """One gradient step, on positions turned by a random symmetry; `done`: share of the training that is over."""
+        """Make one gradient step, on positions turned by a random symmetry; `done`: share of the training so far."""
         rows = buffer.sample(config.batch, generator)
         features, actions = permutations[generator.integers(len(permutations))]
         target = torch.from_numpy(rows["policies"][:, actions]).float()

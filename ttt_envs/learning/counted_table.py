@@ -1,16 +1,16 @@
-"""A best response as a table of counts: what came of each action, added up, and nothing forgotten.
+"""A best response as a table of counts: the outcomes of each action, added up; nothing is forgotten.
 
 The learner holds one side of each game against an agent that stays as it is. At every ply all of its actions are tried
-on copies of the position, with each answer that the agent gives at the same time; where the agent alone acts, all that
-it may do. Each is weighted by the agent's own probabilities, and future chance is redrawn, so that no choice depends on
+on copies of the position, with each simultaneous answer of the agent; where the agent alone acts, all of its actions
+are tried. Each is weighted by the agent's own probabilities, and future chance is redrawn, so that no choice depends on
 the actual draws. An action's outcome is the reward at the end, or else the learner's next observation; equal ones are
-added up. An action is worth the mean of what came of it, an observation as much as its best action, and this is worked
-out for the whole table (value iteration in the model that experience makes) whenever a tenth more has come in. The
-agent is asked only in positions that are really played, so that it may be anything that answers.
+added up. An action is worth the mean of its outcomes, and an observation as much as its best action. Whenever the
+table has grown by a tenth, these values are computed anew (value iteration in the empirical model). The agent is asked
+only in positions that are really played, so it may be of any kind.
 
-The table goes by what the learner observes, without memory: in a game in which the past tells more, a best response
-may win more. Sources: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning, and
-trajectory sampling).
+The table goes by what the learner observes, without memory: in some games a best response with
+memory wins more. Source: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning,
+and trajectory sampling).
 """
 
 import numpy as np
@@ -117,13 +117,13 @@ class CountedTable:
         return self.table
 
     def _next_of(self, states: np.ndarray, sides: np.ndarray) -> np.ndarray:
-        """Return the players int64 (n,) of these sides who act in the states, or would be the next to act in turn."""
+        """Return the player of each side who acts in the state, or who would act next in turn: int64 (n,)."""
         players = self.game.num_players
         plies = (np.arange(players) - states["to_move"][:, None]) % players
         return np.where(self._held[sides], plies, players).argmin(axis=1)
 
     def _shown(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Let the agent look, if it wants to: its players, their games, and the numbers of their episodes."""
+        """Let the agent observe, if it does; return its players, their games, and the numbers of their episodes."""
         seats = []
         for player in range(self.game.num_players):
             rows = np.flatnonzero(~self._held[self._sides, player])
@@ -188,7 +188,7 @@ class CountedTable:
         self._waiting += len(new)
 
     def _solve(self, sweeps: int) -> None:
-        """Add up the entries, and solve the table again. An observation that was not decided in is worth 0."""
+        """Add up the entries, and solve the table again. Observations without a decision are worth 0."""
         found = np.concatenate([self._found, *self._new])
         self._met, self._new, self._waiting = self._met + self._waiting, [], 0
         if not len(found):

@@ -2,9 +2,9 @@
 
 The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
 past snapshots and fixed agents. Its decisions are kept in a replay buffer. The network Q(observation, action) is
-regressed on what the next --n-step decisions brought, plus the value of the position that the learner then came to: its
-online network chooses the best legal action there, and its target network, which follows slowly, values it. Both the
-choice of actions and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where optimal
+regressed on the rewards of the next --n-step decisions, plus the value of the position after them: the online network
+chooses the best legal action there, and the target network, which follows slowly, values it. Both the choice of actions
+and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where optimal
 play is mixed. The online network is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x". A
 resumed run refills its buffer.
 
@@ -92,7 +92,7 @@ class Replay:
     def add(
         self, observations: np.ndarray, masks: np.ndarray, actions: np.ndarray, rewards: np.ndarray, done: np.ndarray
     ) -> None:
-        """A round: the positions, the actions taken in them, their rewards, and whether they ended the game."""
+        """Add a round: the positions, the actions taken in them, their rewards, and whether they ended the game."""
         row = self.added % self.rounds
         self.observations[row], self.masks[row], self.actions[row] = observations, masks, actions
         self.rewards[row], self.done[row] = rewards, done
@@ -104,12 +104,12 @@ class Replay:
         return self.observations[row], self.masks[row], self.actions[row]
 
     def sample(self, n: int, n_step: int, gamma: float, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """Return n decisions with replacement, each with what came of it.
+        """Return n decisions with replacement, each with its outcome.
 
         Returns:
             observations int8 (n, size), actions int64 (n,);
             returns float32 (n,): the discounted rewards of `n_step` decisions, fewer where the game ended;
-            discounts float32 (n,): what the value of the position after them counts; 0 where the game ended;
+            discounts float32 (n,): weights of the value of the position after them; 0 where the game ended;
             that position's observations int8 (n, size) and masks bool (n, num_actions).
         """
         start = generator.integers(max(self.added - self.rounds, 0), self.added - n_step, n)
@@ -156,10 +156,10 @@ def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.nd
 
 
 class SeatLearner:
-    """Double Q-learning of the seat that a learner has in games side by side; `enter` gives it the games.
+    """Double Q-learning of one seat in each of many games; `enter` gives it the games.
 
     Attributes:
-        current: the learner as it explores; its network is the one that is learned.
+        current: the learner as it explores, with the network that learns.
         target: the slow network, an average of the latest ones.
         parts: what a resumed run needs.
         numbers: of the last gradient step, for a log.
@@ -170,7 +170,7 @@ class SeatLearner:
     generator: np.random.Generator
 
     def __init__(self, current: EpsilonGreedy, config: Config, target_share: float = 0.01) -> None:
-        """Take the learner and the settings of its learning; the caller has the settings of the run's course.
+        """Take the learner and its settings; those of the run as a whole are the caller's.
 
         `target_share`: share by which the target network moves to the online network at each gradient step.
         """

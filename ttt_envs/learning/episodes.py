@@ -1,4 +1,4 @@
-"""Games that the learner plays from all seats to their ends, for methods that learn from what its own policy does.
+"""Whole games that the learner plays from all seats, for on-policy methods.
 
 A decision's consequences are followed separately for each player, from one of their own decisions to the next: it does
 not matter whether players move in turn or simultaneously, or what the others know.
@@ -23,7 +23,7 @@ class Rollout:
         masks: bool (d, num_actions).
         actions: int64 (d,).
         log_probs: float32 (d, num_actions), the sampling policy's; very negative where illegal.
-        values: float32 (d,), what the players expected.
+        values: float32 (d,), the rewards that the players expected.
         games, players: int64 (d,), who decides in which game.
         following: int64 (d,), the same player's next decision in the game; -1 for the last one.
         rewards: float32 (d,), the player's reward of the game at their last decision; else 0.

@@ -79,7 +79,7 @@ class Config(Settings):
 
 
 class Rounds(torch.nn.Module):
-    """A count of the rounds; a module, so that it is kept."""
+    """A count of the rounds; a module, so that it is saved with the networks."""
 
     count: torch.Tensor
 
@@ -92,7 +92,7 @@ class Escher:
     """The three networks, what they learn from, and the rounds of games."""
 
     def __init__(self, config: Config, game: Game) -> None:
-        """New weights, by torch's random numbers; `begin` begins the games."""
+        """Draw new weights, by torch's random numbers; `begin` begins the games."""
         self.config, self.game = config, game
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)

@@ -82,7 +82,7 @@ class MMD(PolicyGradient[Config]):
         return super().parts if self.magnet is None else {**super().parts, "magnet": self.magnet}
 
     def begin(self, generator: np.random.Generator) -> None:
-        """As `PolicyGradient.begin`; on a GPU the games are others."""
+        """Begin as `PolicyGradient`; on a GPU with games there."""
         if self.config.device == "cpu":
             super().begin(generator)
             return
@@ -91,7 +91,7 @@ class MMD(PolicyGradient[Config]):
         self.rollouts = Rollouts(self.game, self.config.num_envs, seed, self.config.device)
 
     def one_round(self, done: float) -> int:
-        """As `PolicyGradient.one_round`; on a GPU from a rollout."""
+        """Learn from a round as `PolicyGradient`; on a GPU from a rollout."""
         if self.config.device == "cpu":
             return super().one_round(done)
         sample, decisions = self.rollouts.play(self.network, self.gae_lambda)

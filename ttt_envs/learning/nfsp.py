@@ -1,8 +1,8 @@
 """Learn an equilibrium by neural fictitious self-play: a best response to the average of all best responses so far.
 
-Two networks learn. One learns values of actions by masked double DQN, and plays a best response. The other learns by
-imitation what the best response has done, over the whole run alike, from a reservoir: it is the average of fictitious
-play, which converges to an equilibrium, and what is measured and kept. The best response has one seat of each game; the
+Two networks learn. One learns values of actions by masked double DQN, and plays a best response. The other imitates,
+from a reservoir, what the best response did over the whole run: it is the average of fictitious play, which converges
+to an equilibrium, and is measured and kept. The best response has one seat of each game; the
 other one is played by the average, and in a share --anticipation of the games by the best response itself. It is for
 two players, who may move at once and have hidden information. The average policy is in network.safetensors:
 agents.load("network:runs/x"). A resumed run refills its replay buffer.

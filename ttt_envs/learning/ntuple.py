@@ -106,8 +106,8 @@ class Scratch(NamedTuple):
         present: int64 (number,), patterns of a position.
         history: int64 (plies, number), the patterns of each position of a game.
         values: float64 (plies,), their values.
-        movers: int64 (plies,), who had moved.
-        free: bool (plies,), whether at random.
+        movers: int64 (plies,), the players who made the moves before them.
+        free: bool (plies,), whether they moved at random.
         back, stale: float64 and bool (players,), see `learn`.
     """
 
@@ -294,7 +294,7 @@ class WeightBuffers(torch.nn.Module):
 
 
 def check_game(game: Game, prior: bool = False) -> None:
-    """Raise ValueError, naming what is missing, unless the game can be learned so."""
+    """Raise ValueError, naming what is missing, unless n-tuples can learn the game."""
     if game.patterns is None:
         raise ValueError(f"{NAME} needs a game that has patterns; {game} has none")
     if prior and game.patterns.prior is None:

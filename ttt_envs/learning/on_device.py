@@ -63,11 +63,11 @@ class Rollouts(DeviceGames):
     """Games that the learner plays from all seats, `PLIES` plies at a time."""
 
     def play(self, network: TorchNetwork, gae_lambda: float) -> tuple[Sample, int]:
-        """Play on by the policy of a network; what there is to learn from, and how many decisions were made.
+        """Play on by a network's policy; return what to learn from, and the number of decisions.
 
-        If players choose simultaneously, each sees each ply, and rows without a choice train values only. Advantages
-        are generalised advantage estimates of undiscounted rewards: of the same player's next ply, or, where players
-        take turns, of the next ply of whoever moves, negated if that is the other side.
+        If players choose simultaneously, each sees every ply, and rows without a choice train values only. Advantages
+        are generalised advantage estimates of undiscounted rewards: from the same player's next ply or, where players
+        take turns, from the next ply, negated if the other side moves there.
         """
         game, plies = self.batch.game, list[tuple[torch.Tensor, ...]]()
         with torch.no_grad():

@@ -55,7 +55,7 @@ def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
 
 
 def adam(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
-    """Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    """Return Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
 
     With weight decay, AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
     """
@@ -63,7 +63,7 @@ def adam(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
 
 
 def muon(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
-    """Muon for the matrices of hidden layers; Adam, with weight decay, for the heads and for what is no matrix."""
+    """Return Muon for the matrices of hidden layers; Adam, with weight decay, for all other parameters."""
     heads = "heads.", "local."
     hidden = [each for name, each in network.named_parameters() if each.ndim == 2 and not name.startswith(heads)]
     chosen = set(map(id, hidden))

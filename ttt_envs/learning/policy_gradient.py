@@ -1,4 +1,4 @@
-"""The loop that methods of policy gradient share: whole games by self-play, and steps of a policy and a value network.
+"""The loop that policy gradient methods share: whole games by self-play, and steps of a policy and a value network.
 
 A method is a subclass of `PolicyGradient` that says what its loss is. The loss of PPO is here, and the test holds one
 update by it to one update of MaskablePPO (sb3-contrib) from the same decisions.
@@ -60,7 +60,7 @@ class Sample:
         actions: int64 (b,).
         log_probs: float32 (b, num_actions), the sampling policy's.
         advantages: float32 (b,).
-        returns: float32 (b,), what the value network should say.
+        returns: float32 (b,), targets of the value network.
     """
 
     observations: torch.Tensor
@@ -180,7 +180,7 @@ class PolicyGradient(Generic[Settled]):
         raise NotImplementedError
 
     def descend(self, loss: torch.Tensor, done: float) -> None:
-        """A gradient step."""
+        """Make a gradient step."""
         self.network.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), _GRADIENT_NORM)
@@ -219,7 +219,7 @@ def entropy_of(log_probs: torch.Tensor) -> torch.Tensor:
 
 
 def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tensor:
-    """PPO's clipped surrogate, as a loss; advantages are normalised over the sample."""
+    """Return PPO's clipped surrogate as a loss; advantages are normalised over the sample."""
     chosen = sample.actions[:, None]
     ratio = (log_probs.gather(1, chosen) - sample.log_probs.gather(1, chosen))[:, 0].exp()
     advantages = sample.advantages

@@ -43,7 +43,7 @@ class Reservoir(torch.nn.Module):
         return super().load_state_dict(tensors, *args, **named)
 
     def add(self, rows: Rows, generator: np.random.Generator) -> None:
-        """Arrays (n, ...) by name. Each row stays with the probability size / added."""
+        """Add arrays (n, ...) by name. Each row stays with the probability size / added."""
         n = len(next(iter(rows.values())))
         numbers = int(self.added) + np.arange(n)
         places = np.where(numbers < self.size, numbers, (generator.random(n) * (numbers + 1)).astype(np.int64))

@@ -76,7 +76,7 @@ class RNaD(PolicyGradient[Config]):
         return self.target
 
     def learn(self, rollout: Rollout, done: float) -> None:
-        """One gradient step in each part of the decisions of a round, once."""
+        """Make one gradient step with each part of a round's decisions."""
         share = self._next_iteration(done)
         observations = torch.from_numpy(rollout.observations.astype(np.float32))
         masks = torch.from_numpy(rollout.masks)
@@ -128,7 +128,7 @@ class RNaD(PolicyGradient[Config]):
         return torch.from_numpy(action_values), torch.from_numpy(targets[:-1])
 
     def _next_iteration(self, done: float) -> float:
-        """Replace the regularisation policy if it is time; the share of the latest one in what is paid for."""
+        """Replace the regularisation policy if it is time; return the weight of the latest one in the penalty."""
         at = done * ITERATIONS
         if self._iteration is not None and int(at) > self._iteration:
             self.former.load_state_dict(self.regular.state_dict())
@@ -138,7 +138,7 @@ class RNaD(PolicyGradient[Config]):
 
 
 def neurd_loss(logits: torch.Tensor, masks: torch.Tensor, advantages: torch.Tensor, beta: float) -> torch.Tensor:
-    """Moves each legal logit by its advantage, unless it is further out than `beta` and would go on outwards."""
+    """Move each legal logit by its advantage, unless it is beyond `beta` and would move further out."""
     legal = masks.float()
     centred = logits - (logits * legal).sum(dim=1, keepdim=True) / legal.sum(dim=1, keepdim=True)
     free = ((advantages > 0) & (centred < beta)) | ((advantages < 0) & (centred > -beta))

@@ -1,4 +1,4 @@
-"""Learn values by full-width sampled temporal differences: everything that can be chosen is played by the rules.
+"""Learn values by full-width sampled temporal differences: every action is tried by the rules.
 
 There is no policy gradient and no variance from the choice of an action: the rules are exact and fast, and this uses
 them. In every position visited, all possible actions are played once, with chance and hidden information redrawn, and a
@@ -129,7 +129,7 @@ class ActionValues:
         self.info = _info(config, game, "q")
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """Return the positions that the games have come to as rows to learn from, and the actions to play."""
+        """Return the present positions as rows to learn from, and the actions to play."""
         masks, observations = batch.masks(), batch.observations()
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
@@ -291,7 +291,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     latest: dict[str, float] = {}
 
     def learn_in_round(steps: int) -> int:
-        """Label the positions that the games have come to, play on, and learn; returns how many they are."""
+        """Label the present positions, play on, and learn; return the number of positions."""
         rate = config.learning_rate * max(1 - this.done(steps + config.num_envs), 0.01)
         for loss in losses(network, average):
             latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
