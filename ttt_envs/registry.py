@@ -1,4 +1,4 @@
-"""The games, one line an id. Nothing of a game is imported before it is asked for."""
+"""The games, one line per id. Nothing of a game is imported before it is asked for."""
 
 import inspect
 import re

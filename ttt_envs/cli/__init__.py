@@ -1,4 +1,4 @@
-"""The command `ttt`: one file a verb (`measures` has several), one shell for all. `python -m ttt_envs` is the same.
+"""The command `ttt`: one file per verb (`measures` has several), one shell for all. `python -m ttt_envs` is the same.
 
 A verb is a dataclass: its fields are the command line, its docstring the help, its method `run` does the work and
 returns an exit status, or None for success. If it has a class method `narrowed`, that one is shown the words behind the

@@ -123,7 +123,7 @@ def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
 
 
 def action_rows(game: "Game") -> list[tuple[str, str, str]]:
-    """Return a table of the actions, a row a kind, below its head."""
+    """Return a table of the actions, one row per kind, below its head."""
     rows = [("number", "how many", "written")]
     for _, group in groupby(enumerate(game.action_names), key=lambda item: _kind(item[1])):
         numbers, names = zip(*group, strict=True)
@@ -143,7 +143,7 @@ def _span(start: int, count: int) -> str:
 
 
 def observation_rows(game: "Game") -> list[tuple[str, str, str, str]]:
-    """Return a table of the observation, a row a block, below its head."""
+    """Return a table of the observation, one row per block, below its head."""
     rows, start = [("features", "block", "shape", "a 1 means")], 0
     for block in game.observation_layout:
         rows.append((_span(start, block.size), block.name, "x".join(map(str, block.shape)), block.meaning))

@@ -16,7 +16,7 @@ class Games(Printing):
     """
 
     def run(self) -> None:
-        """Print a table, one row an id."""
+        """Print a table, one row per id."""
         from ttt_envs.storage.rows import Listed
 
         found = []

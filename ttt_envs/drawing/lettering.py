@@ -49,7 +49,7 @@ def text(
 
 @cache
 def _glyphs() -> dict[str, Any]:
-    """Character -> [advance, [[x, y, relative commands], ...]], one entry a contour."""
+    """Character -> [advance, [[x, y, relative commands], ...]], one entry per contour."""
     data = resources.files("ttt_envs.drawing").joinpath("glyphs.json").read_text(encoding="utf-8")
     glyphs: dict[str, Any] = json.loads(data)
     return glyphs

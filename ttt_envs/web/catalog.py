@@ -116,9 +116,9 @@ class Level(NamedTuple):
 def levels_of(game: Game) -> list[Level]:
     """Return the opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
 
-    Easy and medium are rungs that far up the ladder, strong is the best trained agent or else the highest rung, and
-    perfect is optimal play where it is a rung and strong loses more to it than an inaccuracy a game, and the only level
-    of a game without a ladder.
+    Easy and medium are rungs that far up the ladder; strong is the best trained agent, or else the highest rung.
+    Perfect is optimal play, if it is a rung and strong loses more to it than an inaccuracy per game; it is the only
+    level of a game without a ladder.
     """
     best = OracleAgent.name
     try:

@@ -1,4 +1,4 @@
-"""Records: games as lines of JSON, one line a game, to be kept, filtered and replayed.
+"""Records: games as lines of JSON, one line per game, to be kept, filtered and replayed.
 
 Example::
 
