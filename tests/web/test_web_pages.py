@@ -71,7 +71,7 @@ def test_one_click_plays_against_the_level_chosen(people):
 def test_the_board_fits_and_the_slider_and_the_hint_stay_in_sight(people):
     me = people()
     for game in ("super_tic_tac_toe", "tic_tac_dice", "operation_tic_tac_toe"):
-        me.begin(game, "me", "random", **KINDS[game])
+        me.begin(game, "me", "random")
         me.page.get_by_role("button", name="Hint").click()
         me.page.locator(".banner:not([hidden])", has_text=re.compile("Hint|one choice")).wait_for()
         for width, height in ((375, 667), (1280, 860)):

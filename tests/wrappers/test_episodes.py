@@ -29,7 +29,6 @@ def with_rows(batch: Batch) -> Callable[..., None]:
 
 
 def environments() -> dict[str, tuple[Callable[..., object], Callable[[], int]]]:
-    """Name -> a reset, and the seed of the first game's episode."""
     aec, parallel = AECGame(GAME), ParallelGame(GAME)
     batch, rows = Batch(GAME, 3), Batch(GAME, 3)
     seats = PlayerGames(GAME, 3, opponent=RandomAgent(), player=0)

@@ -25,7 +25,6 @@ class Named(RandomAgent):
 
 
 def finish(env):
-    """Play the first legal actions to the end; the last info."""
     info, done = None, False
     while not done:
         _, _, done, _, info = env.step(int(env.action_masks().argmax()))

@@ -47,8 +47,6 @@ def shaped(before: np.ndarray, after: np.ndarray, player: np.ndarray) -> np.ndar
 
 
 def settings_of(game: Game, rng: np.random.Generator) -> dict[str, Any]:
-    """Settings of an environment, drawn from all there are."""
-
     def one_of(*values: Any) -> Any:
         return values[rng.integers(len(values))]
 
@@ -67,7 +65,6 @@ def settings_of(game: Game, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def same(one: Any, other: Any) -> None:
-    """Compare two observations or infos, dictionaries included."""
     if isinstance(one, dict):
         assert one.keys() == other.keys()
         for name in one:
