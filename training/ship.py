@@ -295,9 +295,7 @@ _MEANING = {
     "exploit": "exploitability, by the best opponent that `ttt exploit` found in three minutes, {games} games",
     "milliseconds": "milliseconds of CPU time per move, median and quartiles",
 }
-#: The overview's names of measures.
 _SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax", "open_spiel")
-_NAMES = {"layouts": "regret on layouts", "mistakes": "mistakes in solved positions"}
 
 
 def _rounded(outcome: Outcome, value: float) -> str:
@@ -312,11 +310,15 @@ def _value(outcome: Outcome) -> str:
     return value if outcome.low == outcome.high else f"{value} ({low} to {high})"
 
 
-def _short(outcome: Outcome) -> str:
-    if outcome.measure == "score":
-        return outcome.against
-    name = _NAMES.get(outcome.measure, outcome.measure)
-    return f"{name}, {outcome.against}" if outcome.against else name
+def _distance(outcome: Outcome) -> str:
+    name = "regret" if outcome.measure == "layouts" else outcome.measure
+    counted = "solved layouts" if outcome.measure == "layouts" else "games"
+    origin = "exact" if outcome.low == outcome.high else f"{outcome.games} {counted}"
+    return f"{name} {_value(outcome)}, {', '.join(filter(None, (outcome.against, origin)))}"
+
+
+def _time(outcome: Outcome) -> str:
+    return f"{outcome.value:.1f} ms" if outcome.value >= 0.05 else "< 0.1 ms"
 
 
 def _meaning(outcome: Outcome) -> str:
@@ -371,20 +373,23 @@ def page(card: Card) -> str:
 
 def results(shipped: list[Card]) -> str:
     """Return the page of all results."""
+    example = next(card for card in shipped if card.best and not card.options)
     lines = [
         "# Results",
         "",
-        "How strong are the agents that come with the library? One line per agent, from the model cards. The card, the",
-        "file `agents/trained/GAME/NAME/README.md`, has all measurements, their commands, the training command,",
-        "other training seeds, and known weaknesses.",
+        "The default agents (bold) beat greedy wherever that was measured; the MaskablePPO baselines (`ppo`) do not",
+        "always. An agent's name is `trained:GAME/NAME`; `trained:GAME` is the strongest one for your options. Play:",
         "",
-        "- **Distance from optimal play** is the regret or the exploitability, in units of reward: 0 is optimal.",
-        "- **Scores** are shares of the points; a draw counts half.",
-        "- 95 % intervals are over games of these weights, not over training seeds.",
-        "- The last column is the median CPU time per move.",
+        f"    ttt play {example.game} --agents human trained:{example.game}/{example.name}",
         "",
-        "Play against an agent as `trained:GAME/NAME`; `trained:GAME` is the strongest. This page is written by",
-        "`python -m training.ship --render`; `python -m training.ship GAME/NAME` trains and measures an agent again.",
+        "- **Rows**: the default agents of a game first, each for other options, then the others by name. The card",
+        "  of an agent, `agents/trained/GAME/NAME/README.md`, has all measurements, commands, and known weaknesses.",
+        "- **Distance from optimal play**: the regret per game, for dice per round, or the exploitability; 0 is",
+        "  optimal. It is exact, or a mean over the stated number of games or solved layouts of cards.",
+        "- **Scores**: shares of the points; a draw counts half. Opponents and options differ between rows, so",
+        "  scores do not rank agents; `ttt ladder GAME --agent trained:GAME/NAME` does.",
+        "- **Intervals** (95 %) cover these weights' games; another training seed may differ more.",
+        "- **Time**: median CPU time per move. **–**: not measured.",
         "",
         table(shipped),
         "",
@@ -408,11 +413,12 @@ def _row(card: Card) -> str:
     distances = [each for each in card.outcomes if each.measure in ("regret", "layouts", "exploitability")]
     scores = {each.against: each for each in card.outcomes if each.measure == "score"}
     searches = [name for name in scores if name.startswith(_SEARCHES)]
-    distance = f"{_short(distances[0])} {_value(distances[0])}" if distances else "–"
+    distance = _distance(distances[0]) if distances else "–"
     search = f"{searches[-1]}: {_value(scores[searches[-1]])}" if searches else "–"
     greedy = _value(scores["greedy"]) if "greedy" in scores else "–"
-    times = " ".join(f"{each.value:.1f} ms" for each in card.outcomes if each.measure == "milliseconds")
-    return f"`{card.name}`, {card.title} | {distance} | {search} | {greedy} | {times} |"
+    times = " ".join(_time(each) for each in card.outcomes if each.measure == "milliseconds")
+    mark = "**" if card.best else ""
+    return f"{mark}`{card.name}`{mark}, {card.title} | {distance} | {search} | {greedy} | {times} |"
 
 
 def render() -> None:

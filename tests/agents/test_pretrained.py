@@ -109,6 +109,8 @@ def test_the_pages_are_those_of_the_cards():
     assert ship.RESULTS.read_text() == ship.results(CARDS)
     shown = [tuple(line.split(" | ")[1].split("`")[1::2]) for line in ship.table(CARDS).splitlines()[2:]]
     assert sorted(shown) == sorted((card.name,) for card in CARDS)
+    best = [each for card in CARDS if card.best for each in card.outcomes]
+    assert all(each.low > 0.5 for each in best if (each.measure, each.against) == ("score", "greedy")), "the first line"
 
 
 def test_the_perfect_agent_wins_every_game_as_x_and_the_report_names_it():

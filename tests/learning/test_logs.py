@@ -1,11 +1,12 @@
 """The log of a run: lines, going on, TensorBoard, Weights & Biases."""
 
 import json
+import re
 import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from small_training import tiny
@@ -118,12 +119,8 @@ def test_a_function_is_told_all_that_is_logged(tmp_path):
 
 def recipes() -> list[str]:
     page = (Path(__file__).parents[2] / "docs/train_and_rate.md").read_text()
-    part = (
-        page.partition("## Other trackers")[2]
-        .partition("\n## ")[0]
-        .partition("pass one of these functions as `log`:")[2]
-    )
-    return [textwrap.dedent(each) for each in part.split("<!-- -->")]
+    part = page.partition("To log to MLflow")[2].partition("\n## ")[0]
+    return [textwrap.dedent(each) for each in re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", part, re.MULTILINE)]
 
 
 def test_the_recipes_for_trackers(tmp_path, monkeypatch):
@@ -161,12 +158,13 @@ def test_the_recipes_for_trackers(tmp_path, monkeypatch):
         assert any("eval/random" in numbers for _, numbers in logged)
         logged.clear()
 
-    def one(number, rate, log):
-        return train(tiny(tmp_path / "trial", eval_every=128, eval_agents=("greedy",), learning_rate=rate, log=log))
+    def config(game, out, **settings):
+        return tiny(tmp_path / "trial", eval_every=128, eval_agents=("greedy",), **settings)
 
-    names, trial = {"train": one}, Trial()
-    exec(optuna, names)
+    trial = Trial()
+    study = SimpleNamespace(optimize=lambda objective, n_trials: objective(trial))
+    fakes["optuna"].create_study = lambda direction: study
     with pytest.raises(Pruned):
-        names["objective"](trial)
+        exec(optuna, {"ppo": SimpleNamespace(Config=config, train=train), "Path": Path})
     assert len(trial.reports) == 2
     assert read_log(tmp_path / "trial" / FILE)[-1]["steps"] == trial.reports[-1][0]

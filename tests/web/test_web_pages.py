@@ -63,7 +63,7 @@ def test_one_click_plays_against_the_level_chosen(people):
     you, other = me.page.locator(".seats li").all()
     assert you.locator("b").inner_text() == "You"
     assert other.locator("b").inner_text() == "Strong"
-    assert other.locator("small").inner_text() == "O · full-width Q network with two plies of search"
+    assert other.locator("small").inner_text() == "O · Q network with two plies of search"
     me.page.locator("button.spot").first.click()
     me.page.locator(".log li", has_text=re.compile("You: card|Strong: card")).first.wait_for()
 

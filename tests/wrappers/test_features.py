@@ -1,4 +1,4 @@
-"""The table of docs/first_game.md, makers by features: each cell is tried, and what it says is not there is not."""
+"""The table of docs/environments.md, makers by features: each cell is tried, and what it says is not there is not."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.core.checks import IllegalAction
 
-PAGE = Path(__file__).parents[2] / "docs" / "first_game.md"
+PAGE = Path(__file__).parents[2] / "docs" / "environments.md"
 SUPER = ttt_envs.load("super_tic_tac_toe")
 MAKERS: dict[str, Callable[..., Any]] = {
     "make_aec": ttt_envs.make_aec,
@@ -357,7 +357,7 @@ FEATURES: dict[str, tuple[Callable[[str], None], dict[str, Any], tuple[str, ...]
     "`opponent=`": (opponent, {"opponent": "random"}, ("opponent_names", "set_opponents")),
     "`partner=`": (partner, {"partner": "random"}, ()),
     "`autoreset_mode=`": (autoreset_mode, {"autoreset_mode": "same_step"}, ()),
-    "pictures": (render, {"render_mode": "ansi"}, ("render",)),
+    "`render`": (render, {"render_mode": "ansi"}, ("render",)),
     "`action_masks`": (action_masks, {}, ("action_masks",)),
     "`get_state`": (saved, {}, ("get_state", "set_state")),
     "`states`": (states, {}, ("states",)),

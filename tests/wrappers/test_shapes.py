@@ -82,7 +82,7 @@ def test_environments_say_that_they_have_no_options():
 
 
 def test_gymnasium_s_own_vectors_start_games_in_the_next_step():
-    """docs/first_game.md says so: the default of `make_vec` is another one than that of Gymnasium's."""
+    """docs/environments.md says so: the default of `make_vec` is another one than that of Gymnasium's."""
     name = "ttt_envs/SuperTicTacToe-v0"
     own = gymnasium.make_vec(name, 2)
     sync = gymnasium.make_vec(name, 2, vectorization_mode="sync")
