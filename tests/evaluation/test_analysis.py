@@ -16,7 +16,6 @@ SIMULATIONS = 300
 
 
 def view_after(game_id: str, *actions: str, **options: Any) -> View:
-    """What the player to move is given after these actions."""
     live = PlayedGame.begin(ttt_envs.load(game_id, **options), 0)
     for action in actions:
         live.choose(live.asked()[0], live.game.parse_action(action))

@@ -16,7 +16,6 @@ ROCK = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
 
 
 def antisymmetric(table: np.ndarray) -> np.ndarray:
-    """The upper half of a table, and below it what the others lose."""
     upper = np.triu(table, 1)
     return upper - upper.T
 

@@ -90,7 +90,6 @@ def worth(game, state, player):
 
 
 def children(game, state):
-    """The legal actions in a position, and the positions after them."""
     batch = ttt_envs.Batch(game, 1)
     batch.set_states(state[None])
     for action in np.flatnonzero(batch.masks(int(state["to_move"]))[0]).tolist():

@@ -18,7 +18,6 @@ SUPER = "super_tic_tac_toe"
 
 
 def play_slowly(game, lineup, seats, seed):
-    """One game after the other, one player after the other."""
     n = len(seats)
     batch = ttt_envs.Batch(game, n, seed=seed)
     for k in range(n):

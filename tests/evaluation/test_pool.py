@@ -23,7 +23,6 @@ def doubled(number: int) -> int:
 
 
 def worker(number: int) -> tuple[int, str, int]:
-    """The process, the current folder and the threads of a job."""
     return os.getpid(), os.getcwd(), numba.get_num_threads()
 
 

@@ -25,7 +25,6 @@ def escher_of(game: Game = KUHN, **changes: Any) -> Escher:
 
 
 def rows_of(method: Escher, name: str) -> dict[bytes, np.ndarray]:
-    """The mean of what a reservoir has of each observation."""
     reservoir = method.reservoirs[name]
     number = int(reservoir.added)
     assert number <= reservoir.size

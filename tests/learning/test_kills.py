@@ -26,7 +26,6 @@ pytestmark = pytest.mark.slow
 
 
 def holds(process: subprocess.Popen, folder: Path) -> bool:
-    """Whether the process has locked the folder, or a file in it."""
     with suppress(FileNotFoundError):  # released meanwhile
         return any(f"process {process.pid} " in lock.read_text() for lock in folder.glob(".*lock"))
     return False

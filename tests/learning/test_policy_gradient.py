@@ -53,7 +53,6 @@ def kuhn():
 
 
 def uniform(observations, masks, *_):
-    """Random legal actions, and values that tell the decisions apart."""
     drawn = np.random.default_rng(len(masks)).random(masks.shape)
     with np.errstate(divide="ignore"):
         log_probs = np.where(masks, -np.log(np.maximum(masks.sum(axis=1, keepdims=True), 1)), -1e8)
@@ -183,7 +182,6 @@ def test_a_run_is_as_all_runs_are(method, tmp_path):
 
 
 def slow(*values):
-    """Trains for long; what is quick is tried by one method."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
