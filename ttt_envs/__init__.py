@@ -1,11 +1,11 @@
 """Variants of tic-tac-toe that pose different multi-agent problems, behind one fast API.
 
-`load` gives a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
-`make_parallel`, `make_single`, `make_vec` and `make_sb3` give PettingZoo, Gymnasium and Stable-Baselines3
-environments, `make_text` a game by prompts and answers. `register` adds a game of your own, and
+`load` returns a Game: facts, compiled rules, text, oracle. `Batch` steps many games at once. `make_aec`,
+`make_parallel`, `make_single`, `make_vec` and `make_sb3` return PettingZoo, Gymnasium and Stable-Baselines3
+environments; `make_text` returns a game by prompts and answers. `register` adds a game of your own;
 `ttt_envs.testing.check_game` checks it. The modules `agents`, `evaluation`, `learning`, `solvers`, `integrations`,
-`testing` and `dev`, the last for authors of games and agents, load when they are first asked for. Importing this
-package compiles nothing and registers the games with PettingZoo and Gymnasium.
+`testing` and `dev` (for authors of games and agents) load on first use. Importing this package compiles nothing, and
+registers the games with PettingZoo and Gymnasium.
 """
 
 from importlib import import_module
@@ -66,7 +66,7 @@ __all__ = [
     "unregister",
 ]
 
-# Numba is imported with the first of these, not with the package.
+# These load on first use, because they import Numba.
 _LAZY = {"Batch": "core.batch", "Game": "core.game", "View": "core.view"}
 _MODULES = ("agents", "dev", "evaluation", "integrations", "learning", "solvers", "testing")
 
@@ -86,7 +86,7 @@ def __dir__() -> list[str]:
 
 
 def _load_opponent(given: Any, game: "Game") -> "Actor":
-    """Return an opponent that `agents.load` can load and that plays the game; else raise ValueError or TypeError."""
+    """Load an opponent with `agents.load` and check that it plays the game; raise ValueError or TypeError if not."""
     from ttt_envs.agents import load as load_agent
 
     agent = load_agent(given)
@@ -95,7 +95,7 @@ def _load_opponent(given: Any, game: "Game") -> "Actor":
 
 
 def _opponents(game: "Game", opponent: Any, partner: Any) -> "Opponents":
-    """Environments cannot load agents, which stand above them: they are handed what can."""
+    """Return opponents with a function that loads agents: environments, in a lower layer, cannot import it."""
     from ttt_envs.wrappers.opponents import Opponents
 
     return Opponents(game, opponent, partner=partner, load=_load_opponent)
@@ -120,18 +120,19 @@ def make_aec(
         game: an id of `GAMES`, or a Game from `load`.
         render_mode: "human" (a window), "rgb_array", "ansi" or None.
         encoding: "flat" or "planes".
-        illegal: an illegal action makes the offender "lose" (-1, the rest share +1) or is "raise"d.
-        mask: "both" puts the action mask into the observation and into the infos; "info" into the infos alone, so that
+        illegal: an illegal action loses the game ("lose": the offender gets -1, the others share +1), or raises
+            IllegalAction ("raise").
+        mask: "both" puts the action mask into the observation and into the infos; "info" only into the infos, so that
             the observation is a plain array.
         max_plies: plies after which a game is cut off: all agents are truncated. None plays each game to its end.
-        history: 0 to 100: number of the player's past decisions, with observation and choice, behind the present
-            observation, the newest first; see `Game.layout`. For policies without a memory.
-        reward: replaces the game's reward, as for shaping: a function of the states before and after a step, structured
-            (k,), and of players, int64 (k,), which returns numbers (k,). The states show all, also by
-            `after["rewards"]` what the game itself has paid so far. In an AEC environment a step is a ply, and k the
-            number of players.
-        dtype: of observations: "int8", or "float32", as some frameworks need them. Masks are int8.
-        options: of the game, if `game` is an id.
+        history: 0 to 100, the number of the player's past decisions (observation and choice) after the present
+            observation, the newest first; see `Game.layout`. Useful for policies without a memory.
+        reward: replaces the game's reward, for example for reward shaping: a function of the states before and after a
+            step, structured (k,), and of players, int64 (k,), which returns numbers (k,). The states include hidden
+            information; `after["rewards"]` is what the game itself has paid so far. In an AEC environment a step is a
+            ply, and k is the number of players.
+        dtype: dtype of observations: "int8", or "float32", which some frameworks need. Masks are int8.
+        options: options of the game, if `game` is an id.
 
     Raises:
         ValueError: an unknown id, or a wrong value.
@@ -195,20 +196,20 @@ def make_single(
     dtype: "DType" = "int8",
     **options: Any,
 ) -> "PlayerEnv":
-    """Return a Gymnasium environment: one player learns, the others' moves happen inside `step`.
+    """Return a Gymnasium environment: one player learns, the others move inside `step`.
 
     Args:
         game, render_mode, encoding, mask, max_plies, dtype, options: as for `make_aec`.
-        opponent: whatever `ttt_envs.agents.load` takes, such as "greedy" or an agent, for all others. Several, of which
-            each game draws one: a list, or a mapping of agents to weights, such as {"random": 1, "greedy": 3}. By
-            player, such as {1: "greedy", 2: ["random", agent]}.
-        partner: in a game of teams, who plays the others of the learner's team, in the same forms but by player;
-            None: the opponent plays them, too.
+        opponent: the agent of all other players, in a form that `ttt_envs.agents.load` accepts, such as "greedy". Or
+            several, of which each game draws one: a list, or a mapping of agents to weights, such as
+            {"random": 1, "greedy": 3}. Or by player, such as {1: "greedy", 2: ["random", agent]}.
+        partner: in a game of teams, the agent of the learner's partners, in the same forms except by player; None:
+            `opponent` plays them, too.
         player: the learner's number, or "alternate" from game to game.
-        illegal: an illegal action makes the learner "lose" or is "raise"d.
-        history: 0 to 100: number of the learner's past decisions in an observation, as for `make_aec`.
-        reward: replaces the game's reward, as for `make_aec`; called for the learner only, at each step, from one of
-            their decisions to the next.
+        illegal: an illegal action loses the game for the learner ("lose") or raises IllegalAction ("raise").
+        history: 0 to 100, the number of the learner's past decisions in an observation, as for `make_aec`.
+        reward: replaces the game's reward, as for `make_aec`; called only for the learner, once per step, with the
+            states before and after the step.
 
     Raises:
         ValueError: an unknown id or agent (the known ones are listed), a wrong value, or an opponent that cannot play
@@ -257,7 +258,7 @@ def make_vec(
         autoreset_mode: when a finished game restarts: in the "same_step" or in the "next_step"; or Gymnasium's
             AutoresetMode.
         render_mode: "rgb_array", "ansi" or None.
-        reward: as for `make_single`, asked once a step, for all games.
+        reward: as for `make_single`, called once per step for all games.
     """
     from ttt_envs.wrappers.vector import PlayerVectorEnv
 
@@ -296,10 +297,10 @@ def make_sb3(
 ) -> "SB3PlayerEnv":
     """Return a Stable-Baselines3 VecEnv of `num_envs` games; arguments and errors as for `make_vec`.
 
-    Observations are arrays; masks come by the method `action_masks`. With render_mode "rgb_array" the games can be
-    drawn and filmed, as by SB3's VecVideoRecorder.
+    Observations are arrays; the method `action_masks` returns the masks. With render_mode "rgb_array" the games can be
+    drawn and filmed, for example by SB3's VecVideoRecorder.
 
-    Raises ImportError with the command that installs the extra `train` if it is missing.
+    Raises ImportError with the installation command if the extra `train` is missing.
     """
     require("train", "stable_baselines3")
     from ttt_envs.wrappers.sb3 import SB3PlayerEnv
@@ -332,18 +333,18 @@ def make_text(
     reward: "RewardFunction | None" = None,
     **options: Any,
 ) -> "TextGame":
-    """Return a game by prompts and answers, for language models and others who read and write text.
+    """Return a game by prompts and answers, for language models and other players who read and write text.
 
     Args:
         game, partner, max_plies, options: as for `make_single`.
-        opponent: as for `make_single`, to play all players but one; None: all players are asked.
-        player: with an opponent, the number of the player who is asked, or "alternate" from game to game; the seed says
-            which is first.
-        retries: further answers that a player may give where one names no legal action.
-        illegal: what follows when these are used up: the player's side loses ("lose"), or a legal action is drawn
-            ("random").
+        opponent: as for `make_single`, for all players but one; None: all players answer prompts.
+        player: with an opponent, the number of the player who answers prompts, or "alternate" from game to game; the
+            seed decides the first one.
+        retries: number of further answers that a player may give if an answer names no legal action.
+        illegal: the consequence when the retries are used up: the player's side loses ("lose"), or a legal action is
+            drawn ("random").
         rules: whether each prompt begins with the rules.
-        reward: as for `make_aec`, at each step that ends a turn.
+        reward: as for `make_aec`, called at each step that ends a turn.
 
     Raises ValueError or TypeError as `make_aec`.
     """
@@ -364,6 +365,6 @@ def make_text(
     )
 
 
-# Where `gymnasium.make` looks before it allows "rgb_array_list", which a wrapper of its own makes.
+# `gymnasium.make` reads this before it allows "rgb_array_list", which its own wrapper makes.
 make_single.__dict__["metadata"] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 4}
 register_built_in()

@@ -1,10 +1,10 @@
 """The public names for authors of games and agents. docs/your_own_game.md and docs/your_own_agent.md use it.
 
-For a game: the form of a state (`state_dtype`, `between`, `option`, `whole`), compiled rules (`kernel`,
-`allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`), and what these make up (`Game` of `Kernels`, `Block`, `Faces`,
-`Extras`, `Symmetry`, `rotate_header`, an `Oracle`: `solved_oracle` gives that of a small game). For an agent: `Agent`,
-the `View` that it is given, `uniform` and `best_of` for policies, the `State` that `Game.start` returns,
-`stream_seeds` and `Stream` for random numbers, `ISMCTS` to search worlds of one's own.
+For a game: the dtype of a state (`state_dtype`, `between`, `option`, `whole`); compiled rules (`kernel`,
+`allocates_nothing`, `refuse`, `rng`, `SIMULTANEOUS`); and the parts of a `Game` (`Kernels`, `Block`, `Faces`, `Extras`,
+`Symmetry`, `rotate_header`, an `Oracle`; `solved_oracle` returns the oracle of a small game). For an agent: `Agent`;
+its input, a `View`; `uniform` and `best_of` for policies; the `State` that `Game.start` returns; `stream_seeds` and
+`Stream` for random numbers; `ISMCTS` to search your own sampled worlds.
 """
 
 from ttt_envs.agents.base import Agent, best_of, uniform
@@ -56,10 +56,10 @@ __all__ = [
 def solved_oracle(game: Game) -> Oracle:
     """Return the oracle of a small game of perfect information, for `Extras(oracle=...)`.
 
-    The first question solves the game, see `ttt_envs.solvers.positions.solve`, and keeps the result in the cache
-    folder; later processes read it. Raises ValueError for a game of another kind.
+    The first query solves the game, see `ttt_envs.solvers.positions.solve`, and writes the result to the cache folder;
+    later processes read it. Raises ValueError for a game of another kind.
     """
-    from ttt_envs.solvers.positions import solved_oracle as solved  # on demand: a game is played without a solver
+    from ttt_envs.solvers.positions import solved_oracle as solved  # on demand, because playing needs no solver
 
     return solved(game)
 

@@ -1,4 +1,4 @@
-"""The games, one line per id. Nothing of a game is imported before it is asked for."""
+"""The games, one line per id. A game is imported on first use."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ import pettingzoo
 from ttt_envs.core.options import Parameter, parameters, parse_value, unknown, within
 from ttt_envs.storage.untrusted import brief, with_tuples
 
-if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package does without
+if TYPE_CHECKING:  # core.game imports Numba, which an import of the package must not
     from importlib.resources.abc import Traversable
 
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a Game brings Numba, which a mere import of the package doe
     from ttt_envs.core.game import Game
     from ttt_envs.core.presentation import Lesson
 
-#: id -> "module:function", or the function itself. It takes the options and gives the Game.
+#: id -> "module:function", or the function itself, which takes the options and returns the Game.
 GAMES: dict[str, "str | Callable[..., Game]"] = {
     "super_tic_tac_toe": "ttt_envs.games.super_tic_tac_toe:make",
     "martian_tic_tac_toe": "ttt_envs.games.martian_tic_tac_toe:make",
@@ -40,8 +40,8 @@ def load(game_id: str, **options: Any) -> "Game":
     """Return the game with that id and these options; `ttt describe` lists the options.
 
     Args:
-        game_id: an id of `GAMES`, or the beginning of one, see `full_id`; or "module:function" for a game that is not
-            registered, so that a command can name it too.
+        game_id: an id of `GAMES`, or the beginning of one, see `full_id`; or "module:function" for an unregistered
+            game, also on the command line.
         options: options of the game.
 
     Raises:
@@ -53,9 +53,9 @@ def load(game_id: str, **options: Any) -> "Game":
 
 
 def check_arguments(function: str, game_id: str, options: Mapping[str, Any], arguments: Iterable[str] = ()) -> None:
-    """Raise Python's TypeError for a keyword argument of `function` that is no option of the game.
+    """Raise TypeError for an unknown keyword argument of `function`: an option that the game does not have.
 
-    It names the options, and the function's other `arguments`. ValueError for an unknown id.
+    The message names the options and the function's other `arguments`. Raises ValueError for an unknown id.
     """
     game_id = full_id(game_id)
     _, known = _maker(game_id)
@@ -82,10 +82,10 @@ def _load(game_id: str, options: Mapping[str, Any]) -> "Game":
 
 
 def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Game":
-    """Return the game for an id with options, or for a Game, which has its own.
+    """Return the game for an id with options, or a given Game, which takes no options.
 
-    Raises ValueError for an unknown id or option or a wrong value, and TypeError for options besides a Game or of a
-    wrong type.
+    Raises ValueError for an unknown id or option or a wrong value, and TypeError for options with a Game or of a wrong
+    type.
     """
     from ttt_envs.core.game import Game
 
@@ -97,9 +97,9 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
 
 
 def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[str, Any]) -> "Game":
-    """Make the game for a function that takes its options as keyword arguments, as makers and measurements do.
+    """Return the game for a function that takes the options as keyword arguments, as makers and measurements do.
 
-    An unknown option may be a misspelt argument of `function`, and is the TypeError of one. Else as `resolve`.
+    An unknown option may be a misspelt argument of `function`, so it raises TypeError. Otherwise as `resolve`.
     """
     if isinstance(game, str):
         parameters = inspect.signature(function).parameters.values()
@@ -109,7 +109,7 @@ def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[
 
 
 def own_arguments(game: "str | Game", **arguments: Any) -> dict[str, Any]:
-    """Return the arguments of a maker; ValueError if the game has a rule of one's name, which may be meant instead."""
+    """Return the arguments of a maker; raise ValueError if one has the name of a game option, which may be meant."""
     for rule in options_of(game) if isinstance(game, str) and any(arguments.values()) else ():
         if value := arguments.get(rule.name):
             raise ValueError(
@@ -120,15 +120,15 @@ def own_arguments(game: "str | Game", **arguments: Any) -> dict[str, Any]:
 
 
 def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
-    """Return the game of a file: of a record, a ladder, a network, a run, a tournament, results.
+    """Return the game named in a file, such as a record, ladder, network, run or tournament.
 
     Args:
-        game: the id that the file names, which must be registered: it could name any function of any module. Or the
-            Game itself, with whatever options.
-        options: named in the file, in JSON's types; lists represent tuples.
+        game: the id in the file. It must be registered, because "module:function" could name any function. Or a Game,
+            which is used with its own options.
+        options: the options in the file, in JSON's types; lists represent tuples.
 
     Raises:
-        ValueError: a game that is not known, an option that it does not have, or a wrong value.
+        ValueError: an unknown game, an option that it does not have, or a wrong value.
     """
     if isinstance(game, str) and game not in GAMES:
         reason = unknown("game", brief(game), list(GAMES))
@@ -146,11 +146,11 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
 def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
     """Return options given as texts, such as ["won_boards=closed"], as keyword arguments of `load`.
 
-    Types come from the annotations of the game's `make`. The values themselves are checked by `load`.
+    The types come from the annotations of the game's `make`. `load` checks the values.
 
     Raises:
-        ValueError: an unknown game or option (the known ones are listed), no `name=value`, a name given twice, or a
-            value of a wrong type.
+        ValueError: an unknown game or option (the known ones are listed), a text that is no `name=value`, a repeated
+            name, or a value of a wrong type.
     """
     game_id, known = full_id(game) if isinstance(game, str) else game.id, _maker(game)[1]
     parsed: dict[str, Any] = {}
@@ -170,10 +170,9 @@ def parse_options(game: "str | Game", texts: Iterable[str]) -> dict[str, Any]:
 
 
 def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Read the TOML files of that name in the folders of the built-in games: game, name of a table, its entries.
+    """Yield (game, table name, entries) from the TOML files with this name in the folders of the built-in games.
 
-    In an entry "options" the options of the game are parsed, as on a command line. An entry "game" names another game
-    of the same folder.
+    The entry "options" is parsed as on a command line. The entry "game" names another game of the same folder.
     """
     for game_id in GAMES:
         if (folder := folder_of(game_id)) and (path := folder.joinpath(file)).is_file():
@@ -183,24 +182,24 @@ def declared(file: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def folder_of(game_id: str) -> "Traversable | None":
-    """Return the folder of a built-in game and its data; None for other games and for variants in other folders."""
+    """Return the folder of a built-in game and its data; None for other games and variants in other folders."""
     place = GAMES[game_id]
     module = place.partition(":")[0] if isinstance(place, str) and game_id in _BUILT_IN else ""
     return resources.files(module) if module.endswith(f".{game_id}") else None
 
 
 def options_of(game_id: str) -> list[Parameter]:
-    """Return the options of a game as its `make` declares them; ValueError for an unknown id."""
+    """Return the options of a game as its `make` declares them; raise ValueError for an unknown id."""
     return parameters(_maker(game_id)[0])
 
 
 def full_id(text: str) -> str:
-    """Return the id of the game that a text names: the id itself, or the beginning of one game's id alone.
+    """Return the id of the game that a text names: the id itself or an unambiguous beginning of one.
 
-    The words that all games of the family have in their ids may be left out, as in "dice". A text such as
-    "module:function" is returned as it is.
+    Words that all ids of this family contain may be left out, as in "dice". A text such as "module:function" is
+    returned unchanged.
 
-    Raises ValueError for a text that begins no id, naming the nearest ones, or more than one, naming them.
+    Raises ValueError for a text that begins no id, naming the closest ids, or several, naming these.
     """
     if not isinstance(text, str):
         raise ValueError(unknown("game", text, list(GAMES)))
@@ -220,7 +219,7 @@ def full_id(text: str) -> str:
 def _maker(game_id: "str | Game", options: Iterable[str] = ()) -> tuple[Callable[..., "Game"], dict[str, Any]]:
     """Return the function that makes a game, and its options with their annotated types.
 
-    ValueError for an unknown id, or one of the given `options` that the game has not.
+    Raises ValueError for an unknown id, or if the game does not have one of `options`.
     """
     if isinstance(game_id, str):
         game_id = full_id(game_id)
@@ -248,7 +247,7 @@ def _import(entry: str) -> Callable[..., "Game"]:
         found = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, but something that it imports is missing
+            raise  # the module exists, but one of its imports is missing
         raise ValueError(f"game {entry!r}: there is no module {error.name!r} on Python's path") from None
     except AttributeError:
         raise ValueError(f"game {entry!r}: module {module!r} has no {name!r}") from None
@@ -260,7 +259,7 @@ def _import(entry: str) -> Callable[..., "Game"]:
 
 def _make(make: Callable[..., "Game"], options: Mapping[str, Any]) -> "Game":
     try:
-        # With the types, because True, 1 and 1.0 are one key, and not one option.
+        # With the types, because True, 1 and 1.0 are equal as keys, but different as options.
         given = {**_defaults(make), **options}
         return _made(make, tuple((name, type(value), value) for name, value in sorted(given.items())))
     except TypeError as error:
@@ -283,7 +282,7 @@ def _made(make: Any, options: tuple[tuple[str, type, Any], ...]) -> "Game":
 #: The namespace of the library's environments.
 OURS = "ttt_envs"
 
-# The namespace and the version of games that have been registered with others than the library's.
+# The namespace and version of games registered with values other than the library's.
 _PUBLISHED: dict[str, tuple[str, int]] = {}
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -294,7 +293,7 @@ def _published(game_id: str) -> tuple[str, int]:
 
 
 def environment_ids(game_id: str, namespace: str, version: int) -> tuple[str, str]:
-    """Return a game's ids for PettingZoo and Gymnasium: "ttt_envs/super_game-v0" and "ttt_envs/SuperGame-v0"."""
+    """Return a game's ids for PettingZoo and Gymnasium, such as "ttt_envs/super_game-v0", "ttt_envs/SuperGame-v0"."""
     words = "".join(word.capitalize() for word in game_id.split("_"))
     return f"{namespace}/{game_id}-v{version}", f"{namespace}/{words}-v{version}"
 
@@ -304,7 +303,7 @@ def gymnasium_id(game_id: str) -> str:
     return environment_ids(game_id, *_published(game_id))[1]
 
 
-# The words of an id that say only that the game is one of this family.
+# The words of an id that only name the family of games.
 _FAMILY = re.compile(r"tic_tac_toe_|_tic_tac_toe|tic_tac_")
 
 _ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -312,7 +311,7 @@ _ENTRY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def check_id(game_id: str) -> None:
-    """Raise TypeError or ValueError unless it can be a game's id: lower-case words with underscores between them."""
+    """Raise TypeError or ValueError unless `game_id` consists of lower-case words joined by underscores."""
     if not isinstance(game_id, str):
         raise TypeError(f"a game's id must be text, not {game_id!r}")
     if not _ID.fullmatch(game_id):
@@ -320,22 +319,22 @@ def check_id(game_id: str) -> None:
 
 
 def register(game_id: str, entry: "str | Callable[..., Game]", *, namespace: str = OURS, version: int = 0) -> None:
-    """Add a game of your own, for this process: `load`, environments and commands then know it by its id.
+    """Register a game of your own in this process: `load`, environments and commands then know it by its id.
 
-    PettingZoo and Gymnasium know it as well, by ids such as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0"; with
-    namespace="my_lab", version=1 these are "my_lab/my_game-v1" and "my_lab/MyGame-v1". The same function may be
-    registered again, as a cell of a notebook does that is run twice: the latest definition counts.
+    This also registers it with PettingZoo and Gymnasium, for example as "ttt_envs/my_game-v0" and "ttt_envs/MyGame-v0";
+    with namespace="my_lab", version=1 the ids are "my_lab/my_game-v1" and "my_lab/MyGame-v1". The same function may be
+    registered again, for example by a notebook cell that is run twice: the latest definition counts.
 
     Args:
-        game_id: lower-case words with underscores between them; the `id` of the Game.
-        entry: the function that makes the Game, whose keyword-only arguments are the game's options, each with a
-            default; or "package.module:function", which is imported when the game is first asked for.
-        namespace: of the ids of environments: letters, digits, - and _; that of whoever publishes the game.
-        version: of the ids of environments, that of the Game: `Game.version`.
+        game_id: lower-case words joined by underscores; the `id` of the Game.
+        entry: the function that makes the Game; its keyword-only arguments are the game's options, each with a
+            default. Or "package.module:function", which is imported on first use.
+        namespace: the publisher's namespace in the ids of environments: letters, digits, - and _.
+        version: the version in the ids of environments; it must equal `Game.version`.
 
     Raises:
-        ValueError: the id is taken or no such words, the entry is no "package.module:function", or a wrong namespace or
-            version.
+        ValueError: the id is taken or has a wrong form, the entry is no "package.module:function", or a wrong namespace
+            or version.
         TypeError: an argument of another type.
     """
     check_id(game_id)
@@ -361,20 +360,20 @@ def register(game_id: str, entry: "str | Callable[..., Game]", *, namespace: str
 
 
 def register_from(entry: str) -> str:
-    """Add the game of "module:function" by its own id, which is returned, also where its import has added it already.
+    """Register the game of "module:function" by its own id and return the id; replace a registration by its import.
 
-    Raises ValueError for an id of the library, and what `load` raises.
+    Raises ValueError for an id of the library, and the errors of `load`.
     """
     game = load(entry)
     namespace, _ = _published(game.id)
-    if game.id in GAMES:  # the text is what other processes can be told
+    if game.id in GAMES:  # keep the text, which can be passed to other processes
         unregister(game.id)
     register(game.id, entry, namespace=namespace, version=game.version)
     return game.id
 
 
 def unregister(game_id: str) -> None:
-    """Take back a `register`. Raises ValueError for an unknown id, or a game of the library itself."""
+    """Undo `register`. Raises ValueError for an unknown id or a game of the library."""
     if game_id not in GAMES:
         raise ValueError(unknown("game", brief(game_id), list(GAMES)))
     if game_id in _BUILT_IN:
@@ -391,7 +390,7 @@ def unregister(game_id: str) -> None:
 
 
 def _named(entry: "str | Callable[..., Game]") -> Any:
-    """Return a function by its place in its module, so that a redefined one is the same; any other entry as it is."""
+    """Return a function's module and name, which a redefinition keeps; return any other entry unchanged."""
     name = getattr(entry, "__qualname__", "<lambda>")
     return entry if isinstance(entry, str) or "<lambda>" in name else (entry.__module__, name)
 
@@ -410,20 +409,20 @@ def _register_environments(game_id: str) -> None:
 
 
 def register_built_in() -> None:
-    """Enter all games of `GAMES` into these registries, as `import ttt_envs` does."""
+    """Register all games of `GAMES` with PettingZoo and Gymnasium, as `import ttt_envs` does."""
     for game_id in GAMES:
         _register_environments(game_id)
 
 
 def shown(game_id: str, lesson: "Lesson") -> "tuple[Game, np.ndarray]":
-    """Return the game of a lesson with its options, and the lesson's position after its plies: structured (1,).
+    """Return a lesson's game with its options, and the position after the lesson's plies, structured (1,).
 
-    Raises ValueError for what is no position or no legal action.
+    Raises ValueError for an invalid position or an illegal action.
     """
     game = load(game_id, **parse_options(game_id, [f"{name}={value}" for name, value in lesson.options.items()]))
     states = game.parse_state(lesson.position)
     for ply in filter(None, map(str.strip, lesson.play.split(";"))):
-        # Elsewhere an action's own name may hold a slash.
+        # In other games an action's name may contain a slash.
         names = ply.split("/") if game.simultaneous else [ply]
         chosen = [game.parse_action(name) for name in names]
         states = game.step(states, [chosen] if len(chosen) > 1 else chosen)

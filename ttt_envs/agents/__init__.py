@@ -1,7 +1,7 @@
-"""Agents, which choose moves. `agents.load("mcts:simulations=400")` gives one; an agent answers `act(view)`.
+"""Agents, which choose moves by `act(view)`. `agents.load("mcts:simulations=400")` returns one.
 
-Agents of your own: subclass `Agent`, or write a function `f(observation, mask) -> action`, and name it wherever an
-agent is named, as "my_agent.py:name" or as the object itself. `from_sb3`, `from_torch` and `from_text` adapt models.
+To write your own agent, subclass `Agent` or write a function `f(observation, mask) -> action`. Pass it wherever an
+agent is expected, as "my_agent.py:name" or as the object itself. `from_sb3`, `from_torch`, `from_text` adapt models.
 """
 
 import copy
@@ -69,36 +69,36 @@ AGENTS: dict[str, str] = {
     "human": "ttt_envs.agents.human:Human",
 }
 
-# A text that is longer, or has more agents in one another, is taken for a stranger: reading it would take too long.
+# A longer text, or one with more nested agents, counts as untrusted: reading it would take too long.
 _LONGEST, _MOST_INSIDE = 10_000, 100
 
-# A name for an agent, and its text.
+# "NAME=SPEC": a name for an agent and its spec.
 _LABEL = re.compile(r"([^\W_][\w .+-]{0,79})=(.+)", re.DOTALL)
 
-# A parameter in quotes, which may hold commas: name="value", or the value alone.
+# A quoted parameter, which may contain commas: name="value", or only "value".
 _QUOTED = re.compile(r"((?:[^=,\"']*=)?)(\".*?\"|'.*?')(?=,|$)", re.DOTALL)
 
-# "my_agent.py:Name", "package.module:Name", with parameters behind another colon.
+# "my_agent.py:Name" or "package.module:Name", with parameters after another colon.
 _PLACE = re.compile(r"(?P<module>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<rest>.*))?", re.DOTALL)
 
 
 def load(spec: Any) -> Agent:
-    """Return the agent that `spec` names.
+    """Return the agent for `spec`.
 
     Args:
         spec: a string such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x"; "my_agent.py:Mine"
             or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; or an object that `as_agent`
-            takes. A value without a name is the first parameter; quote values that contain commas. An agent as a value
-            keeps the parameters behind it that only it has, as in "mixed:mcts:simulations=50,threads=2,random=0.1". A
-            text may name a class, whose parameters it gives, an agent object or a function. The agent of a text gets
-            the text as its `name`. To call it otherwise: {"fast": "mcts:simulations=10"}, or the text
-            "fast=mcts:simulations=10"; an object is copied for it.
+            accepts. The names in files and modules may be classes, agent objects or functions. A value without a name
+            is the first parameter; quote values that contain commas. After an agent as a value, parameters that only
+            this agent has belong to it, as in "mixed:mcts:simulations=50,threads=2,random=0.1". The agent's `name` is
+            the text. To change it, pass {"fast": "mcts:simulations=10"} or the text "fast=mcts:simulations=10"; an
+            object is copied for this.
 
     Raises:
         ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
-        TypeError: neither text nor anything that can act.
+        TypeError: `spec` is neither text nor an object that can act.
         FileNotFoundError: a file that the agent needs does not exist.
-        ImportError: a file or module fails when it is imported, or the agent needs an extra that is not installed.
+        ImportError: the import of a file or module fails, or the agent needs an extra that is not installed.
     """
     if isinstance(spec, Mapping):
         return _named(spec)
@@ -115,7 +115,7 @@ def load(spec: Any) -> Agent:
     elif rest:
         raise ValueError(f"agent {spec!r}: only a class takes parameters, and this is a {type(named).__name__}")
     elif isinstance(named, Agent):
-        named = copy.copy(named)  # the module's own object keeps its name
+        named = copy.copy(named)  # a copy, so that the module's object keeps its name
     try:
         agent = as_agent(named)
     except TypeError as error:
@@ -130,35 +130,35 @@ def _named(given: Mapping[str, Any]) -> Agent:
     ((name, spec),) = given.items()
     agent = load(spec)
     if agent is spec:
-        agent = copy.copy(agent)  # the caller's own object keeps its name
+        agent = copy.copy(agent)  # a copy, so that the caller's object keeps its name
     agent.name = name
     return agent
 
 
 def labelled(text: str) -> tuple[str, str]:
-    """Split a text such as "fast=mcts:simulations=10" into the name, "" if there is none, and the agent's text."""
+    """Split a text such as "fast=mcts:simulations=10" into the name ("" if there is none) and the agent's spec."""
     found = _LABEL.fullmatch(text)
     return (found[1], found[2]) if found else ("", text)
 
 
 def several(given: Any) -> list[Any]:
-    """Return the agents of a list, of {name: agent, ...}, or of one alone, each as `load` takes it."""
+    """Return the agents in a list, in {name: agent, ...} or a single one, each in a form for `load`."""
     if isinstance(given, Mapping):
         return [{name: each} for name, each in given.items()]
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def stranger(text: str, own: Collection[str] = ()) -> str | None:
-    """Return the first agent in a text that may do more than use the library's own data; None if there is none.
+    """Return the first untrusted agent in a text: one that may use more than the library's own data. None if none.
 
-    The result is the string itself, or an agent inside its parameters, at any depth. A trusted spec starts no process,
+    The result is the text itself, or an agent inside its parameters, at any depth. A trusted agent starts no process,
     imports only the library and its dependencies, opens only bundled files and the library's caches, and contacts no
-    server. Nothing that the text names is imported or opened to find out. The classes of the library declare this with
-    `Agent.reaches`; everything else, and unreadable text, is a stranger.
+    server. The check imports and opens nothing that the text names. The library's classes declare their access in
+    `Agent.reaches`; everything else, including unreadable text, is untrusted.
 
     Args:
-        text: an agent, as for `load`.
-        own: texts of files that belong to the library.
+        text: the spec of an agent, as for `load`.
+        own: specs of files that belong to the library.
     """
     waiting, number = [labelled(text)[1]], 0
     while waiting:
@@ -168,7 +168,7 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
         if name not in AGENTS or len(each) > _LONGEST or number > _MOST_INSIDE:
             return each
         named, _ = find(each)
-        reaches = vars(named).get("reaches")  # what a base class says does not count
+        reaches = vars(named).get("reaches")  # an inherited value does not count
         try:
             arguments = _arguments(each, named, rest)
         except ValueError:
@@ -180,14 +180,14 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
 
 
 def check_named(texts: Iterable[str], where: str, how: str, named: Collection[str] = ()) -> None:
-    """Raise ValueError for an agent that a file names, and that is a `stranger`, unless the user names it again.
+    """Raise ValueError if a file names an untrusted agent, see `stranger`, that the user has not named, too.
 
-    Every reader of files that name agents calls this before it loads them, because a file may come from someone else.
+    Call this before you load agents that a file names, because the file may come from someone else.
 
     Args:
-        texts: the agents that the file names.
+        texts: the agents named in the file.
         where: a name for the file, for the message.
-        how: how the user names an agent again, for the message.
+        how: the way for the user to name an agent, for the message.
         named: the agents that the user has named.
     """
     for text in texts:
@@ -200,9 +200,9 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
 
 
 def as_agent(given: Any) -> Agent:
-    """Return an agent of an `Agent`, of an object with a method `act(view)`, or of a function `f(observation, mask)`.
+    """Convert an `Agent`, an object with a method `act(view)`, or a function `f(observation, mask)` to an agent.
 
-    Raises TypeError with advice for anything else, such as a class or a model.
+    Raises TypeError, with advice, for anything else, such as a class or a model.
     """
     if isinstance(given, Agent):
         return given
@@ -223,12 +223,12 @@ def as_agent(given: Any) -> Agent:
 
 
 def known() -> dict[str, type[Agent]]:
-    """Return the classes of all agents of the library, by name."""
+    """Return name -> class for all agents of the library."""
     return {name: find(name)[0] for name in AGENTS}
 
 
 def search_for(game: Game) -> str | None:
-    """Return the first of the `AGENTS` that advises people by a tree search of this game; None if none does."""
+    """Return the first tree search in `AGENTS` that can give hints in this game; None if there is none."""
     for name in AGENTS:
         kind, _ = find(name)
         if kind.hint_simulations and all(getattr(game, fact) == value for fact, value in kind.plays.items()):
@@ -237,7 +237,7 @@ def search_for(game: Game) -> str | None:
 
 
 def find(spec: str) -> tuple[Any, str]:
-    """Return the class, function or object that a text names, and its parameters as text."""
+    """Return the class, function or object named in a text, and its parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:
         module, attribute = AGENTS[name].split(":")
@@ -249,7 +249,7 @@ def find(spec: str) -> tuple[Any, str]:
         raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        # Only the module's own possible agents, not its imports.
+        # Only possible agents of the module itself, not its imports.
         names = [
             each
             for each, thing in vars(module).items()
@@ -278,7 +278,7 @@ def _module_of(place: str) -> Any:
     try:
         return _run(f"the module {place}", lambda: import_module(place))
     except ModuleNotFoundError as error:
-        # The module itself is missing, not something that it imports.
+        # The module itself is missing, not one of its imports.
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             wrong = f"no module {place!r} can be found" if "." in place else _unknown(place)
             raise ValueError(wrong) from None
@@ -289,8 +289,7 @@ def _file_module(place: str) -> Any:
     path = existing(Path(place).expanduser(), "agent file").resolve()
     if not path.is_file():
         raise FileNotFoundError(f"no agent file at {place}")
-    # Named by path and time, so that files of one name are different modules, a file is run once, and an edited one
-    # again.
+    # The module's name contains path and time: files with the same name stay distinct, and an edited file runs again.
     digest = hashlib.sha256(f"{path} {path.stat().st_mtime_ns}".encode()).hexdigest()[:16]
     name = f"ttt_envs_agent_{digest}"
     if name not in sys.modules:
@@ -299,7 +298,7 @@ def _file_module(place: str) -> Any:
         assert spec.loader is not None
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         execute = partial(spec.loader.exec_module, module)
-        # As for a script, the file's folder is searched for modules; installed ones come first.
+        # As for a script, search the file's folder for modules, but after the installed ones.
         sys.path.append(str(path.parent))
         try:
             _run(f"the agent file {place}", execute, path)
@@ -312,9 +311,9 @@ def _file_module(place: str) -> Any:
 
 
 def _run(what: str, importing: Callable[[], Any], path: Path | None = None) -> Any:
-    """Import a user's code. Whatever it raises becomes an ImportError that names the code, the fault and its line.
+    """Import a user's code. Any exception becomes an ImportError that names the code, the fault and its line.
 
-    The line is in the file at `path`, if possible, because the error may arise deep in other packages.
+    The line is in the file at `path` if possible, because the error may arise deep inside other packages.
     """
     try:
         return importing()
@@ -333,7 +332,7 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
     name = spec.removesuffix(f":{rest}") if rest else spec
     try:
         signature = inspect.signature(make, eval_str=True)
-    except Exception:  # an annotation that only type checkers can resolve
+    except Exception:  # only type checkers can resolve an annotation
         signature = inspect.signature(make)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = {each.name: each for each in signature.parameters.values() if each.kind not in variadic}
@@ -353,7 +352,7 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
             continue
         value = next(reversed(arguments.values()), None)
         if key not in parameters and isinstance(value, str) and ":" in value and _names_agent(value):
-            arguments[next(reversed(arguments))] = f"{value},{part}"  # a parameter of the agent that is the value
+            arguments[next(reversed(arguments))] = f"{value},{part}"  # a parameter of the agent inside the value
             continue
         if not equals or _names_agent(key):
             if arguments or not parameters:

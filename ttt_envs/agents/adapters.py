@@ -1,4 +1,4 @@
-"""Other people's players as agents: functions, text models, objects with `act`, torch modules, SB3 models."""
+"""Adapters from other players to agents: functions, text models, objects with `act`, torch modules, SB3 models."""
 
 import inspect
 from collections import Counter
@@ -19,13 +19,13 @@ from ttt_envs.storage.untrusted import brief
 
 
 class FunctionAgent(Agent):
-    """Plays by a function of one position: `f(observation, mask) -> action`.
+    """Plays with a function of one position: `f(observation, mask) -> action`.
 
     `observation` is int8 (observation size,), `mask` int8 (num_actions,), as in the PettingZoo environments.
     """
 
     def __init__(self, function: Callable[[np.ndarray, np.ndarray], Any], name: str | None = None) -> None:
-        """`name`: for reports; by default the function's own.
+        """`name`: name in reports, by default the function's.
 
         Raises TypeError for a function that cannot be called with two arguments.
         """
@@ -45,13 +45,12 @@ class FunctionAgent(Agent):
     def act(self, view: View) -> np.ndarray:
         """Return int64 (n,); -1 where the player has no legal action.
 
-        Raises TypeError or ValueError, naming the agent, if the function answers anything but the number of an
-        action.
+        Raises TypeError or ValueError, naming the agent, if the function does not return an action's number.
         """
         out = np.full(len(view), -1, np.int64)
         observations, masks = view.observations, view.masks
         for i in np.flatnonzero(masks.any(axis=1)):
-            # Copies, because a function may change its arguments.
+            # Copies, because the function may change its arguments.
             answer = np.asarray(self.function(observations[i].copy(), masks[i].astype(np.int8)))
             if answer.size != 1 or answer.dtype.kind not in "iu":
                 given = repr(answer.item()) if answer.size == 1 else f"an array of shape {answer.shape}"
@@ -65,9 +64,9 @@ class FunctionAgent(Agent):
 
 
 class TextAgent(Agent):
-    """Plays by a function from a prompt to an answer, both text, such as a language model in the same process.
+    """Plays with a function from a prompt to an answer, both text, such as a language model in the same process.
 
-    Prompts and parsing are as in `make_text`: if an answer names no legal action, the prompt comes again with the
+    Prompts and parsing are as in `make_text`: if an answer names no legal action, the prompt is repeated with the
     reason.
     """
 
@@ -80,7 +79,7 @@ class TextAgent(Agent):
         self._counts: Counter[str] = Counter()
 
     def counts(self) -> Mapping[str, float]:
-        """Return how many answers were given, and how many had no legal action."""
+        """Return the number of answers, and the number of answers without a legal action."""
         return self._counts
 
     def act(self, view: View) -> np.ndarray:
@@ -88,7 +87,7 @@ class TextAgent(Agent):
 
         Raises:
             AgentFailed: the answers in some positions named no legal action.
-            TypeError: an answer is no text.
+            TypeError: an answer is not text.
         """
         rows = np.flatnonzero(view.masks.any(axis=1)).tolist()
         return gathered(self.name, len(view), {i: self._decide(view, i) for i in rows})
@@ -110,14 +109,14 @@ class TextAgent(Agent):
 
 
 class ActorAgent(Agent):
-    """An object with a method `act(view)` that is no subclass of `Agent`.
+    """Adapts an object with a method `act(view)` whose class is no `Agent`.
 
-    Of `policy`, `action_values`, `value`, `check`, `observe`, `episodes_over`, `counts` and `close` its own methods are
-    used, if it has them.
+    If the object has methods `policy`, `action_values`, `value`, `check`, `observe`, `episodes_over`, `counts` or
+    `close`, they are used, too.
     """
 
     def __init__(self, actor: Actor) -> None:
-        """`actor`: has `act(view) -> int64 (n,)`."""
+        """`actor`: an object with `act(view) -> int64 (n,)`."""
         self.actor = actor
         self.name = str(getattr(actor, "name", type(actor).__name__))
         self.remembers, self.history = wants([actor])
@@ -127,16 +126,16 @@ class ActorAgent(Agent):
                 setattr(self, method, own)
 
     def act(self, view: View) -> np.ndarray:
-        """Return the object's own answer, int64 (n,)."""
+        """Return the object's actions, int64 (n,)."""
         return self.actor.act(view)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the object's own policy if it has one; else probability 1 for the action it answers."""
+        """Return the object's policy if it has one; else probability 1 for the action that it chooses."""
         own = self._method("policy")
         return super().policy(view) if own is None else self._checked(own(view), view)
 
     def _method(self, name: str) -> Callable[..., Any] | None:
-        """Return the object's method of that name; attributes that cannot be called do not count."""
+        """Return the object's method `name`; None if it is missing or not callable."""
         own = getattr(self.actor, name, None)
         return own if inspect.isroutine(own) else None
 
@@ -144,15 +143,15 @@ class ActorAgent(Agent):
 class SB3Agent(Agent):
     """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
 
-    It was trained on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on `make_parallel`
-    through SuperSuit: its action `wait` does not count. If its environment is a VecNormalize, observations are
-    normalised as there. Illegal actions are masked; the others keep their proportions.
+    The model must have been trained on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on
+    `make_parallel` through SuperSuit, whose action `wait` is ignored. If the model's environment is a VecNormalize,
+    observations are normalised in the same way. Illegal actions are masked; the others keep their proportions.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
-        """`model`: may go on learning. `name`: for reports; by default from the model's class, such as "ppo".
+        """`model`: may continue to learn. `name`: name in reports, by default from the model's class, such as "ppo".
 
-        Raises TypeError for anything but a model with a policy of discrete actions, and for a recurrent one.
+        Raises TypeError for anything but a model with a policy over discrete actions, and for a recurrent one.
         """
         policy = getattr(model, "policy", None)
         discrete = getattr(getattr(model, "action_space", None), "n", None) is not None
@@ -164,7 +163,7 @@ class SB3Agent(Agent):
         self._encoding = "flat"
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): of a model of Q values the best legal actions.
+        """Return float64 (n, num_actions); a model of Q values plays its best legal actions.
 
         Raises ValueError for a game that the model was not made for.
         """
@@ -181,7 +180,7 @@ class SB3Agent(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the Q values of a model that has them: float64 (n, num_actions); else NaN. Errors as of `policy`."""
+        """Return the Q values of a model that has them, float64 (n, num_actions); else NaN. Errors as for `policy`."""
         if not _q_network(self.model.policy):
             return super().action_values(view)
         out = np.full(view.masks.shape, np.nan)
@@ -190,7 +189,7 @@ class SB3Agent(Agent):
         return out
 
     def value(self, view: View) -> np.ndarray:
-        """Return the critic's value, or the best Q value: float64 (n,). Errors as of `policy`."""
+        """Return the critic's value, or the best Q value: float64 (n,). Errors as for `policy`."""
         if _q_network(self.model.policy):
             return super().value(view)
         out = np.full(len(view), np.nan)
@@ -199,9 +198,9 @@ class SB3Agent(Agent):
         return out
 
     def _asked(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Logits or Q values float64 (k, num_actions), and the critic's values (k,), of the positions `rows` (k,).
+        """Return logits or Q values float64 (k, num_actions), the critic's values (k,), and the positions int64 (k,).
 
-        These are the positions in which something can be chosen.
+        Only positions with legal actions are evaluated.
         """
         import torch
 
@@ -210,7 +209,7 @@ class SB3Agent(Agent):
         if not len(rows):
             return np.zeros((0, view.game.num_actions)), np.zeros(0), rows
         part = view.take(rows)
-        # As the model's own predict: dropout is off, and a normalised batch does not depend on who else is in it.
+        # As in the model's predict: without dropout, and with batch normalisation independent of the batch.
         policy.set_training_mode(False)
         with torch.no_grad():
             tensors, _ = policy.obs_to_tensor(self._observations(part))
@@ -221,7 +220,7 @@ class SB3Agent(Agent):
         return logits[:, :n].cpu().numpy().astype(np.float64), values.cpu().numpy().astype(np.float64).ravel(), rows
 
     def check(self, game: Game) -> None:
-        """Raise ValueError unless the model's spaces are the game's, with some encoding and history."""
+        """Raise ValueError unless the model's spaces fit the game with some encoding and history."""
         actions, shape = self.model.action_space.n, self._space().shape
         found = game.encoding_of(shape)
         if actions not in (game.num_actions, game.num_actions + 1) or found is None:
@@ -236,7 +235,7 @@ class SB3Agent(Agent):
         return space["observation"] if hasattr(space, "spaces") else space
 
     def _observations(self, view: View) -> Any:
-        # A copy: torch warns of arrays that it could not write to.
+        # A copy, because torch warns about read-only arrays.
         observations: Any = view.encoded(self._encoding, history=self.history).copy()
         if hasattr(self.model.observation_space, "spaces"):
             observations = {"observation": observations, "action_mask": view.masks.astype(np.int8)}
@@ -257,23 +256,23 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
         model: MaskablePPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
             file does not include its VecNormalize: load both, `MaskablePPO.load(file, env=VecNormalize.load(statistics,
             ttt_envs.make_sb3(id, 1)))`.
-        name: for reports; by default from the model's class, such as "maskableppo".
+        name: name in reports, by default from the model's class, such as "maskableppo".
 
-    Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game of other spaces.
+    Raises TypeError for another kind of model. The agent's `check` raises ValueError for a game with other spaces.
     """
     return SB3Agent(model, name)
 
 
 def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = True, name: str = "text") -> Agent:
-    """Return a function from a prompt to an answer, both text, as an agent; for a server see the agent `llm`.
+    """Return an agent from a function from a prompt to an answer, both text; for a server see the agent `llm`.
 
     Args:
-        answer: gets the prompt that `make_text` gives, and its answer is read in the same way.
-        retries: further answers, 0 to 100, where one names no legal action; after them the game is lost.
+        answer: the function; its prompts and answers are those of `make_text`.
+        retries: number of further answers, 0 to 100, if an answer names no legal action; after them the game is lost.
         rules: whether prompts begin with the rules of the game.
-        name: for reports.
+        name: name in reports.
 
-    Raises TypeError unless it is a function, ValueError for a wrong number of retries.
+        Raises TypeError unless `answer` is a function, ValueError for a wrong number of retries.
     """
     return TextAgent(answer, retries, rules, name)
 
@@ -281,23 +280,23 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
 def from_torch(
     module: Any, *, encoding: Encoding = "flat", history: int = 0, temperature: float = 1.0, name: str = "torch"
 ) -> Agent:
-    """Return a torch module, float32 (n, inputs) -> logits (n, num_actions), as an agent.
+    """Return an agent from a torch module: float32 (n, inputs) -> logits (n, num_actions).
 
-    A module that was trained on `make_parallel` gives one more logit, for `wait`; it does not count.
+    A module that was trained on `make_parallel` has one more logit, for `wait`, which is ignored.
 
     Args:
-        module: gets flat observations, or planes flattened. It is used as it is: call `module.eval()` before if it has
-            dropout or normalises batches.
+        module: the module; its inputs are flat observations or flattened planes. If it has dropout or batch
+            normalisation, call `module.eval()` first.
         encoding: "flat" or "planes".
         history: number of the player's past decisions in an observation, see `Game.layout`.
-        temperature: 1 samples the softmax of the legal logits, less sharpens it, 0 plays the largest.
-        name: for reports.
+        temperature: 1 samples the softmax of the legal logits, lower values sharpen it, 0 plays the largest logit.
+        name: name in reports.
 
     Raises:
-        TypeError: no torch module.
+        TypeError: `module` is no torch module.
         ValueError: an unknown encoding, a wrong history or a negative temperature. The agent's `check` raises it for a
             game whose observations or actions do not fit.
-        ImportError: torch is not installed; the message has the command that installs it.
+        ImportError: torch is not installed; the message has the installation command.
     """
     require("train", "torch")
     from ttt_envs.agents.torch_policy import PolicyAgent

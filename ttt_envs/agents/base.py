@@ -1,4 +1,4 @@
-"""The base class of all agents, and the functions that agents share."""
+"""The base class of all agents, and functions shared by agents."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
 from ttt_envs.core.view import View, numbers_of
 
-# Facts of games, for people.
+# Facts of games, in words.
 _FACTS = {
     "simultaneous": "simultaneous choices",
     "stochastic": "chance",
@@ -26,8 +26,8 @@ class Fault(NamedTuple):
     """A position in which an agent gave no legal action.
 
     Attributes:
-        reason: what was wrong.
-        stderr: the end of the standard error of the agent's process, if it has one.
+        reason: the fault.
+        stderr: the end of the standard error of the agent's process, if any.
     """
 
     reason: str
@@ -35,15 +35,15 @@ class Fault(NamedTuple):
 
 
 class AgentFailed(RuntimeError):
-    """Raised by an agent that answered some positions, and not all of them.
+    """Raised by an agent that failed in some positions.
 
     Attributes:
-        actions: int64 (n,), -1 where it failed.
-        faults: the positions in which it failed, by number.
+        actions: int64 (n,), -1 in the positions in which it failed.
+        faults: position number -> fault.
     """
 
     def __init__(self, name: str, actions: np.ndarray, faults: Mapping[int, Fault]) -> None:
-        """`name`: of the agent; the rest as the attributes."""
+        """`name`: the agent's name; the rest as the attributes."""
         first = next(iter(faults.values()))
         also = f" (and in {len(faults) - 1} more positions)" if len(faults) > 1 else ""
         stderr = f"; it wrote:\n{first.stderr}" if first.stderr else ""
@@ -52,7 +52,7 @@ class AgentFailed(RuntimeError):
 
 
 def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarray:
-    """Return the actions that an agent of this name found, by position: int64 (n,), -1 where there is none.
+    """Return the actions of the agent `name` from its answers by position: int64 (n,), -1 without an answer.
 
     Raises AgentFailed if there are faults among them.
     """
@@ -67,7 +67,7 @@ def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarra
 
 @jit.kernel
 def keep_legal(policy, masks, out):  # type: ignore[no-untyped-def]
-    """Copy the policy, with 0 for illegal actions; tell whether its numbers are finite and not negative."""
+    """Copy the policy, with 0 for illegal actions; return whether its numbers are finite and not negative."""
     for i in range(policy.shape[0]):
         for a in range(policy.shape[1]):
             if not 0 <= policy[i, a] < np.inf:
@@ -78,32 +78,31 @@ def keep_legal(policy, masks, out):  # type: ignore[no-untyped-def]
 
 @cache
 def _kept_legal() -> Callable[..., bool]:
-    numbers, masks = np.zeros((4, 2))[::2], np.zeros((4, 2), np.bool_)[::2]  # with gaps: of any strides
+    numbers, masks = np.zeros((4, 2))[::2], np.zeros((4, 2), np.bool_)[::2]  # not contiguous: allows any strides
     return jit.entry(keep_legal, numbers, masks, numbers)
 
 
 class Agent:
     """Base class of agents. A subclass defines `policy`, or `act`, or both.
 
-    An agent sees a `View`, never a state. An agent that draws its random numbers from the view's seeds plays the same
-    game whatever else is in the batch.
+    An agent sees a `View`, never a state. If it draws its random numbers from the view's seeds, it plays the same game
+    in every batch.
 
     Attributes:
-        name: its name in reports: by default the class's. `agents.load` sets it to the text that the agent was loaded
-            from.
-        plays: facts of the games that it plays, such as {"simultaneous": False}; see `check`.
-        equivariant: True if its policy in a position that a symmetry of the game turns is the turned policy, up to
-            rounding: if true of one such position, it is true of all.
-        remembers: True if it answers by `View.info_state_keys`, which the caller must then keep up to date.
-        history: how many of its player's last decisions it wants to have in `View.past`.
-        observes: True if it wants to see every ply: so for a class with a method `observe` of its own.
-        interactive: True if it waits for a person, so that it must not be asked on trial or for many games at once.
-        hint_simulations: of a tree search that estimates the value of every action, how many simulations make a hint:
-            a second or two in the longest game. 0 for all other agents; see `agents.search_for`.
-        takes_rest: a parameter that takes all that is left of a text, commas included, such as a command line.
-        reaches: parameters that name an agent or a file, "agent" or "file". Apart from these, such a class uses the
-            library's own data only: no process, module, file or server of others. None: it may do anything. Each class
-            states it for itself: it is not inherited. See `agents.stranger`.
+        name: its name in reports, by default the class's. `agents.load` sets it to the spec of the agent.
+        plays: required facts of games, such as {"simultaneous": False}; see `check`.
+        equivariant: True if its policy commutes with the game's symmetries, up to rounding: in a transformed position
+            it is the transformed policy.
+        remembers: True if it uses `View.info_state_keys`, which the caller must then track.
+        history: the number of its player's last decisions that it needs in `View.past`.
+        observes: True if it must see every ply; set automatically for a class with its own method `observe`.
+        interactive: True if it waits for a person: do not call it as a test or for many games at once.
+        hint_simulations: for a tree search that estimates the value of every action, the number of simulations for a
+            hint, which takes one or two seconds in the longest game. 0 for all other agents; see `agents.search_for`.
+        takes_rest: a parameter that takes the rest of a spec, including commas, such as a command line.
+        reaches: parameter -> "agent" or "file", for parameters that name these. Apart from them, the class uses only
+            the library's own data: no other process, module, file or server. None: it may do anything. The value is
+            not inherited; each class declares its own. See `agents.stranger`.
     """
 
     name: str = "agent"
@@ -128,20 +127,20 @@ class Agent:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action per position, int64 (n,); -1 where the player has none. By default a draw from
-        `policy`, in which illegal actions count for nothing.
+        """Return one legal action per position, int64 (n,); -1 if the player has none. By default a draw from
+        `policy` after masking.
 
-        Raises ValueError if `policy` does not give one row of probabilities per position.
+        Raises ValueError if `policy` does not return one row of probabilities per position.
         """
         out = np.empty(len(view), np.int64)
         sample_rows(self._checked(self.policy(view), view), stream_seeds(view.seeds, Stream.CHOICE), out)
         return out
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the probabilities of `act`'s answers, float64 (n, num_actions); zeros where there is no action.
+        """Return the probabilities of `act`'s answers, float64 (n, num_actions); zeros if there is no legal action.
 
-        By default 1 for the action that `act` answers. An agent that draws at random should define it: otherwise its
-        probabilities must be estimated from many seeds.
+        By default 1 for the action that `act` returns. Define this method in an agent that draws at random: otherwise
+        its probabilities must be estimated from many seeds.
         """
         if type(self).act is Agent.act:
             raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")
@@ -149,16 +148,16 @@ class Agent:
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the reward that the agent expects after each action, for the player: float64 (n, num_actions).
+        """Return the player's expected reward after each action, as the agent estimates it: float64 (n, num_actions).
 
-        NaN where it is illegal, and where the agent does not know: by default everywhere.
+        NaN for illegal actions and without an estimate; by default everywhere.
         """
         return np.full((len(view), view.game.num_actions), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the reward that the agent expects for the player, as it plays itself: float64 (n,); NaN where unknown.
+        """Return the player's expected reward if the agent plays on, as it estimates it: float64 (n,); NaN if unknown.
 
-        By default the mean of `action_values` by `policy`, where all that it plays are known.
+        By default the mean of `action_values` under `policy`, if the values of all actions that it plays are known.
         """
         values = self.action_values(view)
         out = np.full(len(view), np.nan)
@@ -170,29 +169,29 @@ class Agent:
         return out
 
     def observe(self, view: View) -> None:
-        """Observe a ply, for an agent that follows the game between its decisions: does nothing by default.
+        """Observe a ply, for an agent that follows the game between its decisions. By default it does nothing.
 
-        It is called at every ply before anybody acts, with all running games in which the agent plays, once for each of
-        its players, those to act and those not to act, whose masks are all False.
+        It is called at every ply before any player acts, for all running games in which the agent plays. The view has
+        one row for each player of the agent, also for players who do not act: their masks are all False.
         """
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Called when games are over, for an agent that keeps something of each. By default it does nothing.
+        """Handle the end of games, for an agent with a memory of each game. By default it does nothing.
 
         Args:
-            episodes: int64 (k,), their numbers as in `View.episodes`, whether or not the agent was asked in them.
+            episodes: int64 (k,), the games' numbers as in `View.episodes`, even if the agent never acted in them.
             rewards: float32 (k,), the rewards of the agent's player; 0 for unfinished games.
         """
 
     def counts(self) -> Mapping[str, float]:
-        """Return totals of resources used so far, such as tokens: they never fall. Reports show them."""
+        """Return the resources used so far, such as tokens, for reports. The totals never decrease."""
         return {}
 
     def close(self) -> None:
         """Release resources, such as a process. By default it does nothing. The agent can be used again."""
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
-        """Return `policy` for the kernels, float64 (n, num_actions), with 0 for illegal actions."""
+        """Return a checked copy of `policy`, float64 (n, num_actions), with 0 for illegal actions."""
         probabilities = np.ascontiguousarray(policy, np.float64)
         shape = (len(view), view.game.num_actions)
         if probabilities.shape != shape:
@@ -203,10 +202,10 @@ class Agent:
         return legal
 
     def check(self, game: Game) -> None:
-        """Raise ValueError, naming the reason, if the agent cannot play `game`. By default compares `plays`."""
+        """Raise ValueError, naming the reason, if the agent cannot play `game`. By default it checks `plays`."""
         for fact, value in self.plays.items():
             if getattr(game, fact) != value:
-                # Imported by its name, as agents are: the search stands above this module.
+                # Imported by name, because `ttt_envs.agents` imports this module.
                 search = import_module("ttt_envs.agents").search_for(game)
                 hint = f"agent {search} plays such games" if search else "`ttt agents` lists what each agent plays"
                 raise ValueError(
@@ -216,14 +215,14 @@ class Agent:
 
 
 class Around(Agent):
-    """Base class of agents that play by another agent and pass on to it the notifications they receive.
+    """Base class of agents that play with another agent and forward notifications to it.
 
     Attributes:
         agent: the other agent.
     """
 
     def __init__(self, agent: Agent) -> None:
-        """`agent`: the other agent. ValueError if it is a person."""
+        """`agent`: the other agent. Raises ValueError if it is a person."""
         if agent.interactive:
             raise ValueError(
                 f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
@@ -233,16 +232,16 @@ class Around(Agent):
 
     @property
     def candidates(self) -> Sequence[Agent]:
-        """The agents that it may play by."""
+        """The agents that it may use."""
         return [self.agent]
 
     def agent_for(self, game: Game) -> Agent:
-        """Return the agent that it plays this game by."""
+        """Return the agent that it uses in this game."""
         return self.agent
 
     @property
     def history(self) -> int:  # type: ignore[override]
-        """The most that another agent wants, whose answer may depend on the game."""
+        """The longest history that any of the other agents needs; agents may differ by game."""
         return max(agent.history for agent in self.candidates)
 
     def action_values(self, view: View) -> np.ndarray:
@@ -250,15 +249,15 @@ class Around(Agent):
         return self.agent_for(view.game).action_values(view)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the other agent's value, as it plays: float64 (n,)."""
+        """Return the other agent's value: float64 (n,)."""
         return self.agent_for(view.game).value(view)
 
     def observe(self, view: View) -> None:
-        """Let the other agent look."""
+        """Forward to the other agent."""
         self.agent_for(view.game).observe(view)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Tell the other agents: int64 (k,), float32 (k,)."""
+        """Forward to the other agents: int64 (k,), float32 (k,)."""
         for agent in self.candidates:
             agent.episodes_over(episodes, rewards)
 
@@ -275,9 +274,9 @@ class Around(Agent):
             agent.close()
 
     def _ask(self, part: View, rows: np.ndarray, actions: np.ndarray) -> None:
-        """Write the other agent's actions in the k positions of `part` into `actions`, int64 (n,), at `rows`.
+        """Write the other agent's actions in the k positions of `part` to `actions`, int64 (n,), at `rows`.
 
-        Raises AgentFailed, with the positions' numbers among all n, if it fails in some of them.
+        Raises AgentFailed, with positions numbered among all n, if it fails in some of them.
         """
         if not len(rows):
             return
@@ -289,11 +288,11 @@ class Around(Agent):
 
 
 def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
-    """Ask `answer` about n positions, and about the current round of a match: (n, ...).
+    """Return `answer` for n positions, and for positions of a match that of the current round: (n, ...).
 
-    An agent that knows only the rules cannot look as far as the end of a match: inside a round it would choose nearly
-    at random. `answer` sees the current round as a game of its own, whatever the score is, and the match only between
-    two rounds.
+    An agent that knows only the rules cannot look ahead to the end of a match: inside a round it would choose nearly at
+    random. Therefore `answer` sees the current round as a separate game, regardless of the score, and the match only
+    between two rounds.
     """
     if view.game.extras.current_round is None:
         return answer(view)
@@ -311,14 +310,14 @@ def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# View -> agent -> name of a method -> its answer.
+# View -> agent -> method name -> its result.
 _KEPT: "WeakKeyDictionary[View, WeakKeyDictionary[Agent, dict[str, Any]]]" = WeakKeyDictionary()
 
 
 def kept(method: Method) -> Method:
-    """Decorate a method of an agent that takes a view: asked again about the same view, it gives the same answer.
+    """Cache the result of an agent's method for each view. A decorator.
 
-    An agent whose policy and values are both requested then searches once. The answer lives as long as the view.
+    An agent whose policy and values are both requested then searches only once. The result lives as long as the view.
     """
 
     @wraps(method)
@@ -332,31 +331,31 @@ def kept(method: Method) -> Method:
 
 
 def uniform(choices: np.ndarray) -> np.ndarray:
-    """Return the uniform policy over the legal actions, bool (n, num_actions): float64 (n, num_actions)."""
+    """Return the uniform policy over `choices`, bool (n, num_actions): float64 (n, num_actions)."""
     return np.asarray(choices / np.maximum(choices.sum(axis=1, keepdims=True), 1), np.float64)
 
 
 @cache
 def _choose_rows() -> Callable[..., None]:
-    """Return the entry of `choose_rows`, for masks that are read-only, too: kernels are compiled once."""
+    """Return the entry of `choose_rows`, which also accepts read-only masks."""
     return jit.entry(choose_rows, np.empty((1, 1), np.bool_), np.empty(1, np.uint64), np.empty(1, np.int64))
 
 
 def uniform_actions(masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Draw a legal action per row evenly, int64 (n,): masks bool (n, num_actions), seeds uint64 (n,), contiguous."""
+    """Draw a legal action uniformly per row, int64 (n,). masks bool (n, num_actions), seeds uint64 (n,), contiguous."""
     out = np.empty(len(masks), np.int64)
     _choose_rows()(masks, seeds, out)
     return out
 
 
 def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the legal actions of highest value: bool (n, num_actions), as `values` and `masks`."""
+    """Return the legal actions with the highest value, bool (n, num_actions); same shape as `values` and `masks`."""
     known = np.where(masks, values, -np.inf)
     return np.asarray(masks & (known == known.max(axis=1, keepdims=True)))
 
 
 def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
-    """Return probabilities of legal actions by values: float64 (n, num_actions); temperature 0: the best, evenly."""
+    """Return the softmax of the legal actions' values, float64 (n, num_actions); uniform over the best at 0."""
     out = np.zeros(masks.shape)
     _softmax_rows(values, masks, float(temperature), out)
     return out
@@ -364,11 +363,11 @@ def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> n
 
 @jit.kernel
 def _softmax_rows(values, masks, temperature, out):  # type: ignore[no-untyped-def]
-    """Fill the legal entries of `out`; the others are not written. A third of the time that NumPy takes."""
+    """Fill in only the legal entries of `out`; this takes a third of NumPy's time."""
     for i in range(values.shape[0]):
         best, total = -np.inf, 0.0
         for a in range(values.shape[1]):
-            if masks[i, a] and not values[i, a] <= best:  # also where it is nan, which the caller then finds
+            if masks[i, a] and not values[i, a] <= best:  # also true for nan, which the caller detects
                 best = np.float64(values[i, a])
         for a in range(values.shape[1]):
             if masks[i, a]:

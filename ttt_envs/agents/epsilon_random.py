@@ -1,4 +1,4 @@
-"""Mixed: another agent that plays at random now and then."""
+"""Mixed: an agent that sometimes plays at random instead."""
 
 import numpy as np
 
@@ -11,16 +11,16 @@ from ttt_envs.core.view import View
 
 
 class Mixed(Around):
-    """Plays as another agent, but each decision is with a given probability a uniformly chosen legal action.
+    """Plays as another agent, but with a given probability draws a uniformly random legal action.
 
-    It weakens an agent by degrees: `mixed:mcts:simulations=50,random=0.3`.
+    Use it to weaken an agent: `mixed:mcts:simulations=50,random=0.3`.
     """
 
     name = "mixed"
     reaches = {"agent": "agent"}
 
     def __init__(self, agent: str, random: float = 0.1) -> None:
-        """Choose the agent and how often it plays at random.
+        """Set the agent and the probability of a random action.
 
         Args:
             agent: the other agent, such as greedy or mcts:simulations=50.
@@ -31,11 +31,11 @@ class Mixed(Around):
         within(0.0, 1.0, random=random)
         super().__init__(load(agent))
         self.random = float(random)
-        # A mixed agent inside this one, which gets the same seeds, has a coin of its own.
+        # A nested mixed agent gets the same seeds and must use another random number.
         self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. The other agent decides where chance does not."""
+        """Return int64 (n,); -1 if the player has no legal action."""
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)

@@ -1,15 +1,14 @@
-"""Expectimax of limited depth, for any game of perfect information, with chance or without it.
+"""Expectimax with limited depth, for games of perfect information, with or without chance.
 
-Chance is sampled, with fewer samples for each action further ahead: Kearns, Mansour and Ng, "A sparse sampling
-algorithm for near-optimal planning in large Markov decision processes", Machine Learning 49, 2002. After the last
-action that is looked at, random playouts follow.
+Chance is sampled, with fewer samples at greater depth: Kearns, Mansour and Ng, "A sparse sampling algorithm for
+near-optimal planning in large Markov decision processes", Machine Learning 49, 2002. Random playouts value the leaves.
 
 - Any number of players in any order: each takes the action that is best for them (max^n: Luckhardt and Irani, "An
   algorithmic solution of n-person games", AAAI 1986).
-- All actions in a position meet the same futures, so that luck decides less between them.
+- All actions in a position are tried in the same futures, so that luck affects their comparison less.
 
 `guess` and `weigh` are templates, compiled for one game's rules; `legal_mask`, `step` and `resample` are the game's
-kernels. `weigh` looks one action ahead and asks `deeper`, which is `weigh` again, or at last `guess`.
+kernels. `weigh` looks one action ahead and calls `deeper`, which is `weigh` again, or `guess` at the end.
 """
 
 # ruff: noqa: F821
@@ -29,22 +28,23 @@ from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
-# Each action further ahead meets fewer futures, by this factor. The luck of the first ones decides between the player's
-# actions; that of later ones evens out over them.
+# Each further ply has fewer samples, by this factor. Luck at the first ply affects the comparison of the player's
+# actions; luck at later plies averages out over them.
 _FEWER = 8
 
-# The largest depth. Each is compiled, and a deeper search would never end.
+# The largest depth. Each depth is compiled, and a deeper search would never end.
 _DEEPEST = 32
 
 
 class Search(NamedTuple):
-    """The settings and the memory of a search, with an entry for each further ply.
+    """The settings and the memory of a search; arrays have an entry per ply.
 
     Attributes:
         playouts: random playouts at the end.
         states: (depth + 2,), the position, and memory for its successors.
         legal: bool (depth + 1, num_actions).
-        values: float64 (depth, num_actions, players); values[0] is left with the expected rewards of each legal action.
+        values: float64 (depth, num_actions, players); after the search, values[0] has each legal action's expected
+            rewards.
         joint: int64 (players,).
     """
 
@@ -70,13 +70,13 @@ def guess(search, ahead, samples, seed, out):
 
 
 def weigh(search, ahead, samples, seed, out):
-    """Add to `out` each player's expected reward in a position, if the player to move there takes the best action.
+    """Add each player's expected reward to `out`, if the player to move in the position takes the best action.
 
     Args:
         search: `Search`.
-        ahead: index of the position in search.states, which is the number of actions taken before it.
-        samples: futures that each action here meets.
-        seed: uint64, for everything that is drawn.
+        ahead: index of the position in search.states: the number of actions before it.
+        samples: number of futures in which each action is tried.
+        seed: uint64, for all random draws.
         out: float64 (players,).
     """
     _, states, legal, values, joint = search
@@ -108,7 +108,7 @@ def weigh(search, ahead, samples, seed, out):
 
 @cache
 def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
-    """Return `weigh` for one game's rules and that many actions ahead; `guess` for none."""
+    """Return `weigh` for one game's rules and `depth`; `guess` for depth 0."""
     bound = kernels_of(kernels)
     if depth == 0:
         return jit.specialise(guess, **bound, playout=jit.specialise(playout, **bound))
@@ -116,7 +116,7 @@ def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
 
 
 class Expectimax(Agent):
-    """Looks some actions ahead, over a few samples of chance, and plays the action that is best on average.
+    """Looks ahead a few plies, with a few samples of chance, and plays the action that is best on average.
 
     Plays any game of perfect information in which one player acts at a time; in a match, each round separately.
     """
@@ -126,13 +126,13 @@ class Expectimax(Agent):
     reaches = {}
 
     def __init__(self, depth: int = 2, samples: int = 32, playouts: int = 2) -> None:
-        """Set how far and how thoroughly to look.
+        """Set the depth and the number of samples.
 
         Args:
-            depth: actions looked ahead, of all players together.
-            samples: futures tried for each action in the position itself, and an eighth of these for each action
-                further ahead. One is enough, and taken, in a game without chance.
-            playouts: random playouts that value each position at the end.
+            depth: plies to look ahead, counting all players.
+            samples: futures in which each action of the position is tried, and an eighth as many at each further ply.
+                Always 1 in a game without chance.
+            playouts: random playouts that value each leaf.
         """
         within(1, _DEEPEST, depth=depth)
         within(1, MOST, samples=samples, playouts=playouts)
@@ -141,15 +141,15 @@ class Expectimax(Agent):
         self.playouts = playouts
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): all best actions with the same probability. ValueError as `check`."""
+        """Return float64 (n, num_actions): uniform over the best actions. Raises ValueError as `check`."""
         values = np.nan_to_num(self.action_values(view), nan=-np.inf)
         return uniform(best_of(values, view.masks))
 
     @kept
     def action_values(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): the reward to expect of each legal action, nan for the others.
+        """Return the expected reward of each legal action, float64 (n, num_actions), nan for illegal ones.
 
-        A forced action is not searched, and has nan too. In a match the reward is the round's. ValueError as of
+        A forced action is not searched and is nan, too. In a match the reward is the round's. Raises ValueError as
         `check`.
         """
         self.check(view.game)

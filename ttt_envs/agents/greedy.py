@@ -1,4 +1,4 @@
-"""The greedy agent: it looks one move ahead, and at the answer to that move.
+"""The greedy agent, which looks at its move and the reply.
 
 `draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; `legal_mask` and `step`
 are the game's kernels.
@@ -22,17 +22,17 @@ from ttt_envs.core.view import View
 
 
 def draw_choices(state, seed, legal, joint):
-    """A random legal action of each player who acts in `state`; legal bool (num_actions,) is room to work."""
+    """Draw a legal action for each acting player; legal bool (num_actions,) is scratch memory."""
     for player in range(joint.shape[0]):
         legal_mask(state, player, legal)
         joint[player] = choose(legal, fold(seed, player))
 
 
 def can_be_beaten(states, player, seed, legal):
-    """Return whether a side other than `player`'s may win at once in states[0].
+    """Return whether a side other than `player`'s may win immediately in states[0].
 
-    A side shares its reward, so another one wins where a player is paid and `player` is not. If several players act
-    simultaneously, the others' choices are drawn. states (2,): the position, and memory to try actions.
+    Players of a side share their reward, so another side wins if some player is paid and `player` is not. If several
+    players act simultaneously, the others' choices are drawn. states (2,): the position, and scratch memory.
     """
     joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
     mover = states[0]["to_move"]
@@ -57,7 +57,7 @@ def can_be_beaten(states, player, seed, legal):
 def score_rows(states, players, seeds, scores):
     """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at once.
 
-    States (n,) are worlds that fit the knowledge of players[i]; seeds uint64 (n,) draw the choices of the other acting
+    States (n,) are worlds consistent with the views of players[i]; seeds uint64 (n,) draw the choices of other acting
     players.
     """
     if states.shape[0] == 0:
@@ -93,27 +93,26 @@ def _kernel(kernels: Kernels) -> Callable[..., Any]:
 
 
 class Greedy(Agent):
-    """Wins at once if it can; else does nothing that lets another side win at once; else plays at random.
+    """Wins immediately if it can; otherwise avoids actions that let another side win; otherwise plays at random.
 
-    Plays any game. If the outcome of an action depends on chance, hidden information or simultaneous choices, it takes
-    the action that wins most and loses least over a few sampled worlds. In a match it looks at the round that is being
-    played.
+    Plays any game. If an action's outcome depends on chance, hidden information or simultaneous choices, it chooses the
+    action with the most wins minus losses over a few sampled worlds. In a match it considers only the current round.
     """
 
     name = "greedy"
     reaches = {}
 
     def __init__(self, samples: int = 8) -> None:
-        """Set how thoroughly to look.
+        """Set the number of samples.
 
         Args:
-            samples: worlds looked at for each decision; one is enough where nothing is left to chance.
+            samples: worlds sampled for each decision; one is enough if nothing is random or hidden.
         """
         within(1, MOST, samples=samples)
         self.samples = samples
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): the same probability for all of the best actions."""
+        """Return float64 (n, num_actions), uniform over the best actions."""
         return by_round(view, self._policy)
 
     def _policy(self, view: View) -> np.ndarray:

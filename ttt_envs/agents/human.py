@@ -13,13 +13,13 @@ from ttt_envs.core.view import View
 
 @dataclass(frozen=True)
 class Command:
-    """A word that a person can type instead of an action.
+    """A command that a person can type instead of an action.
 
     Attributes:
-        usage: its name, and its argument if any, such as "save FILE".
-        meaning: its effect, for the help.
-        run: called with the view, the row of the position in it, and the text after the name; prints its output.
-            ValueError and OSError are shown to the person.
+        usage: its name and its argument, if any, such as "save FILE".
+        meaning: its description in the help.
+        run: called with the view, the position's row in it, and the text after the name; prints its output. The person
+            sees its ValueError and OSError.
     """
 
     usage: str
@@ -28,10 +28,10 @@ class Command:
 
 
 class Human(Agent):
-    """Asks a person at the terminal for each move, and shows the position as that player may see it.
+    """Asks a person at the terminal for each move and shows the position from that player's view.
 
     Attributes:
-        commands: further words by name; `ttt play` provides some.
+        commands: name -> command; `ttt play` provides some.
     """
 
     name = "human"
@@ -43,9 +43,9 @@ class Human(Agent):
         self.commands: dict[str, Command] = {}
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,), asked for one after the other; -1 where the player has no legal action.
+        """Ask for one action after the other; return int64 (n,), -1 if the player has no legal action.
 
-        Raises SystemExit if the person quits or the input ends, and any error of a command.
+        Raises SystemExit if the person quits or the input ends, and other errors of commands.
         """
         return np.array([self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64)
 
@@ -53,7 +53,7 @@ class Human(Agent):
         game, player = view.game, view.game.player_names[view.players[i]]
         legal = np.flatnonzero(view.masks[i])
         names = [game.action_names[action] for action in legal]
-        # If actions are named by numbers, a number in the list would be confused with a name.
+        # If action names are numbers, list numbers would be confused with them.
         numbered = not any(name.isdecimal() for name in game.action_names)
         listed = columns([f"{k + 1}: {name}" for k, name in enumerate(names)] if numbered else names)
         say()

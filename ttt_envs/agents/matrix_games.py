@@ -1,10 +1,9 @@
-"""Local matrix games: where two players choose simultaneously, every pair of actions is played, and the matrix is
-solved.
+"""Local matrix games for simultaneous choices of two players: try every pair of actions and solve the matrix.
 
-The successor of a pair of actions is worth its reward, or the result of a given value function. The equilibrium of
-these numbers is the position's value and a mixed strategy for each player. A position in which one player acts is a
-game of one row or one column. Backed up through all positions this is value iteration for zero-sum stochastic games:
-Shapley, "Stochastic games", PNAS 39, 1953.
+An entry of the matrix is the reward after a pair of actions, or the successor's value by a given value function. The
+equilibrium gives the position's value and a mixed strategy for each player. If only one player acts, the matrix has one
+row or one column. Backed up through all positions this is value iteration for zero-sum stochastic games: Shapley,
+"Stochastic games", PNAS 39, 1953.
 
 `expand` is a template, compiled for one game's rules; `step`, `observe` and `resample` are the game's kernels.
 """
@@ -25,13 +24,13 @@ from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.symmetry import feature_turns, turn_to_first
 
-#: The expected reward of player 0: observations of both players int8 (n, 2, size) -> float (n,).
+#: Observations of both players int8 (n, 2, size) -> the expected rewards of player 0, float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
 
-# Values that are kept, to value no position twice: many lead to the same ones.
+# The most cached values: many positions have the same successors.
 _KNOWN = 1 << 19
 
-# Cells of matrices, times worlds, that are expanded at once: it bounds the memory.
+# The most cells of matrices times worlds to expand at once, which limits the memory.
 _CELLS = 1 << 16
 
 
@@ -39,7 +38,7 @@ class Equilibria(NamedTuple):
     """The equilibria of the matrix games of n positions.
 
     Attributes:
-        values: float64 (n,), player 0's rewards.
+        values: float64 (n,), player 0's expected rewards.
         policies: float64 (n, 2, num_actions), both players' mixed strategies; zeros for a player who does not act.
     """
 
@@ -48,17 +47,17 @@ class Equilibria(NamedTuple):
 
 
 class Children(NamedTuple):
-    """The positions after pairs of actions; positions that neither player can tell apart are one child.
+    """The positions after pairs of actions; positions that look the same to both players are one child.
 
     Attributes:
-        numbers: int64 (cells, worlds), the child of each pair of actions, in each world. Cells are ordered by position,
+        numbers: int64 (cells, worlds), the child of each pair of actions in each world. Cells are ordered by position,
             then by row; player 0 chooses the row.
-        size: features of an observation.
-        seen: int8 (children, 2, size or a few more), each player's observation; zeros if the game is over.
-        words: the same memory as uint64 (children, -1), to compare it.
+        size: number of features of an observation.
+        seen: int8 (children, 2, size or slightly more), each player's observation; zeros if the game is over.
+        words: the same memory as uint64 (children, -1), for comparisons.
         done: bool (children,).
         rewards: float32 (children,), player 0's.
-        states: structured (children,) themselves; none if no game is looked through beyond them.
+        states: structured (children,), the positions; empty if the search does not go beyond them.
     """
 
     numbers: np.ndarray
@@ -70,7 +69,7 @@ class Children(NamedTuple):
     states: np.ndarray
 
 
-#: Values of positions by both players' observations, one table per number of plies searched.
+#: Number of plies searched -> both players' observations -> value.
 KnownValues = defaultdict[int, dict[bytes, float]]
 
 
@@ -99,14 +98,14 @@ def equilibria(
         states: structured (n,), none finished. They are not changed.
         seeds: uint64 (n, worlds), worlds at least 1; each redraws chance once, the same for all pairs of actions, and
             the matrix is the mean over these worlds.
-        value: values the positions that follow.
+        value: the value function for successors.
         iterations: iterations of predictive regret matching+, see `solve_matrix`.
-        known: values of the same function that are known from other positions of this decision; new ones are added.
-        extend: a position after simultaneous choices in which one player decides alone is looked through one ply
-            further. Chance is then drawn first.
-        depth: plies. With more than one, a successor is worth its own equilibrium, one ply less deep.
-        symmetric: `value` gives positions that the board's symmetries turn into each other the same number: of these
-            one alone is valued.
+        known: cached values of the same function from other positions of this decision; new ones are added.
+        extend: search one ply deeper in positions after simultaneous choices in which a single player decides. Chance
+            is then drawn first.
+        depth: plies. With more than one, a successor's value is its own equilibrium with a depth of one less.
+        symmetric: whether `value` is invariant under the board's symmetries: only one of several symmetric positions is
+            then evaluated.
     """
     known = KnownValues(dict) if known is None else known
     solve = partial(equilibria, game, known=known, extend=extend, symmetric=symmetric)
@@ -151,9 +150,9 @@ def _valued(
     plies: np.ndarray,
     known: KnownValues,
 ) -> np.ndarray:
-    """Return the values of children, float64 (k,), each searched for `plies` more by `deeper` if not 0.
+    """Return the values of children, float64 (k,); those with `plies` above 0 are searched by `deeper`.
 
-    `known` has those whose observations occurred before.
+    `known` caches values by observations.
     """
     words = np.ascontiguousarray(children.words[rows])
     keys = words.view(np.dtype((np.void, words.shape[1] * words.itemsize)))[:, 0]
@@ -173,7 +172,7 @@ def _valued(
 def _recalled(
     keys: list[bytes], rows: np.ndarray, find: Callable[[np.ndarray], np.ndarray], known: dict[bytes, float]
 ) -> list[float]:
-    """Return the values of rows by their keys; those that are not known yet come from `find`, and are kept."""
+    """Return the values of rows by their keys; `find` computes missing values, which are then cached."""
     if len(known) + len(keys) > _KNOWN:
         known.clear()
     new = list({key: k for k, key in enumerate(keys) if key not in known}.values())
@@ -183,7 +182,7 @@ def _recalled(
 
 
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
-    """Return the reward of player 0, as the mean of both players' estimates.
+    """Return a value function for player 0: the mean of both players' estimates.
 
     `values`: observations int8 (n, size) -> expected rewards of the observing player, float (n,).
     """
@@ -219,7 +218,7 @@ def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
 
 @jit.kernel
 def fill_actions(mask, out):
-    """List the actions in `mask` in `out` int64, and give their number; one, which counts for nothing, if none is."""
+    """Write the actions in `mask` to `out` int64 and return their number; return 1 for an empty mask, as a dummy."""
     count = 0
     out[0] = 0
     for action in range(mask.shape[0]):
@@ -231,7 +230,7 @@ def fill_actions(mask, out):
 
 @jit.kernel
 def first_alike(children, first, last):
-    """Return the first child from number `first` on that is like number `last`, which may be itself."""
+    """Return the first child from number `first` on that equals child `last`, which may be `last` itself."""
     for other in range(first, last):
         if children.done[other] == children.done[last] and children.rewards[other] == children.rewards[last]:
             same = True
@@ -245,7 +244,7 @@ def first_alike(children, first, last):
 
 
 def expand(states, legal, seeds, children):
-    """Play every pair of actions in every world, and fill `children`; gives how many there are.
+    """Play every pair of actions in every world and fill `children`; return the number of children.
 
     states structured (n,); legal bool (n, 2, num_actions); seeds uint64 (n, worlds).
     """
@@ -286,7 +285,7 @@ def kernel_for(kernels: Kernels) -> Callable[..., Any]:
 
 @jit.kernel
 def solve_rows(legal, payoffs, iterations, out):
-    """Solve the games with matrices `payoffs` float64 (cells,) one after the other; fill `out` Equilibria.
+    """Solve the matrix games with concatenated `payoffs` float64 (cells,); fill `out` Equilibria.
 
     legal bool (n, 2, num_actions).
     """
@@ -308,12 +307,11 @@ def solve_rows(legal, payoffs, iterations, out):
 
 @jit.kernel
 def solve_matrix(payoffs, iterations, mix, other_mix):
-    """Return the value of a zero-sum matrix game for the player of the rows; fills nearly optimal mixes of both.
+    """Return the value of a zero-sum matrix game for the row player; fill in nearly optimal mixes of both players.
 
-    Predictive regret matching+ in which the players take turns to answer each other, the t-th strategy counting t * t
-    times in the average: Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability",
-    AAAI 2021. If no player gains by mixing, as if one has no choice, a shortcut applies: the players divide their
-    probability among their best actions.
+    Predictive regret matching+ with alternating updates and quadratic averaging (the t-th strategy has weight t * t):
+    Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability", AAAI 2021. If mixing
+    gains nothing, such as for a player with one action, a shortcut applies: the players mix their best actions evenly.
 
     Args:
         payoffs: float64 (m, n), to the row player.
@@ -356,8 +354,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 
 @jit.kernel
 def share_saddle(payoffs, mix, other_mix):
-    """Return whether there is a saddle point, and fill the mixes with each player's safest actions if so."""
-    # The value that each action of either player guarantees, to the player of the rows.
+    """Return whether there is a saddle point; if so, fill the mixes with each player's safest actions."""
+    # The row player's payoff that each action of either player guarantees.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):
         for y in range(payoffs.shape[1]):
@@ -372,7 +370,7 @@ def share_saddle(payoffs, mix, other_mix):
 
 @jit.kernel
 def match_regrets(gains, regrets, strategy):
-    """Make one step of predictive regret matching+, in place: all float64 (n,), the same gains expected next."""
+    """Make a step of predictive regret matching+ in place; all float64 (n,). The prediction repeats `gains`."""
     expected = 0.0
     for k in range(gains.shape[0]):
         expected += gains[k] * strategy[k]
@@ -387,7 +385,7 @@ def match_regrets(gains, regrets, strategy):
 
 @jit.kernel
 def share_best(payoffs, sign, mix):
-    """Mix the actions of the largest sign * payoff evenly; float64 (n,)."""
+    """Mix evenly the actions with the largest sign * payoff; float64 (n,)."""
     best = payoffs[0]
     for k in range(payoffs.shape[0]):
         if sign * payoffs[k] > sign * best:

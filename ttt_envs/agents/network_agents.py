@@ -1,4 +1,4 @@
-"""Agents that play by a trained network, alone or with one ply of search."""
+"""Agents that play with a trained network, without search or with a lookahead."""
 
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from ttt_envs.core.view import View
 
 
 class NetworkAgent(Agent):
-    """Plays a network file of kind policy, q or policy+value, in NumPy."""
+    """Plays with a network file of kind policy, q or policy+value, in NumPy."""
 
     name = "network"
     reaches = {"path": "file"}
@@ -35,19 +35,20 @@ class NetworkAgent(Agent):
         Args:
             path: a run folder of a learner, or a network file (.safetensors).
             temperature: divides values or logits before a softmax; 0 plays the best action. By default 0 for a network
-                that gives values, and 1 for one that gives logits.
-            symmetric: average over the board's symmetries: stronger, and slower.
-            average: play the average of the run's snapshots: true averages all, a number from 0 to 1 that share of
-                them, the latest. It is the mean of their probabilities in each position, with equal weights. The
-                average of fictitious play differs: there a policy counts by how likely it is to lead to the
-                position. Slower by the number of snapshots.
-            threshold: never play an action whose probability is below this, unless all are: the rest is scaled up.
+                with values, and 1 for one with logits.
+            symmetric: average over the board's symmetries: stronger, but slower.
+            average: play the average of the run's snapshots: true averages all, a number from 0 to 1 only this share of
+                them, the latest. It is the mean of the probabilities in each position, with equal weights; fictitious
+                play instead weights a policy by its probability of reaching the position. The time grows with the
+                number of snapshots.
+            threshold: never play an action whose probability is below this, unless all are. The other probabilities are
+                scaled up.
 
         Raises:
             FileNotFoundError: there is no such path, or there are no snapshots to average.
-            BadNetworkFile: the file is damaged, or no network.
-            ValueError: a negative temperature, a threshold or a share that is not from 0 to 1, a network that has a
-                value alone, which `lookahead` can play, or symmetries for one with a history.
+            BadNetworkFile: the file is damaged or no network.
+            ValueError: a negative temperature, a threshold or share outside 0 to 1, a network of kind value (only
+                `lookahead` can play it), or symmetries for a network with a history.
         """
         if not 0 <= average <= 1:
             raise ValueError(f"average must be true, false, or a share of the snapshots from 0 to 1, not {average}")
@@ -71,7 +72,7 @@ class NetworkAgent(Agent):
 
     @property
     def network(self) -> Network:
-        """The network, the latest if there are several."""
+        """The network; with several snapshots, the latest."""
         return self.networks[-1]
 
     def check(self, game: Game) -> None:
@@ -81,7 +82,7 @@ class NetworkAgent(Agent):
             network.check(game, past=True)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions). Raises BadNetworkFile for a game that the network was not trained for."""
+        """Return float64 (n, num_actions). Raises BadNetworkFile if the network was not trained for the game."""
         masks, probabilities = view.masks, np.zeros(view.masks.shape)
         for network in self.networks:
             network.check(view.game, past=True)
@@ -94,7 +95,7 @@ class NetworkAgent(Agent):
         return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the values of a network of kind q, the mean over the snapshots: float64 (n, num_actions); else NaN."""
+        """Return the values of a q network, averaged over snapshots: float64 (n, num_actions); else NaN."""
         if self.head != "q":
             return super().action_values(view)
         found = np.zeros(view.masks.shape)
@@ -104,7 +105,7 @@ class NetworkAgent(Agent):
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the value of a policy+value network, or of a q network by `action_values`: float64 (n,); else NaN."""
+        """Return the value of a policy+value network, or from a q network's `action_values`: float64 (n,); else NaN."""
         if "value" not in self.network.info.heads:
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))
@@ -116,14 +117,14 @@ class NetworkAgent(Agent):
         return np.where(view.masks.any(axis=1), found / len(self.networks), np.nan)
 
 
-# Plies that a look ahead of full width may have: each is a factor of ten or a hundred.
+# The most plies of a full-width lookahead: each multiplies the time by ten or a hundred.
 _DEEPEST = 8
 
 
 class Lookahead(Agent):
-    """Tries every legal action by the rules, and takes the one after which a network values the position highest.
+    """Tries every legal action and plays the one whose successor has the highest value by a network.
 
-    If two players choose simultaneously, it tries every pair of actions and plays the equilibrium of the matrix.
+    If two players choose simultaneously, it tries every pair of actions and plays an equilibrium of the matrix.
     """
 
     name = "lookahead"
@@ -146,27 +147,25 @@ class Lookahead(Agent):
 
         Args:
             path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
-            worlds: samples of the hidden information, averaged over; one if nothing is left to chance.
-            mix: weight of the values from looking ahead; the q network's own values have the rest.
-            temperature: divides the values before a softmax; 0 plays the best action. It must be 0 where two players
-                choose simultaneously.
-            symmetric: average the network over the board's symmetries: stronger, and slower.
-            iterations: iterations of predictive regret matching+ in a matrix game, where two players choose
-                simultaneously.
-            outcomes: in each world the first draws after an action, such as a roll of dice, are enumerated instead of
-                sampled, as far as there are at most this many outcomes: 36 for two dice, 1296 if they are often rolled
-                again.
-            depth: plies to look ahead; with more than one, other players choose their own best action, and know as much
-                as the player who looks ahead. If two players choose simultaneously, a successor is worth the value of
-                its own equilibrium. Each ply multiplies the time by actions and outcomes, or by the positions that
-                pairs of actions lead to.
-            extend: where two players choose simultaneously: look one ply further where after them one player decides
-                alone, such as on the use of an ability.
+            worlds: number of sampled worlds to average over; one if nothing is random or hidden.
+            mix: weight of the lookahead's values; a q network's own values have the rest.
+            temperature: divides the values before a softmax; 0 plays the best action. It must be 0 for simultaneous
+                choices.
+            symmetric: average the network over the board's symmetries: stronger, but slower.
+            iterations: iterations of predictive regret matching+ in a matrix game, for simultaneous choices.
+            outcomes: in each world enumerate the first draws after an action, such as a roll of dice, instead of
+                sampling them, as long as they have at most this many outcomes: 36 for two dice, 1296 if they are often
+                rerolled.
+            depth: plies to look ahead; with more than one, other players choose their own best actions and know as much
+                as the searching player. For simultaneous choices, a successor's value is that of its own equilibrium.
+                Each ply multiplies the time by actions and outcomes, or by the successors of all pairs of actions.
+            extend: for simultaneous choices: look one ply further if a single player decides next, such as on the use
+                of an ability.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadNetworkFile: the file is damaged, or no network.
-            ValueError: a parameter out of range, or a network that has no values.
+            BadNetworkFile: the file is damaged or no network.
+            ValueError: a parameter out of range, or a network without values.
         """
         self.network = network_with_values(path, "look ahead with")
         within(1, 10**6, worlds=worlds, iterations=iterations)
@@ -181,9 +180,9 @@ class Lookahead(Agent):
         self.iterations, self.outcomes, self.depth, self.extend = iterations, outcomes, depth, extend
 
     def check(self, game: Game) -> None:
-        """Raise ValueError unless the network is for the game, and the game is of a kind that it can look ahead in.
+        """Raise ValueError unless the network fits the game and a lookahead is possible in it.
 
-        In such a game one player moves at a time; or there are two players, and only simultaneous choices are hidden.
+        Either one player moves at a time; or there are two players, and only simultaneous choices are hidden.
         """
         super().check(game)
         self.network.check(game)
@@ -206,7 +205,7 @@ class Lookahead(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
 
-        NaN for all of a game in which players choose simultaneously. Raises ValueError as `check`.
+        All NaN in a game with simultaneous choices. Raises ValueError as `check`.
         """
         game = view.game
         self.check(game)
@@ -230,9 +229,9 @@ class Lookahead(Agent):
         return total
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): of the values, by the temperature; the mean is over the worlds of one seed.
+        """Return float64 (n, num_actions): the softmax of `action_values`, which are means over the worlds of one seed.
 
-        For simultaneous choices: the player's mixed strategy in the equilibrium of the mean matrix.
+        For simultaneous choices, the player's mixed strategy in the equilibrium of the mean matrix.
         """
         game = view.game
         if not game.simultaneous:
@@ -240,7 +239,7 @@ class Lookahead(Agent):
         return self._equilibria(view).policies[np.arange(len(view)), view.players]
 
     def value(self, view: View) -> np.ndarray:
-        """Return the best of `action_values`, or the equilibrium's value in simultaneous choices: float64 (n,)."""
+        """Return the best of `action_values`, or the equilibrium's value for simultaneous choices: float64 (n,)."""
         if not view.game.simultaneous:
             return super().value(view)
         values = self._equilibria(view).values
@@ -255,7 +254,7 @@ class Lookahead(Agent):
             return self.network.evaluate(game, observations, self.symmetric)["value"][:, 0]
 
         seeds = np.stack([stream_seeds(view.seeds, Stream.FUTURE, k) for k in range(self._worlds(game))], axis=1)
-        # With nothing hidden the sampled world is the position itself.
+        # Without hidden information, the sampled world is the position itself.
         worlds, value = view.sample_worlds(), from_both_seats(values)
         solve = partial(equilibria, extend=self.extend, depth=self.depth, symmetric=self.symmetric)
         return solve(game, worlds, seeds, value, self.iterations)

@@ -1,7 +1,7 @@
-"""Trained networks as files, and as NumPy functions: playing needs no torch.
+"""Trained networks as files and as NumPy functions, so that playing needs no torch.
 
-A network file is safetensors: plain numbers and text, nothing that could run when it is loaded. Its metadata name the
-game, options and kind that it was trained for, so that a foreign or damaged file raises BadNetworkFile.
+A network file is safetensors: plain numbers and text; loading runs no code. Its metadata contain the game, the options
+and the kind of network. A foreign or damaged file raises BadNetworkFile.
 """
 
 import json
@@ -25,14 +25,14 @@ from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs network 1"
 
-#: Name of the latest network's file in the run folder of a learner; `SNAPSHOTS` is the folder of its earlier ones.
+#: In a learner's run folder: the file of the latest network, and the folder of the earlier ones.
 FILE, SNAPSHOTS = "network.safetensors", "snapshots"
 
-#: Kind of network -> its heads. "policy" gives logits (n, num_actions); "q" the value of each action to the observing
-#: player (n, num_actions); "value" that of the position, see `NetworkInfo.values`.
+#: Kind of network -> its heads. Outputs: "policy" has logits (n, num_actions); "q", the value of each action to the
+#: observing player (n, num_actions); "value", the value of the position, see `NetworkInfo.values`.
 KINDS = {"policy": ("policy",), "q": ("q",), "value": ("value",), "policy+value": ("policy", "value")}
 
-#: Activation function of the hidden layers; it works in place.
+#: Name -> activation function of the hidden layers, which works in place.
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda x: np.maximum(x, 0, out=x),
     "tanh": lambda x: np.tanh(x, out=x),
@@ -42,7 +42,7 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class _OneBlasThread:
     """Inside this context, NumPy's matrix products use one thread.
 
-    More gain nothing with products this small. If another process occupies a core, threads wait for each other: a
+    More threads do not help with such small products. If another process occupies a core, they wait for each other: a
     position took 23 ms instead of 0.3.
     """
 
@@ -63,7 +63,7 @@ class _OneBlasThread:
                 self._limiter.restore_original_limits()
 
 
-# Not at import: it looks through the libraries that the process has loaded.
+# On first use instead of at import, because it scans the libraries that the process has loaded.
 _one_blas_thread = cache(_OneBlasThread)
 
 
@@ -79,23 +79,23 @@ class NetworkInfo:
         game: id of the game.
         options: the game's options at training.
         kind: one of `KINDS`.
-        inputs: features of an observation, in its encoding.
+        inputs: number of features of an observation, in its encoding.
         actions: number of actions.
         hidden: sizes of the hidden layers.
-        steps: positions or decisions it was trained on.
+        steps: number of positions or decisions in training.
         encoding: "flat" or "planes".
-        activation: of the hidden layers, one of `ACTIVATIONS`.
-        residual: a hidden layer as large as its input adds its input to its output.
-        separate: each head has hidden layers of its own; otherwise they share them.
-        squash: the values pass through tanh at the end.
-        values: numbers that the value head gives: 1, the expected reward of the observing player, in a game of two
-            sides; or one for each player, in turn order from the observing player.
+        activation: activation of the hidden layers, one of `ACTIVATIONS`.
+        residual: whether hidden layers of the same size as their input add the input to the output.
+        separate: whether each head has its own hidden layers; otherwise the heads share them.
+        squash: whether the values pass through tanh at the end.
+        values: number of outputs of the value head: 1, the expected reward of the observing player, in a game of two
+            sides; otherwise one per player, in turn order from the observing player.
         history: number of the player's past decisions in an observation, see `Game.layout`.
-        also: other options of the game that it was trained for, besides `options`.
+        also: further options of the game that it was trained for, in addition to `options`.
         parts: the parts of the board, see `Game.parts`, with inputs as features.
-        shared: sizes of the layers that each part passes through, with the same weights; the hidden layers receive
-            their output, and the inputs that belong to no part. Their output for a part also adds to the policy or
-            values of its actions, with the same weights. Empty without parts.
+        shared: sizes of the layers through which each part passes, with shared weights. The hidden layers receive their
+            output and the inputs that belong to no part. With further shared weights, the output for a part is added to
+            the policy or values of the part's actions. Empty without parts.
     """
 
     game: str
@@ -123,35 +123,35 @@ class NetworkInfo:
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """The names of its stacks of hidden layers: one for all heads, or one for each."""
+        """The names of its stacks of hidden layers: one for all heads, or one per head."""
         return tuple(f"bodies.{head}" for head in self.heads) if self.separate else ("body",)
 
     def outputs(self, head: str) -> int:
-        """Return numbers that a head gives for a position."""
+        """Return the number of a head's outputs for a position."""
         return self.values if head == "value" else self.actions
 
     @property
     def others(self) -> list[int]:
-        """The inputs that show no part."""
+        """The inputs that belong to no part."""
         return sorted({*range(self.inputs)}.difference(*(part.features for part in self.parts)))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Widths of a body: its input, and each hidden layer."""
+        """The widths of a stack: its input and each hidden layer."""
         return len(self.others) + sum(len(self.parts) * size for size in self.shared[-1:]), *self.hidden
 
     @property
     def sizes_of_part(self) -> tuple[int, ...]:
-        """Widths of the shared layers: their input, and each layer; () without any."""
+        """The widths of the shared layers: their input and each layer; () if there are none."""
         return (len(self.parts[0].features), *self.shared) if self.shared else ()
 
     @property
     def local(self) -> tuple[str, ...]:
-        """The heads to which the shared layers add."""
+        """The heads to which the output of the shared layers is added."""
         return tuple(head for head in self.heads if head != "value") if self.shared else ()
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the tensors of such a network and their shapes: weights (outputs, inputs), biases (outputs,)."""
+        """Return tensor name -> shape for such a network: weights (outputs, inputs), biases (outputs,)."""
         shapes: dict[str, tuple[int, ...]] = {}
         stacks = {"shared": self.sizes_of_part, **dict.fromkeys(self.bodies, self.sizes)}
         layers = [(f"{name}.{k}", *pair) for name, sizes in stacks.items() for k, pair in enumerate(pairwise(sizes))]
@@ -162,7 +162,7 @@ class NetworkInfo:
         return shapes
 
     def check(self) -> None:
-        """Raise ValueError, naming it, for an unknown kind, encoding, activation or history."""
+        """Raise ValueError naming an unknown kind, encoding, activation or history."""
         choice("kind", self.kind, tuple(KINDS))
         choice("encoding", self.encoding, ENCODINGS)
         choice("activation", self.activation, tuple(ACTIVATIONS))
@@ -170,10 +170,10 @@ class NetworkInfo:
 
 
 class Network:
-    """A multilayer perceptron, in NumPy; before it, if there are any, the layers that the parts of the board share."""
+    """A multilayer perceptron in NumPy, preceded by shared layers for the parts of the board, if any."""
 
     def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray], name: str = "the network") -> None:
-        """`tensors`: as `info.shapes()`, float16 or float32; computed with as float32. `name`: for messages."""
+        """`tensors`: as `info.shapes()`, float16 or float32, converted to float32. `name`: name in messages."""
         self.info, self.name, self.tensors = info, name, tensors
         self._fits: Game | None = None
 
@@ -190,9 +190,9 @@ class Network:
         self._heads = {head: layer(f"heads.{head}") for head in info.heads}
 
     def __call__(self, observations: np.ndarray) -> dict[str, np.ndarray]:
-        """Return encoded observations, int8 (n, inputs) -> float32 arrays by head; see `KINDS`.
+        """Evaluate encoded observations int8 (n, inputs); return head -> float32 array, see `KINDS`.
 
-        A position's numbers may differ by rounding in another batch.
+        The results for a position may differ by rounding between batches.
         """
         n, x = len(observations), observations.astype(np.float32)
         with _one_blas_thread():
@@ -201,7 +201,7 @@ class Network:
                 local = self._through(self._shared, x[:, self._parts].reshape(n * parts, size))
                 x = np.concatenate([local.reshape(n, parts * self.info.shared[-1]), x[:, self._others]], axis=1)
             hidden = [self._through(body, x) for body in self._bodies]
-            # zip would stop at the shorter: heads that share a body take the last one.
+            # Not a plain zip, which stops at the shorter one: heads that share a body use its last output.
             outputs = {
                 head: hidden[min(k, len(hidden) - 1)] @ weight + bias
                 for k, (head, (weight, bias)) in enumerate(self._heads.items())
@@ -224,9 +224,9 @@ class Network:
         return x
 
     def layers(self, head: str) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return weights float32 (inputs, outputs) and biases (outputs,) of a head, from the first hidden layer on.
+        """Return the weights float32 (inputs, outputs) and biases (outputs,) of all layers that lead to a head.
 
-        Raises ValueError for a network with shared layers, which stand before them.
+        Raises ValueError for a network with shared layers, which precede these.
         """
         if self._shared:
             raise ValueError(f"{self.name} has shared layers, and is no plain multilayer perceptron")
@@ -234,17 +234,17 @@ class Network:
         return [*self._bodies[body], self._heads[head]]
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """Return the heads for flat observations int8 (n, size), with the network's history; with `symmetric` their
-        mean over the board's symmetries, for a network without one.
+        """Evaluate flat observations int8 (n, size), with the network's history; return head -> array. `symmetric`, for
+        a network without history, averages over the board's symmetries.
 
-        The mean takes as many times longer as there are symmetries; of one position hardly longer.
+        The time of the average is proportional to the number of symmetries, except for very few positions.
         """
         if not symmetric:
             return self(self._encoded(game, observations))
         symmetries = game.proper_symmetries
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
-        # In one call, which for few positions hardly takes longer than for one.
+        # One call, which for few positions takes hardly longer than a single evaluation.
         for head, values in self(self._encoded(game, np.concatenate(turned))).items():
             mean, *others = np.split(values, len(turned))
             for symmetry, other in zip(symmetries, others, strict=True):
@@ -260,13 +260,13 @@ class Network:
     def expected_rewards(
         self, game: Game, observations: np.ndarray, masks: np.ndarray, players: np.ndarray, symmetric: bool = False
     ) -> np.ndarray:
-        """Return each player's expected reward, float64 (n, num_players), in order of their numbers.
+        """Return each player's expected reward, float64 (n, num_players), by player number.
 
         Args:
             game: a game that the network was trained for.
-            observations: int8 (n, size), flat, as `players` int64 (n,) see the positions.
-            masks: bool (n, num_actions), their legal actions; only a q network reads them.
-            players: the observing players.
+            observations: int8 (n, size), flat observations of `players`.
+            masks: bool (n, num_actions), the players' legal actions; only a q network uses them.
+            players: int64 (n,), the observing players.
             symmetric: as for `evaluate`.
         """
         outputs = self.evaluate(game, observations, symmetric)
@@ -278,10 +278,10 @@ class Network:
 
     def check(self, game: Game, *, past: bool = False) -> None:
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations. A network with
-        a history also needs a caller that provides the player's `past`.
+        a history also requires `past`: that the caller provides the player's past.
 
-        Other options of the same game are accepted, with a warning: how well a network transfers is worth measuring.
-        No warning for options that make no difference (`Game.same_play`).
+        Other options of the same game are accepted with a warning, so that you can measure transfer. Options that make
+        no difference (`Game.same_play`) cause no warning.
         """
         info, needed = self.info, values_of(game)
         if info.history and not past:
@@ -312,18 +312,18 @@ def misfit(
     history: int = 0,
     also: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Return why something trained does not fit a game, or ""; warns if it fits, but options that matter differ.
+    """Return the reason why a trained network does not fit a game, or ""; warn if it fits but relevant options differ.
 
     Args:
-        game: the game to be played.
+        game: the game.
         name: the network's name, for the message.
-        trained: id of the game that it was trained for.
-        options: that game's options then.
-        inputs: features of an observation then, in the encoding.
-        actions: number of actions then.
+        trained: id of the game at training.
+        options: the game's options at training.
+        inputs: number of features of an encoded observation at training.
+        actions: number of actions at training.
         encoding: "flat" or "planes".
-        history: decisions of the past in an observation then.
-        also: other options that it was trained for.
+        history: number of past decisions in an observation at training.
+        also: further options that it was trained for.
     """
     now = int(np.prod(game.encoded_shape(encoding, history)))
     if (trained, actions, inputs) != (game.id, game.num_actions, now):
@@ -342,12 +342,12 @@ def misfit(
 
 
 def values_of(game: Game) -> int:
-    """Return numbers that the value of a position has: 1 in a game of two sides, else one for each player."""
+    """Return the number of values of a position: 1 in a game of two sides, else one per player."""
     return 1 if len(game.teams) == 2 else game.num_players
 
 
 def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.ndarray:
-    """Put values (n, `values_of(game)`) as `players` (n,) see them into the order of players: (n, num_players)."""
+    """Convert values (n, `values_of(game)`) from the view of `players` (n,) to player order: (n, num_players)."""
     if values.shape[1] == 1:
         return np.asarray(np.where(game.sides[players][:, None] == game.sides, values, -values))
     order = (np.arange(game.num_players) - players[:, None]) % game.num_players
@@ -355,18 +355,18 @@ def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.n
 
 
 def as_seen(game: Game, rewards: np.ndarray, players: np.ndarray) -> np.ndarray:
-    """Return the reverse of `for_all_players`: rewards (n, num_players) -> values (n, `values_of(game)`)."""
+    """Invert `for_all_players`: rewards (n, num_players) -> values (n, `values_of(game)`)."""
     order = (np.arange(values_of(game)) + players[:, None]) % game.num_players
     return np.take_along_axis(rewards, order, axis=1)
 
 
 def save_network(path: Path, info: NetworkInfo, tensors: Mapping[str, np.ndarray]) -> None:
-    """Write a network file, whole or not at all. `tensors` as in `info.shapes()`."""
+    """Write a network file atomically. `tensors` as in `info.shapes()`."""
     write_tensors(path, FORMAT, asdict(info), {name: tensors[name] for name in info.shapes()})
 
 
 def network_file(path: Path) -> Path:
-    """Return the file at `path`, or in the run folder at `path`; raises FileNotFoundError."""
+    """Return the file at `path` or in the run folder `path`; raise FileNotFoundError if there is none."""
     path = existing(path, "network file")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -375,7 +375,7 @@ def network_file(path: Path) -> Path:
 
 
 def network_with_values(path: str | Path | Network, purpose: str) -> Network:
-    """Return a network by its path, or itself; as `load_network`, and ValueError if it has no values to use."""
+    """Return a network from its path, or a given one; raise errors as `load_network`, and ValueError without values."""
     network = path if isinstance(path, Network) else load_network(Path(path))
     if network.info.kind == "policy":
         raise ValueError(f"{path} gives no values to {purpose}; network plays it")
@@ -383,7 +383,7 @@ def network_with_values(path: str | Path | Network, purpose: str) -> Network:
 
 
 def load_network(path: Path) -> Network:
-    """Read a network file, or the one in a run folder; raises FileNotFoundError or BadNetworkFile."""
+    """Read a network file, or the one in a run folder; raise FileNotFoundError or BadNetworkFile."""
     path = network_file(path)
     try:
         facts, tensors = read_tensors(path, FORMAT)
@@ -403,7 +403,7 @@ def load_network(path: Path) -> Network:
 
 
 def check_tensor(path: Path, name: str, tensor: np.ndarray | None, shape: tuple[int, ...]) -> None:
-    """Raise BadNetworkFile unless it is float16 or float32 of that shape."""
+    """Raise BadNetworkFile unless the tensor is float16 or float32 of this shape."""
     if tensor is None or tensor.shape != shape or tensor.dtype not in (np.float16, np.float32):
         raise BadNetworkFile(f"{path}: tensor {name} is missing, or is not float16 or float32 of shape {shape}")
 
@@ -411,9 +411,9 @@ def check_tensor(path: Path, name: str, tensor: np.ndarray | None, shape: tuple[
 def load_snapshots(run: Path, share: float = 1.0) -> list[Network]:
     """Return the latest `share` of a run folder's snapshots, oldest first.
 
-    Raises FileNotFoundError if there are none, BadNetworkFile if one is damaged or of another run.
+    Raises FileNotFoundError if there are none, BadNetworkFile if one is damaged or from another run.
     """
-    files = sorted((run / SNAPSHOTS).glob("[!.]*.safetensors"))  # without the temporary files of a killed run
+    files = sorted((run / SNAPSHOTS).glob("[!.]*.safetensors"))  # without temporary files of a killed run
     if not files:
         raise FileNotFoundError(f"no snapshots to be averaged in {run / SNAPSHOTS}")
     networks = [load_network(file) for file in files[-max(round(share * len(files)), 1) :]]

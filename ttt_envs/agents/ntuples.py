@@ -1,4 +1,4 @@
-"""N-tuple networks as files: a table of weights that a game's patterns are looked up in.
+"""N-tuple networks as files: a table of weights, indexed by a game's patterns.
 
 Source: Lucas, "Learning to play Othello with n-tuple systems", Australian Journal of Intelligent Information Processing
 Systems 9(4), 2008.
@@ -27,8 +27,8 @@ class NTuplesInfo:
         game: id of the game.
         options: the game's options at training.
         size: number of weights.
-        count: patterns in a position.
-        steps: plies it was trained on.
+        count: number of patterns in a position.
+        steps: number of plies in training.
     """
 
     game: str
@@ -39,14 +39,14 @@ class NTuplesInfo:
 
 
 class NTuples:
-    """The value of a position to the player who has just moved: tanh of the sum of its patterns' weights."""
+    """A value function for the player who has just moved: tanh of the sum of the patterns' weights."""
 
     def __init__(self, info: NTuplesInfo, weights: np.ndarray) -> None:
-        """`weights`: float16 or float32 (info.size,); computed with as float32."""
+        """`weights`: float16 or float32 (info.size,), converted to float32."""
         self.info, self.weights = info, np.asarray(weights, np.float32)
 
     def check(self, game: Game) -> None:
-        """Raise BadNetworkFile unless the weights are for this game's patterns and options; see `Game.same_play`."""
+        """Raise BadNetworkFile unless the weights fit this game's patterns and options; see `Game.same_play`."""
         info, patterns = self.info, game.patterns
         known = None if patterns is None else (patterns.size, patterns.number)
         if info.game != game.id or (info.size, info.count) != known:
@@ -67,12 +67,12 @@ class NTuples:
 
 
 def save_ntuples(path: Path, info: NTuplesInfo, weights: np.ndarray) -> None:
-    """Write a file, whole or not at all; weights float16 or float32 (info.size,)."""
+    """Write a file atomically; weights float16 or float32 (info.size,)."""
     write_tensors(path, FORMAT, asdict(info), {"weights": weights})
 
 
 def load_values(path: Path) -> Network | NTuples:
-    """Read the network or n-tuple network in a file or run folder; raises FileNotFoundError or BadNetworkFile."""
+    """Read the network or n-tuple network in a file or run folder; raise FileNotFoundError or BadNetworkFile."""
     path = network_file(path)
     try:
         facts, tensors = read_tensors(path, NETWORK_FORMAT, FORMAT)

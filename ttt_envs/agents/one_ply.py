@@ -1,4 +1,4 @@
-"""One ply of full width: every legal action is played once, and valued from the next player's position."""
+"""Full-width lookahead: every legal action is played and the successor evaluated from the next player's view."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, stream_seeds
 
-#: Values of positions: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the players
-#: to move, -> what each player will get, float (n, num_players).
+#: A value function: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), all of the players
+#: to move, -> each player's expected reward, float (n, num_players).
 Worth = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -30,23 +30,23 @@ def action_values(
     outcomes: int = 1,
     depth: int = 1,
 ) -> np.ndarray:
-    """Return the value of every legal action to the player to move, from one sample of the hidden information.
+    """Return the value of every legal action to the player to move, in one sampled world.
 
     Args:
         game: a game that passes `check_full_width`.
         states: structured (n,), none finished. They are not changed.
         masks: bool (n, num_actions), the legal actions of the players to move.
-        seeds: uint64 (n,); by them chance and hidden information are redrawn, the same for all actions of a position,
-            so that the actions are compared in one world.
-        worth: values the positions that follow, for all players.
-        outcomes: the first draws of each action are enumerated as far as there are at most this many outcomes, see
-            `core.chance.Chance.stratified`; 1: none.
+        seeds: uint64 (n,), from which chance and hidden information are redrawn. All actions of a position share a
+            seed, so that they are compared in the same world.
+        worth: the value function for the successors.
+        outcomes: enumerate the first draws of each action as long as they have at most this many outcomes, see
+            `core.chance.Chance.stratified`; 1 enumerates none.
         depth: plies; with more than one, in a game of two sides, the next players choose their best action by the same
-            values with a depth of one less.
+            lookahead with a depth of one less.
 
     Returns:
-        float64 (n, num_actions): the reward if the action ends the game, otherwise the mean value of the successor
-        to the player over the outcomes; NaN for illegal actions.
+        float64 (n, num_actions): the reward if the action ends the game, otherwise the successor's value to the player,
+        averaged over the outcomes; NaN for illegal actions.
     """
     parents, actions = np.nonzero(masks)
     children = states[parents]
@@ -75,7 +75,7 @@ def action_values(
             deeper = action_values(game, children, answers, below, worth, outcomes=outcomes, depth=depth - 1)
             expected = for_all_players(game, np.nanmax(deeper, axis=1, keepdims=True), answering)
         elif outcomes > 1:
-            # Different rolls before a claim lead to the same positions after the next one.
+            # Evaluate equal successors once: different draws may lead to the same position.
             rows = np.concatenate([answering[:, None].astype(np.int8), observations], axis=1)
             _, once, which = np.unique(rows.view(f"V{rows.shape[1]}").ravel(), return_index=True, return_inverse=True)
             expected = worth(observations[once], answers[once], answering[once])[which]

@@ -1,4 +1,4 @@
-"""The oracle as an agent: optimal play where it is known."""
+"""The oracle as an agent: optimal play in known positions."""
 
 import numpy as np
 
@@ -11,21 +11,21 @@ from ttt_envs.core.view import View
 
 
 class OracleAgent(Around):
-    """Plays the game's oracle where it covers the position, and another agent elsewhere.
+    """Plays as the game's oracle in positions that it covers, and as another agent elsewhere.
 
-    A mixed policy is sampled.
+    It samples a mixed policy.
     """
 
     name = "oracle"
     reaches = {"fallback": "agent"}
 
     def __init__(self, fallback: str = "greedy") -> None:
-        """Choose the agent for positions that the oracle does not cover.
+        """Set the agent for positions that the oracle does not cover.
 
         Args:
-            fallback: that agent, such as "random" or "mcts".
+            fallback: the agent, such as "random" or "mcts".
 
-        Raises ValueError if that is the oracle again, or a person.
+            Raises ValueError if the fallback is the oracle again or a person.
         """
         if isinstance(fallback, str) and fallback.partition(":")[0] == self.name:
             raise ValueError(f"fallback must be another agent than {self.name}, which does not cover the position")
@@ -48,7 +48,7 @@ class OracleAgent(Around):
         return policy
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the oracle's, under optimal play by all, and elsewhere the other agent's: float64 (n, num_actions)."""
+        """Return the oracle's values under optimal play by all, elsewhere the fallback's: float64 (n, num_actions)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         values = np.where(view.masks, oracle.action_values(worlds, view.players), np.nan)
@@ -57,7 +57,7 @@ class OracleAgent(Around):
         return values
 
     def value(self, view: View) -> np.ndarray:
-        """Return the oracle's values under optimal play, or the other agent's where it covers nothing: float64 (n,)."""
+        """Return the oracle's values under optimal play, elsewhere the fallback's: float64 (n,)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         value = np.array(oracle.value(worlds, view.players), np.float64)
@@ -67,14 +67,14 @@ class OracleAgent(Around):
 
     def _best(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         oracle = _oracle_of(view.game)
-        # A world that fits the player's knowledge: with perfect information, the position.
+        # A world consistent with the player's view; with perfect information, the position itself.
         worlds = view.sample_worlds()
         policy = np.array(oracle.policy(worlds, view.players), np.float64)
-        # Finished games and players who do not act are left to the fallback, which has no action for them either.
+        # Players without legal actions are left to the fallback.
         return policy, oracle.covers(worlds) & (policy.sum(axis=1) > 0)
 
     def check(self, game: Game) -> None:
-        """Raise ValueError for a game that has no oracle with these options, or that the fallback cannot play."""
+        """Raise ValueError if the game has no oracle with these options, or the fallback cannot play it."""
         _oracle_of(game)
         self.agent.check(game)
 

@@ -1,4 +1,4 @@
-"""Rounds: an agent for single rounds that plays a match."""
+"""Rounds: a match agent that uses an agent for single rounds."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,10 @@ from ttt_envs.core.view import View
 
 
 class Rounds(Around):
-    """Plays each round of a match as another agent plays single rounds, regardless of the score.
+    """Plays each round of a match with an agent for single rounds, regardless of the score.
 
-    The other agent may be one that was trained on single rounds: `rounds:lookahead:runs/x`. Decisions between the
-    rounds, such as who begins, are random.
+    The other agent may have been trained on single rounds: `rounds:lookahead:runs/x`. Decisions between rounds, such as
+    who begins, are random.
     """
 
     name = "rounds"
@@ -23,17 +23,17 @@ class Rounds(Around):
     reaches = {"agent": "agent"}
 
     def __init__(self, agent: str | Agent) -> None:
-        """Choose the agent.
+        """Set the agent.
 
         Args:
-            agent: the other agent, such as lookahead:runs/x, with all that follows; or an agent.
+            agent: the other agent: a spec such as lookahead:runs/x, which includes the rest of the text; or an agent.
 
         Raises ValueError if the agent is a person.
         """
         super().__init__(load(agent))
 
     def check(self, game: Game) -> None:
-        """Raise ValueError if the game is no match of several rounds, or the other agent cannot play one of them."""
+        """Raise ValueError if the game is no match of several rounds, or the other agent cannot play its rounds."""
         if game.extras.current_round is None:
             raise ValueError(f"agent {self.name} plays matches of several rounds; {game} does not fit")
         self.agent.check(game.extras.current_round(game.prototype[:0])[0])
@@ -59,7 +59,7 @@ class Rounds(Around):
 
 
 def _asked(view: View, ask: Callable[[View], np.ndarray], out: np.ndarray) -> np.ndarray:
-    """Fill `out` with the answers for the current rounds; the rest of it is for positions between two rounds."""
+    """Write the answers for the current rounds to `out`; the other entries are for positions between two rounds."""
     rows, part = view.current_round()
     if len(rows):
         out[rows] = ask(part)

@@ -1,4 +1,4 @@
-"""The trained agents that come with the library, and their model cards."""
+"""The bundled trained agents and their model cards."""
 
 import hashlib
 import json
@@ -18,15 +18,15 @@ from ttt_envs.storage.untrusted import with_tuples
 
 CARD = "card.json"
 
-#: Placeholder for the card's folder in a card's text of the agent.
+#: Placeholder for the agent's folder in the spec on its card.
 FOLDER = "{folder}"
 
-#: In the installed package, and in a checkout.
+#: The folders of trained agents in the installed package and in a checkout.
 _PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2] / "agents" / "trained")
 
 
 def folder() -> Path:
-    """Return the folder of all bundled agents, GAME/NAME each."""
+    """Return the folder of all bundled agents, which contains GAME/NAME for each."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -35,15 +35,15 @@ class Outcome:
     """One measured figure of a card.
 
     Attributes:
-        measure: "score", "regret", "layouts" (regret on layouts that were solved), "exploitability", "exploit" (a lower
-            bound of it) or "milliseconds".
+        measure: "score", "regret", "layouts" (regret on solved layouts), "exploitability", "exploit" (a lower bound of
+            exploitability) or "milliseconds".
         against: the opponent of a score; or another detail of the measurement.
         value: the figure: a score from 0 to 1, the loss per game, a best response's winnings, or the time per move.
-        low, high: its 95 % interval over games, of the bundled weights; equal where the figure is exact. Of "exploit",
-            the interval of what the opponent won.
-        games: number of games, or of layouts; 0 where there are none.
+        low, high: its 95 % interval over games, for the bundled weights; both equal the figure if it is exact. For
+            "exploit", the interval of the opponent's winnings.
+        games: number of games or layouts; 0 if there are none.
         options: options of the game.
-        seeds: the same figure for the agents of other training seeds.
+        seeds: the same figure for agents of other training seeds.
         command: the command that measures it.
     """
 
@@ -60,22 +60,22 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Card:
-    """The facts about a bundled agent: its method, its training, its measured results.
+    """The facts about a bundled agent: method, training and measured results.
 
     Attributes:
         game: id of the game.
-        name: its name among the agents of the game.
+        name: its name, unique among the agents of the game.
         title: a short description.
-        best: whether it is the agent that "trained:GAME" gives for the options that it was made for.
-        agent: text for `agents.load`; {folder} is the agent's folder.
-        method: its training, and how it plays.
+        best: whether "trained:GAME" loads this agent for the options that it was made for.
+        agent: spec for `agents.load`; {folder} is the agent's folder.
+        method: its training and its method of play.
         weaknesses: its weaknesses.
-        train: the command of its training.
+        train: the command that trains it.
         seed: the training seed of the bundled weights.
-        steps: positions, plies or decisions it was trained on.
+        steps: number of positions, plies or decisions in training.
         seconds: CPU time of the training.
-        versions: versions of Python and the libraries.
-        machine: the machine that measured.
+        versions: versions of Python and libraries.
+        machine: the machine of the measurements.
         outcomes: the measured figures.
     """
 
@@ -96,16 +96,16 @@ class Card:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options that it was made for: those of its first figure."""
+        """Return the options that it was made for, which are those of its first figure."""
         return self.outcomes[0].options
 
     def fits(self, game: Game) -> bool:
-        """Tell whether it is for a game of its id: with options of one of its figures, or such as play the same."""
+        """Return whether it fits a game with its id: one of its figures has these options or equivalent ones."""
         return any(not game.differences(each.options) for each in self.outcomes)
 
 
 def read_card(path: Path) -> Card:
-    """Return the card in an agent's folder; ValueError if it cannot be read."""
+    """Return the card in an agent's folder; raise ValueError if it cannot be read."""
     try:
         card = json.loads((path / CARD).read_text(encoding="utf-8"))
         outcomes = tuple(Outcome(**{**each, "seeds": tuple(each["seeds"])}) for each in card.pop("outcomes"))
@@ -121,10 +121,10 @@ def cards() -> list[Card]:
 
 
 def digests(texts: Iterable[str]) -> dict[str, str]:
-    """Return the bundled agents named in texts, each with a digest (12 hexadecimal digits) of weights and settings.
+    """Return the bundled agents named in specs, each with a digest (12 hexadecimal digits) of weights and settings.
 
-    These are the text on its card, and the networks in its folder and in the neighbouring folders that the text names.
-    The key "trained:GAME" lists all agents that it may mean. Agents that there are not are left out.
+    The digest covers the spec on the agent's card, and the networks in its folder and in the neighbouring folders that
+    the spec names. The key "trained:GAME" lists all agents that it may mean. Unknown agents are left out.
     """
     found = {}
     for name in sorted(set(re.findall(rf"\b{Trained.name}:\w+(?:/\w+)?", " ".join(texts)))):
@@ -144,7 +144,7 @@ def _networks(place: Path) -> list[Path]:
 
 
 class Trained(Around):
-    """Plays a trained agent that comes with the library."""
+    """Plays a bundled trained agent."""
 
     name = "trained"
     reaches = {}
@@ -153,10 +153,10 @@ class Trained(Around):
         """Load the agent.
 
         Args:
-            which: id of a game, for the best agent for its options; or GAME/NAME, as `docs/results.md` lists them.
+            which: id of a game, for the best agent for its options; or GAME/NAME, as listed in `docs/results.md`.
 
         Raises:
-            ValueError: there is no such agent; the known ones are named.
+            ValueError: there is no such agent; the message names the known ones.
         """
         by_name: dict[str, list[Card]] = {}
         shipped = cards()
@@ -166,7 +166,7 @@ class Trained(Around):
                 by_name.setdefault(card.game, []).append(card)
         if which not in by_name:
             raise ValueError(unknown("trained agent", which, list(by_name)))
-        # Imported here: the loader of agents stands above this module.
+        # Imported here, because `ttt_envs.agents` imports this module.
         from ttt_envs.agents import load, stranger
 
         for card in by_name[which]:
@@ -175,7 +175,7 @@ class Trained(Around):
                 raise ValueError(
                     f"the card of {card.game}/{card.name} names more than its folder, and those beside it: {card.agent}"
                 )
-        #: The candidates, and the options they were made for.
+        #: The candidates with their cards.
         self.choices = [
             (card, load(card.agent.replace(FOLDER, str(folder() / card.game / card.name)))) for card in by_name[which]
         ]
@@ -186,19 +186,19 @@ class Trained(Around):
 
     @property
     def candidates(self) -> list[Agent]:
-        """The agents that it may play by."""
+        """The agents that it may use."""
         return [agent for _, agent in self.choices]
 
     def agent_for(self, game: Game) -> Agent:
-        """Return the agent that plays `game`: among those made for its options, the one that differs in the fewest.
+        """Return the agent that plays `game`: of those that fit, the one whose options differ least.
 
-        An agent for single rounds plays each round of a match. Raises ValueError if there is none, naming the fitting
-        ones; or with the reason why the closest one cannot play it.
+        In a match, an agent for single rounds may play each round. Raises ValueError if no agent fits, naming
+        alternatives, or with the reason why the closest one cannot play the game.
         """
         return self._for(game)[1]
 
     def card_for(self, game: Game) -> Card:
-        """Return the card of the agent that plays `game`; raises ValueError in the same cases as `agent_for`."""
+        """Return the card of the agent that plays `game`; raise ValueError as `agent_for`."""
         return self._for(game)[2]
 
     def _for(self, game: Game) -> tuple[Game, Agent, Card]:
@@ -207,7 +207,7 @@ class Trained(Around):
         return self._latest
 
     def _find(self, game: Game) -> tuple[Agent, Card]:
-        # Imported here: it asks the loader of agents, which stands above this module.
+        # Imported here, because it imports `ttt_envs.agents`, which imports this module.
         from ttt_envs.agents.per_round import Rounds
 
         refusals = []
@@ -224,7 +224,7 @@ class Trained(Around):
         raise refusals[0] if refusals else ValueError(self._misfit(game))
 
     def _misfit(self, game: Game) -> str:
-        # Imported here: the loader of agents stands above this module.
+        # Imported here, because `ttt_envs.agents` imports this module.
         from ttt_envs.agents import search_for
 
         known = {f"trained:{card.game}/{card.name}": card for card in cards() if card.game == game.id}
@@ -240,7 +240,7 @@ class Trained(Around):
         self.agent_for(game)
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action per position, int64 (n,); -1 where the player has none."""
+        """Return one legal action per position, int64 (n,); -1 if the player has none."""
         return self.agent_for(view.game).act(view)
 
     def policy(self, view: View) -> np.ndarray:
@@ -249,7 +249,7 @@ class Trained(Around):
 
 
 def full_name(text: str, game: Game) -> str | None:
-    """Return the full name of the agent that "trained:GAME" means for a game; None for any other text."""
+    """Return the full name of the agent that "trained:GAME" means for a game; None for other specs."""
     name, _, rest = text.partition(":")
     if name != Trained.name or not rest or "/" in rest:
         return None
@@ -270,5 +270,5 @@ def _made_for(card: Card) -> str:
 
 
 def round_of(game: Game) -> Game | None:
-    """Return the game of a single round of a match; None for a game that is none."""
+    """Return the game of a single round of a match; None if the game is no match."""
     return None if game.extras.current_round is None else game.extras.current_round(game.prototype[:0])[0]

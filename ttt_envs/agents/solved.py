@@ -1,4 +1,4 @@
-"""Policies of solved games, their files, and the agent that plays by one."""
+"""Policies of solved games, their files, and an agent that plays them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,10 +25,10 @@ class Side(NamedTuple):
     """One player's policy in m information sets.
 
     Attributes:
-        digests: uint64 (m, 2), what the player knows in each; see `ttt_envs.core.information`.
-        counts: int32 (m,), how many actions each has, at least 1.
+        digests: uint64 (m, 2), the digests of the information sets; see `ttt_envs.core.information`.
+        counts: int32 (m,), the number of actions in each, at least 1.
         actions: int32 (counts.sum(),), the actions of the first set, then those of the second, ...
-        probabilities: float64 (counts.sum(),), of these actions.
+        probabilities: float64 (counts.sum(),), the probabilities of these actions.
     """
 
     digests: np.ndarray
@@ -38,14 +38,14 @@ class Side(NamedTuple):
 
 
 def write_policy(path: Path, game: Game, sides: Sequence[Side], facts: Mapping[str, Any]) -> None:
-    """Write the policy of both players atomically; `facts`: for JSON, besides the game and its options."""
+    """Write both players' policy atomically; `facts`: facts for JSON in addition to the game and its options."""
     given = {"game": game.id, "options": dict(game.options), **facts}
     arrays = {f"{name}_{player}": each for player, side in enumerate(sides) for name, each in side._asdict().items()}
     write_tensors(path, FORMAT, given, arrays)
 
 
 def read_policy(path: Path) -> tuple[list[Side], dict[str, Any]]:
-    """Return the policy of a file by `write_policy`, and its facts; raises FileNotFoundError or BadTensorFile."""
+    """Read the policy and the facts that `write_policy` wrote; raise FileNotFoundError or BadTensorFile."""
     path = existing(path, "policy")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -75,11 +75,11 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 
 class Solved(Agent):
-    """Plays what `ttt solve` has found: optimal play of a game of perfect information, else near an equilibrium.
+    """Plays the result of `ttt solve`: optimal play with perfect information, else an approximate equilibrium.
 
-    A policy near an equilibrium answers by all that the player was shown and has done since the game began, so it plays
-    whole games: in tournaments, as an opponent in environments, and on the page. Optimal play answers any position that
-    can arise.
+    An approximate equilibrium depends on all observations and actions of the player since the start, so it plays only
+    whole games: in tournaments, as an opponent in environments, and on the page. Optimal play is known in every
+    reachable position.
     """
 
     name = "solved"
@@ -87,14 +87,14 @@ class Solved(Agent):
     remembers = True
 
     def __init__(self, path: str | Path) -> None:
-        """Load the policy; solved positions are loaded when the game is known.
+        """Load the policy; solved positions are loaded later, when the game is known.
 
         Args:
-            path: the folder that `ttt solve` has written, or its file policy.safetensors or positions.safetensors.
+            path: the folder that `ttt solve` wrote, or its file policy.safetensors or positions.safetensors.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadTensorFile: the file is damaged, or of another kind.
+            BadTensorFile: the file is damaged or of another kind.
         """
         self.path = path
         self._fits: Game | None = None
@@ -112,7 +112,7 @@ class Solved(Agent):
             self._sides.append((side, side.digests[order], order, _starts(side.counts)))
 
     def check(self, game: Game) -> None:
-        """Raise BadTensorFile unless the file is of this game with these options."""
+        """Raise BadTensorFile unless the file is for this game with these options."""
         super().check(game)
         if not self.remembers:
             if self._fits != game:
@@ -137,8 +137,8 @@ class Solved(Agent):
     def policy(self, view: View) -> np.ndarray:
         """Return float64 (n, num_actions).
 
-        Raises BadTensorFile for another game, or a position that is not in the file; ValueError for a policy near an
-        equilibrium and a view without `info_state_keys`.
+        Raises BadTensorFile for another game or a position that is not in the file; ValueError if an approximate
+        equilibrium gets a view without `info_state_keys`.
         """
         if self._fits is not view.game:
             self.check(view.game)
@@ -166,7 +166,7 @@ class Solved(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """Under optimal play by all, float64 (n, num_actions); NaN where it is not known, as in a policy."""
+        """Return values under optimal play by all, float64 (n, num_actions); NaN if unknown, as for an equilibrium."""
         self.check(view.game)
         if self._oracle is None:
             return super().action_values(view)

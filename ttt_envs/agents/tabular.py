@@ -1,4 +1,4 @@
-"""Tables of action values by observation, their files, and the agent that plays by one."""
+"""Tables of action values by observation, their files, and an agent that plays them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,18 +22,18 @@ FORMAT = "ttt-envs table 2"
 #: Name of the table's file in a folder.
 FILE = "table.safetensors"
 
-# The low bits of a key are 0 for an observation, or the number of an action plus 1.
+# The low bits of a key are 0 for an observation, and action + 1 for an observation with an action.
 _ACTION = np.uint64(2**12 - 1)
 
 
 def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of observations, and the number of each action in the image that the key is of.
+    """Return the keys of observations, and the number of each action in the image that the key represents.
 
-    A key is a digest of 52 bits, so that two of a million observations share one by a chance of 1e-4.
+    A key is a digest of 52 bits: the probability that any two of a million observations share one is 1e-4.
 
     Args:
         observations: int8 (n, size).
-        turns: symmetries whose images of an observation have one key, that of the first in the order of numbers.
+        turns: symmetries whose images of an observation share the key of the first image in lexicographic order.
         actions: number of actions, below 4095.
 
     Returns:
@@ -50,12 +50,12 @@ def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -
 
 
 def pair_of(keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Return the keys uint64 of observations' keys with actions int64; -1 for a player who waits."""
+    """Return the keys uint64 of pairs of an observation's key and an action int64; -1 for a player who waits."""
     return keys | (actions + 1).astype(np.uint64)
 
 
 def observation_of(pairs: np.ndarray) -> np.ndarray:
-    """Return the keys of the observations in keys of pairs, uint64."""
+    """Return the observations' keys, uint64, from keys of pairs."""
     return pairs & ~_ACTION
 
 
@@ -63,9 +63,9 @@ class ActionTable:
     """The values of actions by observation.
 
     Attributes:
-        pairs: uint64 (m,), the keys of observations with actions, ascending.
+        pairs: uint64 (m,), the keys of pairs of observation and action, ascending.
         values: float32 (m,).
-        turns: the symmetries of the game, if observations that one of them turns into each other share their values.
+        turns: the symmetries of the game, if symmetric observations share their values; else empty.
     """
 
     def __init__(self, pairs: np.ndarray, values: np.ndarray, turns: Sequence[Symmetry] = ()) -> None:
@@ -75,11 +75,11 @@ class ActionTable:
         return len(self.pairs)
 
     def find(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the values of legal actions, float64 (n, num_actions); NaN where there is none."""
+        """Return the values of legal actions, float64 (n, num_actions); NaN for missing ones."""
         return self.at(*keys_of(observations, self.turns, masks.shape[1]), masks)
 
     def at(self, keys: np.ndarray, named: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """As `find`, of what `keys_of` gave."""
+        """As `find`, from the results of `keys_of`."""
         values = np.full(masks.shape, np.nan)
         row, action = np.nonzero(masks)
         wanted = pair_of(keys[row], named[row, action])
@@ -90,13 +90,13 @@ class ActionTable:
         return values
 
     def save(self, path: Path, facts: Mapping[str, Any]) -> None:
-        """Write the table, whole or not at all; `facts`: the game, its options, inputs, actions and steps."""
+        """Write the table atomically; `facts`: the game, its options, inputs, actions and steps."""
         facts = {**facts, "folded": bool(self.turns)}
         write_tensors(path, FORMAT, facts, {"pairs": self.pairs, "values": self.values})
 
 
 def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
-    """Return a saved table, or that of a run folder, and its facts; raises FileNotFoundError or BadTensorFile."""
+    """Return a table from a file or run folder, and its facts; raise FileNotFoundError or BadTensorFile."""
     path = existing(path, "table")
     path = path / FILE if path.is_dir() else path
     if not path.is_file():
@@ -114,10 +114,10 @@ def load_table(path: Path) -> tuple[ActionTable, dict[str, Any]]:
 
 
 class TabularAgent(Around):
-    """Plays a table of action values, and as another agent where the table has none.
+    """Plays with a table of action values, and as another agent where the table has no entry.
 
     Attributes:
-        decisions, missing: how often it was asked, and how often the table had no entry.
+        decisions, missing: number of decisions, and of decisions without an entry in the table.
     """
 
     name = "tabular"
@@ -130,14 +130,14 @@ class TabularAgent(Around):
         """Load the table.
 
         Args:
-            path: a run folder, or a table file (.safetensors).
+            path: a run folder or a table file (.safetensors).
             temperature: divides the values before a softmax; 0 plays the best action.
-            otherwise: the agent that plays where the table has no entry, with all that follows.
+            otherwise: the agent that plays where the table has no entry; its spec includes the rest of the text.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadTensorFile: the file is damaged, or no table.
-            ValueError: a negative temperature; `otherwise` is a person.
+            BadTensorFile: the file is damaged or no table.
+            ValueError: a negative temperature, or `otherwise` is a person.
         """
         super().__init__(load(otherwise))
         within(0.0, 1e6, temperature=temperature)
@@ -151,10 +151,10 @@ class TabularAgent(Around):
         self.decisions = self.missing = 0
 
     def check(self, game: Game) -> None:
-        """Raise BadTensorFile unless the table was learned in this game; other options are warned of."""
+        """Raise BadTensorFile unless the table was learned in this game; warn about other options."""
         self.agent.check(game)
         facts = self.facts
-        if not facts:  # a table that is still learned
+        if not facts:  # the table is still in training
             return
         reason = misfit(game, str(self.path), facts["game"], facts["options"], facts["inputs"], facts["actions"])
         if reason:
@@ -163,7 +163,7 @@ class TabularAgent(Around):
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions). Raises BadTensorFile for a game that the table was not learned in."""
+        """Return float64 (n, num_actions). Raises BadTensorFile if the table was learned in another game."""
         values = self.action_values(view)
         missing = np.isnan(values).all(axis=1) & view.masks.any(axis=1)
         self.decisions += len(view)
@@ -174,11 +174,11 @@ class TabularAgent(Around):
         return found
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the table's: float64 (n, num_actions). Raises BadTensorFile as `policy`."""
+        """Return the table's values, float64 (n, num_actions). Raises BadTensorFile as `policy`."""
         if self._fits is not view.game:
             self.check(view.game)
         return self.table.find(view.observations, view.masks)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the mean of the table's values by `policy`: float64 (n,); NaN where it has none."""
+        """Return the mean of the table's values under `policy`, float64 (n,); NaN without an entry."""
         return Agent.value(self, view)

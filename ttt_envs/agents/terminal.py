@@ -1,4 +1,4 @@
-"""The terminal of people who play: colours where it shows some, columns, and a screen that changes hands."""
+"""Terminal output for human players: colours if supported, columns, and handover between players."""
 
 import shutil
 import sys
@@ -14,19 +14,19 @@ _SEPARATOR = "\n" + "=" * 72 + "\n"
 
 
 def say(text: str = "", style: str = "", game: Game | None = None) -> None:
-    """Print a text: as it is into a file or a pipe, else in a style of rich, and with the `text_styles` of a game.
+    """Print a text: plain to a file or pipe, otherwise in a style of rich and with the `text_styles` of a game.
 
-    The environment variable NO_COLOR leaves the colours out.
+    The environment variable NO_COLOR disables colours.
     """
     shown = Text(text, style)
     for pattern, each in game.faces.text_styles if game is not None else ():
         shown.highlight_regex(pattern, each)
-    # A console of its own each time: the standard output may have changed.
+    # A new console each time, because the standard output may have changed.
     Console(highlight=False, soft_wrap=True).print(shown)
 
 
 def read(question: str) -> str:
-    """Return a line from the person at the terminal; raises SystemExit if it is `q` or the input has ended."""
+    """Read a line from the terminal; raise SystemExit if it is `q` or the input has ended."""
     try:
         answer = input(question)
     except EOFError:
@@ -39,7 +39,7 @@ def read(question: str) -> str:
 
 
 def columns(words: list[str]) -> str:
-    """Return `words` one after the other, in lines as wide as the terminal."""
+    """Return `words`, wrapped to the width of the terminal."""
     width = max(len(word) for word in words) + 3
     per_line = max((shutil.get_terminal_size().columns - 2) // width, 1)
     rows = [words[start : start + per_line] for start in range(0, len(words), per_line)]

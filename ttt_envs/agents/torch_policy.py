@@ -1,4 +1,4 @@
-"""Torch modules as agents, which may go on learning while they play."""
+"""Torch modules as agents, which may learn while they play."""
 
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
 
-if TYPE_CHECKING:  # so that agents can be listed and described without the extra
+if TYPE_CHECKING:  # agents can be listed and described without torch
     import torch
 
 
 class PolicyAgent(Agent):
-    """Plays by a policy network in torch. A network file is played by `network_agents.NetworkAgent`, without torch."""
+    """Plays with a policy network in torch. `network_agents.NetworkAgent` plays network files without torch."""
 
     def __init__(
         self,
@@ -27,16 +27,16 @@ class PolicyAgent(Agent):
         *,
         history: int = 0,
     ) -> None:
-        """`network`: float32 (n, inputs) -> logits (n, num_actions); it may go on learning.
+        """`network`: float32 (n, inputs) -> logits (n, num_actions); it may continue to learn.
 
-        One more logit per position is for `wait`, from training on the parallel environment; it does not count.
+        One more logit per position, for `wait` in the parallel environment, is ignored.
 
-        `temperature`: 1 samples the policy itself, less sharpens it, 0 plays its most likely action. `symmetric`: the
-            logits are the mean over the game's symmetries; it costs as many times more, and evens out one-sided
-            training. `history`: of the observations, see `Game.layout`.
+        `temperature`: 1 samples the policy itself, lower values sharpen it, 0 plays the most likely action.
+        `symmetric`: average the logits over the game's symmetries, which compensates one-sided training; the time is
+            proportional to their number. `history`: past decisions in observations, see `Game.layout`.
 
         Raises TypeError if `network` is no torch module; ValueError for an unknown encoding, a wrong history, a
-        negative temperature, or symmetries of observations with a history.
+        negative temperature, or symmetries together with a history.
         """
         require("train", "torch")
         import torch
@@ -53,9 +53,9 @@ class PolicyAgent(Agent):
         self.symmetric = symmetric
 
     def logits(self, view: View) -> np.ndarray:
-        """Return float32 (n, num_actions), not masked.
+        """Return unmasked logits, float32 (n, num_actions).
 
-        Raises ValueError if the network does not fit the game, or gives numbers that are not finite.
+        Raises ValueError if the network does not fit the game or its outputs are not finite.
         """
         game, observations = view.game, view.encoded(history=self.history)
         result = self._forward(game, observations)

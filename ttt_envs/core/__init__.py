@@ -1,1 +1,1 @@
-"""The parts that all games share: state records, compiled loops, batches, views. Knows no game."""
+"""The parts that all games share, such as state records, compiled loops, batches and views. They know no game."""

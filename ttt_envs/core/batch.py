@@ -17,12 +17,12 @@ from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
 
-#: Games that are played, int64 (k,), their plies before, and what the players know then, see `Known.after`.
+#: The games to step, int64 (k,); their numbers of plies before the step; digests and past as from `Known.after`.
 _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
 
 
 class Position:
-    """A position for display: `print` shows its text, a notebook its picture. Hidden information is shown.
+    """A position for display, with hidden information: `print` shows its text, a notebook its picture.
 
     Attributes:
         game: the game.
@@ -43,14 +43,14 @@ class Position:
 class Batch:
     """`n` games of `game`.
 
-    Game i with seed s is the same game whatever `n`: its first episode is drawn from the i-th seed folded out of s, and
-    later episodes from that seed and their number.
+    Game i of a batch with seed s is the same for every `n`: the seeds of its episodes depend only on s, i and the
+    episode's number.
 
-    Every argument is checked before a kernel sees it. A Batch serves one thread at a time: others wait. After Ctrl-C
-    inside a call it needs `reset()`.
+    Every argument is checked before it reaches a kernel. A Batch serves one thread at a time; the other threads wait.
+    Call `reset()` after Ctrl-C has interrupted a call.
 
     Attributes:
-        rewards: float32 (n, players), what the last step paid each player; 0 in games that were over before.
+        rewards: float32 (n, players), each player's reward for the last step; 0 in games that were already over.
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
     """
 
@@ -78,13 +78,12 @@ class Batch:
         Args:
             game: from `ttt_envs.load`.
             n: number of games, at least 1.
-            seed: whole number, or None for one from the system.
+            seed: whole number; None for a random one from the system.
             auto_reset: a game that ends restarts within the same step.
-            history: 0 to 100, the number of a player's last decisions to include in their observations, see
-                `Game.layout`.
+            history: 0 to 100, the number of past decisions in each player's observations, see `Game.layout`.
             recall: track the players' information states, for `info_state_keys`. All players then observe each
                 position, which takes longer than a step.
-            device: "cpu", or "cuda" for a `DeviceBatch`: all arrays stay on a GPU of NVIDIA.
+                device: "cpu", or "cuda" for a `DeviceBatch`, whose arrays all stay on an NVIDIA GPU.
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
@@ -99,10 +98,10 @@ class Batch:
         self.rewards: NDArray[np.float32] = np.zeros((self.n, game.num_players), np.float32)
         self.done: NDArray[np.bool_] = np.zeros(self.n, np.bool_)
         self._key = new_key(seed)
-        self._numbers: np.ndarray | None = None  # of the players' episodes, see `View.episodes`
+        self._numbers: np.ndarray | None = None  # the players' episode numbers, see `View.episodes`
         keeps = check_history(history) or recall
         self._known = Known(game, self.n, digests=recall, history=history) if keeps else None
-        self._placed = 0  # how often `set_states` was called
+        self._placed = 0  # number of calls of `set_states`
         self._episodes, self._episode_seeds = np.zeros(self.n, np.uint64), np.zeros(self.n, np.uint64)
         self._begin(self._rows)
 
@@ -124,7 +123,7 @@ class Batch:
 
     @property
     def states(self) -> NDArray[Any]:
-        """Structured (n,), the games; they may be read and, with care, written in place, see `set_states`."""
+        """Structured (n,): the positions. Reading is safe; write in place with care, or use `set_states`."""
         return self._states
 
     @property
@@ -157,10 +156,10 @@ class Batch:
             self._begin(check_rows(rows, self._rows, once=True))
 
     def reset_each(self, seeds: Sequence[int | None]) -> None:
-        """Start all games: each, and all that follows in it, as game 0 of a batch with its seed.
+        """Restart each game with its own seed; it then continues like game 0 of a batch with that seed.
 
-        `seeds` has an entry for each of the n games; with None the game goes on with its next episode. Raises TypeError
-        or ValueError for what is no seed; no game has changed then.
+        `seeds` has an entry for each of the n games; None starts the game's next episode. Raises TypeError or
+        ValueError for an invalid seed, before any game changes.
         """
         keys, goes_on = keys_of(self._key, seeds), np.array([seed is None for seed in seeds])
         with self._in_use:
@@ -168,20 +167,22 @@ class Batch:
             self._begin(self._rows, keys, np.where(goes_on, self._episodes, np.uint64(0)), reward=0)
 
     def step(self, actions: Any, rows: Any = None, *, check: bool = True) -> None:
-        """Play in all games, or in some of them alone.
+        """Play one step in all games, or only in some.
 
-        With `auto_reset`, a game among `rows` that ends restarts at the next step of all games, or by `reset_rows`.
+        With `auto_reset`, a step of all games restarts the games that are over. After a step of some `rows`, finished
+        games wait for the next step of all games or for `reset_rows`.
 
         Args:
-            actions: int (k,), for the player to move in each game; or int (k, players). Entries of players who do not
-                act and of finished games are ignored, and may be -1.
-            rows: numbers of games, int (k,), each at most once; or bool (n,), or a slice. None: all.
-            check: False skips the check that actions are legal, which saves time. An illegal action then leaves the
-                game unchanged, provided that its kernel `step` keeps the contract of `core.loops.Kernels`.
+            actions: int (k,), the actions of the players to move; or int (k, players). Entries of players who do not
+                act and of finished games are ignored; they may be -1.
+            rows: game numbers, int (k,), each at most once; or bool (n,), or a slice. None selects all games.
+            check: False skips the legality check, which saves time. An illegal action then leaves the game unchanged,
+                provided that its kernel `step` keeps the contract of `core.loops.Kernels`.
 
         Raises:
-            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action or no game.
-            IllegalAction: not legal now; a ValueError that names the first such game.
+            TypeError, ValueError: entries that are no whole numbers, a wrong shape, or an action or game that does not
+                exist.
+            IllegalAction: an action is not legal now; a ValueError that names the first such game.
 
         After an error no game has changed.
         """
@@ -193,14 +194,15 @@ class Batch:
             self._play(rows, joint)
 
     def branch(self, source: "Batch", rows: Any, actions: Any) -> None:
-        """Put copies of games of another Batch into the place of all, and play in them.
+        """Replace all games with copies of games of another Batch, then play one step in them.
 
         Args:
             source: a Batch of the same game and options.
-            rows: int (n,), the number of the game in `source` that each becomes.
+            rows: int (n,), the game of `source` that each game becomes.
             actions: as for `step`.
 
-        Raises what `step` does, and ValueError for another game; the games are then copies that have not been played.
+        Raises the errors of `step`; the games are then copies without the step. Raises ValueError if `source` plays
+        another game.
         """
         if not isinstance(source, Batch) or source.game != self.game:
             raise ValueError(f"source must be a Batch of {self.game!r}, not {source!r}")
@@ -214,17 +216,17 @@ class Batch:
             self.step(actions)
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
-        """Replace all positions; `done` and `rewards` follow from the positions, with rewards of finished games only.
+        """Replace all positions. `done` follows from them; `rewards` holds the rewards of finished games, 0 elsewhere.
 
-        A position from text has no generator: it gets one from the seed of the game's episode, a different one at each
-        call.
+        A position that was parsed from text has no generator. It gets one from the seed of the game's episode, a
+        different one at each call.
 
         Args:
             states: structured (n,).
-            episode_seeds: uint64 (n,), of the episodes that they are of; None: the games' own stay.
+            episode_seeds: uint64 (n,), the seeds of the positions' episodes; None keeps the games' own seeds.
 
-        Raises TypeError or ValueError for another number of states, or for one that is no position of the game, see
-        `Game.check_states`, and for what are no seeds; then no game has changed.
+        Raises TypeError or ValueError for a wrong number of states, for an invalid position, see `Game.check_states`,
+        and for invalid seeds, before any game changes.
         """
         checked = self.game.check_states(states)
         if len(checked) != self.n:
@@ -246,7 +248,7 @@ class Batch:
             self._forget(self._rows)
 
     def acting(self, player: int) -> NDArray[np.bool_]:
-        """Return bool (n,): the games in which `player` has a choice to make now."""
+        """Return bool (n,): the games in which `player` acts now."""
         if player is None:
             raise TypeError("player must be a whole number, not None")
         acts = self.to_move == self._players(player)
@@ -257,9 +259,9 @@ class Batch:
     def masks(
         self, player: int | NDArray[np.integer] | None = None, out: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
-        """Return bool (n, num_actions): legal actions of `player`: an int, int (n,), or None for whoever is to move.
+        """Return the legal actions of `player`, bool (n, num_actions); `player` is int, int (n,) or None (to move).
 
-        If given, `out` is filled and returned; it must be contiguous.
+        With `out`, fill and return that array, which must be contiguous.
         """
         with self._in_use:
             out = self._room(out, self.game.num_actions, np.bool_)
@@ -269,9 +271,9 @@ class Batch:
     def observations(
         self, player: int | NDArray[np.integer] | None = None, out: NDArray[np.int8] | None = None
     ) -> NDArray[np.int8]:
-        """Return int8 (n, observation size): what `player` sees; `player` and `out` as in `masks`.
+        """Return the observations of `player`, int8 (n, observation size); `player` and `out` as in `masks`.
 
-        With `history`, the player's last decisions follow: int8 (n, game.encoded_size(history)).
+        With `history`, they include the player's last decisions: int8 (n, game.encoded_size(history)).
         """
         with self._in_use:
             players, known = self._players(player), self._known
@@ -286,10 +288,10 @@ class Batch:
         return out
 
     def info_state_keys(self, player: int | NDArray[np.integer] | None = None) -> NDArray[np.uint64]:
-        """Return uint64 (n, 2): the information states of `player`, as in `masks`, with perfect recall.
+        """Return the keys of the information states of `player` with perfect recall, uint64 (n, 2).
 
-        Two games have the same key if and only if the player has observed and done the same at every ply. In a finished
-        game it is the key before the last ply.
+        `player` is as in `masks`. Two games have the same key if and only if the player has observed and done the same
+        at every ply. In a finished game it is the key before the last ply.
 
         Raises ValueError if the Batch was made without `recall=True`.
         """
@@ -307,8 +309,8 @@ class Batch:
     def view(self, player: int | NDArray[np.integer] | None = None, rows: Any = None) -> View:
         """Return an agent's view of all games, or of `rows` as for `step`; `player` as in `masks`.
 
-        A caller who plays an agent this way must also call `Agent.observe` and `Agent.episodes_over`;
-        `evaluation.play_games` does so, for whole games.
+        A caller who plays an agent this way must also call `Agent.observe` and `Agent.episodes_over`. For whole games,
+        `evaluation.play_games` does all of this.
         """
         with self._in_use:
             if self._numbers is None:
@@ -343,7 +345,7 @@ class Batch:
         done: bool = False,
         reward: float | None = None,
     ) -> None:
-        """Start episodes of the games `rows`, int64 (k,): the next ones, or those numbered uint64 (k,)."""
+        """Start the next episodes of the games `rows`, int64 (k,), or the episodes with `numbers`, uint64 (k,)."""
         key = self._key if key is None else key
         numbers = self._episodes[rows] if numbers is None else numbers
         seeds = episode_seeds(key, rows.astype(np.uint64), numbers)
@@ -366,14 +368,14 @@ class Batch:
                 self._begin(ended, done=True)
 
     def _forget(self, rows: np.ndarray) -> None:
-        """Nothing was known before the positions of these games."""
+        """Reset the players' information in these games: it begins with the present positions."""
         if self._known is not None:
             self._known.begin(rows)
             rows = rows[~self._states["done"][rows]]
             self._known.show(rows, self._states[rows])
 
     def _noted(self, rows: np.ndarray, joint: np.ndarray) -> _Noted | None:
-        """Return the players' information after a step in those of the games `rows` that are not over."""
+        """Return the players' information after a step in the unfinished games among `rows`."""
         if self._known is None:
             return None
         going = np.flatnonzero(~self._states["done"][rows])
@@ -381,7 +383,7 @@ class Batch:
         return rows, states["ply"], *self._known.after(rows, states, own_actions(self.game, states, joint[going]))
 
     def _learn(self, noted: _Noted) -> None:
-        """Set what is known, and let all look at the new positions; a game that stayed as it is has not been played."""
+        """Store the players' information and show them the new positions; games whose ply is unchanged are skipped."""
         assert self._known is not None
         rows, plies, digests, past = noted
         moved = self._states["ply"][rows] != plies
@@ -393,17 +395,17 @@ class Batch:
     # --- checks ---
 
     def _check_actions(self, rows: np.ndarray, actions: Any) -> np.ndarray:
-        """Return `actions` for these games as int64 (k, players), or (k, 1) for the movers; not checked further."""
+        """Return `actions` for these games as int64 (k, players), or (k, 1) for the movers; legality is not checked."""
         array = np.asarray(actions)
         wanted = (len(rows),) if array.ndim != 2 else (len(rows), self.game.num_players)
         if array.dtype.kind != "i" or array.shape != wanted:
-            # The usual case is over. Unsigned numbers must be looked at before they are made signed.
+            # Not the usual case. Unsigned numbers must be checked before the conversion to signed ones.
             array = check_actions(array, wanted, self.game.num_actions)
         joint = np.ascontiguousarray(array, np.int64)
         return joint if joint.ndim == 2 else joint[:, None]
 
     def _check_legal(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Raise the error of the first game in which these actions, as from `_check_actions`, are illegal."""
+        """Raise the error of the first game in which these actions, from `_check_actions`, are illegal."""
         mask = np.empty(self.game.num_actions, np.bool_)
         wrong = int(self.game.loops.find_illegal(self.states, rows, joint, mask))
         if wrong >= 0:
@@ -415,7 +417,7 @@ class Batch:
         shape = (self.n, columns)
         if out is None:
             return np.empty(shape, dtype)
-        if type(out) is not np.ndarray:  # a row of np.matrix is a matrix again
+        if type(out) is not np.ndarray:  # a row of an np.matrix is a matrix again
             raise TypeError(f"out must be an array, not {type(out).__name__}")
         if out.dtype != dtype:
             raise TypeError(f"out must have dtype {np.dtype(dtype)}, not {out.dtype}")
@@ -439,7 +441,7 @@ class Batch:
         return check_players(player, self.n, self.game.num_players)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._in_use:  # a copy of games that are half stepped would be none
+        with self._in_use:  # no copy in the middle of a step
             return {name: value for name, value in self.__dict__.items() if name != "_in_use"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -447,9 +449,9 @@ class Batch:
 
 
 def keys_of(key: np.ndarray, seeds: Sequence[int | None]) -> np.ndarray:
-    """Return the keys of games that have a seed each, uint64 (n, 3), for `episode_seeds`.
+    """Return the keys of games with individual seeds, uint64 (n, 3), for `episode_seeds`.
 
-    A game with a seed is game 0 of a batch of one with that seed; with None it stays what it is by `key`.
+    A game with a seed is game 0 of a batch of one with that seed; a game with None keeps its part of `key`.
     """
     keys = np.empty((len(seeds), 3), np.uint64)
     keys[:, : key.shape[-1]] = key

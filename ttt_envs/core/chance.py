@@ -1,7 +1,7 @@
-"""Enumeration of chance: the outcomes of a start or of a step, each with its probability.
+"""Enumeration of chance: all outcomes of a start or a step, each with its probability.
 
-A game draws its dice and cards by `rng.below` and `rng.pick` and need not list them. Here its kernels `reset` and
-`step` run on states with a script (see `core.rng`); running them with one script after the other shows every outcome.
+A game draws its dice and cards with `rng.below` and `rng.pick`, so it need not list the outcomes. This module runs its
+kernels `reset` and `step` on states with a script (see `core.rng`), one script after the other, to find every outcome.
 
 Example::
 
@@ -10,10 +10,10 @@ Example::
     rows, probabilities, states = chance.outcomes(states, joint)
     rows, probabilities, states = chance.stratified(states, joint, most=36)
 
-Outcomes that are the same state are one. The generator is no part of it: the field `rng` of all states here is 0.
+Outcomes with equal states are merged. The field `rng` of all states here is 0, so generators do not distinguish them.
 
-Chance that cannot be enumerated raises ValueError: redrawing until something fits, which never ends with certainty, and
-draws other than `below` and `pick`. `stratified` enumerates the first draws alone and refuses nothing.
+Two kinds of chance cannot be enumerated and raise ValueError: redrawing until some condition holds, which has no upper
+limit, and draws other than `below` and `pick`. `stratified` enumerates only the first draws and accepts every game.
 """
 
 # ruff: noqa: F821
@@ -31,18 +31,18 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.options import within
 
-#: One start or step must lead to fewer different states.
+#: Limit of the number of different states after one start or step.
 MOST_STATES = 1 << 20
 
-#: The most outcomes of first draws that are enumerated if others follow: a script distinguishes this many numbers.
+#: The most outcomes of first draws that `stratified` enumerates: a script distinguishes this many numbers.
 MOST_STRATA = 2048
 
-# No outcome is less likely than 1 / MOST_OUTCOMES, and float64 adds up that many of them far more exactly than this.
+# No outcome is less likely than 1 / MOST_OUTCOMES; the rounding error of a float64 sum of so many is far smaller.
 _NOTHING = 0.5 / rng.MOST_OUTCOMES
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
-# Two seeds that must lead to the same starts. They differ in every bit, and in the remainder by any small number.
+# Two seeds that must lead to the same starts. They differ in every bit, and in their remainders by small divisors.
 _SEEDS = (_ONE, np.uint64(2**64 - 2))
 
 
@@ -81,23 +81,23 @@ def buffers_for(dtype: np.dtype, size: int) -> OutcomeBuffers:
 
 
 def outcomes_rows(states, joint, most, buffers):
-    """Write to `buffers` what joint[k] in states[k] may lead to, for each k in turn, each state once.
+    """Write the outcomes of joint[k] in states[k] to `buffers`, for each k in turn, each state once.
 
     A template, in which `play` is `begin`, or `loops.advance` with a game's kernels.
 
     Args:
         states: structured (n,).
         joint: int64 (n, players); for `begin` the seeds.
-        most: the first draws are enumerated as far as there are at most this many outcomes, and the following draws are
-            the generator's; 0: all are enumerated.
+        most: enumerate the first draws as long as they have at most this many outcomes; the following draws come from
+            the generator. 0 enumerates all draws.
         buffers: `OutcomeBuffers`.
 
     Returns:
-        The number of rows for which there was room, and of their outcomes. Raises NotEnumerable.
+        The number of rows that fit into the buffers, and the number of their outcomes. Raises NotEnumerable.
     """
     outcomes, words, chances, owners, slots = buffers
     end = 0
-    # A script that has said much already breaks the sooner.
+    # A script that starts with a larger product breaks after fewer draws.
     said = np.uint64((rng.MOST_OUTCOMES - 1) // most if most else 1)
     for row in range(states.shape[0]):
         first, tape, left = end, _ZERO, 1.0
@@ -118,7 +118,7 @@ def outcomes_rows(states, joint, most, buffers):
                     raise NotEnumerable("it draws otherwise than by rng.below(state, n) and rng.pick(state, mask)")
             tape += _ONE
             if product == 0:
-                continue  # the tape has more digits than this outcome: it was met with a shorter one
+                continue  # the tape has more digits than there were draws: a shorter tape gave the same outcome
             chance = np.float64(said) / product
             left -= chance
             state["rng"] = state["script"] = _ZERO
@@ -132,9 +132,9 @@ def outcomes_rows(states, joint, most, buffers):
 
 @jit.kernel
 def seek(words, slots, first, last):
-    """Return the first of words[first:last + 1] that equals words[last].
+    """Return the index of the first of words[first:last + 1] that equals words[last].
 
-    `slots` indexes `words` by content: places + 1; what lies before `first` counts as empty. A new one is entered.
+    `slots` is a hash table of indices + 1 into `words`; indices below `first` count as empty. New words are inserted.
     """
     digest = _ZERO
     for k in range(words.shape[1]):
@@ -166,14 +166,14 @@ class Chance:
     game: Any  # a Game: its module imports this one
 
     def starts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return probabilities float64 (k,), and the different states structured (k,), that a game may start with.
+        """Return the different states with which a game may start: their probabilities float64 (k,), states (k,).
 
         Raises ValueError with the reason if they cannot be enumerated.
         """
         halves = []
         for seed in _SEEDS:
             before = self.game.prototype.copy()
-            before["rng"] = seed  # a kernel that reads the generator is noticed like one that reads the seed
+            before["rng"] = seed  # this detects kernels that read the generator, too
             halves.append(self._enumerate(True, before, np.array([[seed]]))[1:])
         (probabilities, states), (others, other_states) = halves
         if probabilities.tobytes() != others.tobytes() or states.tobytes() != other_states.tobytes():
@@ -188,8 +188,8 @@ class Chance:
             joint: int64 (n, players), legal actions; entries of players who do not act are ignored.
 
         Returns:
-            For each outcome the row that it belongs to, int64 (k,), ascending; its probability, float64 (k,); these add
-            up to 1 a row; the state, structured (k,), different from the others of its row.
+            For each outcome: its row, int64 (k,), ascending; its probability, float64 (k,), with a sum of 1 per row;
+            its state, structured (k,), different from the others of the row.
 
         Raises:
             ValueError: a game is finished, or the outcomes cannot be enumerated; the message says why.
@@ -197,16 +197,16 @@ class Chance:
         return self._enumerate(False, states, np.ascontiguousarray(joint, np.int64))
 
     def stratified(self, states: np.ndarray, joint: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return outcomes of n steps by stratified sampling: all of the first draws, and a sample of what follows each.
+        """Return outcomes of n steps by stratified sampling: all first draws, each with one sample of the later draws.
 
         Args:
-            states: structured (n,), none of them finished; their generators draw what is not enumerated.
+            states: structured (n,), none of them finished; their generators make the draws that are not enumerated.
             joint: int64 (n, players), as for `outcomes`.
-            most: from 1 to `MOST_STRATA`; the first draws are enumerated as long as there are at most this many
+            most: from 1 to `MOST_STRATA`; the first draws are enumerated as long as they have at most this many
                 outcomes.
 
-        Returns what `outcomes` does, and raises ValueError for a finished game. A mean over the outcomes is an unbiased
-        estimate of the expectation, exact where the steps have no more draws.
+        Returns arrays as `outcomes` does; raises ValueError for a finished game. The weighted mean over the outcomes is
+        an unbiased estimate of the expectation. It is exact if the steps have no further draws.
         """
         within(1, MOST_STRATA, most=most)
         return self._enumerate(False, states, np.ascontiguousarray(joint, np.int64), most)

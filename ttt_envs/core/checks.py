@@ -1,7 +1,8 @@
-"""Checks of states, players and actions from outside, all in this one place.
+"""All checks of states, players and actions that come from outside.
 
-Compiled kernels index arrays by counts and cells of a state. Input from a user, a file or bytes is checked here first:
-its dtype, and the range of each field. Kernels stay within their arrays, and terminate, for all that passes.
+Compiled kernels use counts and cells of a state as array indices. Therefore input from a user, a file or bytes is
+checked here first: its dtype and the range of each field. For valid states kernels stay within their arrays and
+terminate.
 """
 
 from collections.abc import Mapping
@@ -15,10 +16,10 @@ _INT8 = np.iinfo(np.int8)
 
 
 class Validity:
-    """The checks of one kind of states.
+    """The checks of the states of one game.
 
-    All fields of int8 and bool, options, and padding are compared at once, as bytes: a fraction of the time of a
-    comparison for each field.
+    Fields of int8 and bool, options and padding are compared together as bytes, which is much faster than field by
+    field.
     """
 
     def __init__(
@@ -35,12 +36,12 @@ class Validity:
         """Prepare the checks.
 
         Args:
-            dtype: of the states.
-            ranges: of the fields by name; None for those declared with the dtype.
+            dtype: dtype of the states.
+            ranges: ranges of the fields by name; None takes the ranges declared with the dtype.
             prototype: structured (1,): its options are the states' options; None for any options in their ranges.
-            max_plies: no game has more steps; None for no limit.
-            simultaneous: several players may act simultaneously.
-            at_end: nothing is paid before the end.
+            max_plies: the most steps of a game; None for no limit.
+            simultaneous: whether several players may act simultaneously.
+            at_end: whether rewards are 0 before the end.
             name: the game's name in error messages.
         """
         self.dtype = plain(dtype)
@@ -67,7 +68,7 @@ class Validity:
         self._low, self._high = read_only(self._low), read_only(self._high)
 
     def _compare_as_bytes(self, field: str) -> bool:
-        """Enter the range of a field into the bounds of its bytes, if these then say the same."""
+        """Convert the range of a field to bounds of its bytes, if these are equivalent."""
         assert self.dtype.fields is not None
         kind, offset, *_ = self.dtype.fields[field]
         place, given = slice(offset, offset + kind.itemsize), self._ranges[field]
@@ -77,7 +78,7 @@ class Validity:
         if kind.base.itemsize > 1 or (isinstance(given.high, str) and self._prototype is None):
             return False
         low, high = given.low, given.high if self._prototype is None else self._limit(given.high)
-        # Unsigned bytes above 127 would be taken for negative ones.
+        # Unsigned bytes above 127 would be read as negative ones.
         if np.min(low) < (0 if kind.base.kind == "u" else _INT8.min) or np.max(high) > _INT8.max:
             return False
         self._low[place] = np.broadcast_to(low, kind.shape).ravel()
@@ -88,7 +89,7 @@ class Validity:
         return int(self._prototype[high][0]) if isinstance(high, str) and self._prototype is not None else high
 
     def check(self, states: Any) -> np.ndarray:
-        """Return the states, structured (n,), if all are valid; else ValueError or TypeError naming what is wrong.
+        """Return the states, structured (n,), if all are valid; else raise ValueError or TypeError naming the error.
 
         A record counts as an array of one.
         """
@@ -120,7 +121,7 @@ class Validity:
 
     def _values(self, states: np.ndarray, field: str) -> np.ndarray:
         values: np.ndarray = states[field]
-        # A byte that is neither 0 nor 1 would be compared as if it was one of them.
+        # As bool, a byte that is neither 0 nor 1 would compare like one of them.
         return values.view(np.uint8) if values.dtype == np.bool_ else values
 
     def _bounds(self, states: np.ndarray, field: str) -> tuple[Any, Any]:
@@ -156,7 +157,7 @@ class Validity:
 
 
 def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
-    """Return `players`, one number for all or one each, as int64 (n,); else raise TypeError or ValueError."""
+    """Return `players`, one number or int (n,), as int64 (n,); raise TypeError or ValueError for anything else."""
     array = np.asarray(players)
     if array.dtype.kind not in "iu":
         raise TypeError(f"player must be a whole number, or an array of them, not {players!r}")
@@ -164,14 +165,14 @@ def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
         raise ValueError(f"player must be one number or have shape {(n,)}, not {array.shape}")
     if array.size and not (array.min() >= 0 and array.max() < num_players):
         raise ValueError(f"player must be from 0 to {num_players - 1}, not {players!r}")
-    # A copy, as kernels are compiled for arrays that can be written.
+    # A copy, because kernels are compiled for writeable arrays.
     return np.array(np.broadcast_to(array, (n,)), np.int64)
 
 
 def check_rows(rows: Any, every: np.ndarray, once: bool = False) -> np.ndarray:
-    """Return the numbers of games that `rows` names, int64 (k,), among `every`, which is 0 to n-1.
+    """Return the game numbers that `rows` selects from `every` (0 to n-1), int64 (k,).
 
-    `rows` is int (k,), with `once` none of them twice; or bool (n,), or a slice. Raises TypeError or ValueError for
+    `rows` is int (k,), without repetition if `once`; or bool (n,), or a slice. Raises TypeError or ValueError for
     anything else.
     """
     if isinstance(rows, slice):
@@ -206,9 +207,9 @@ class IllegalAction(ValueError):
 
 
 def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
-    """Return `actions` as int64 of that shape, whole numbers from -1 (no action) to num_actions-1.
+    """Return `actions` as int64 of this shape: whole numbers from -1 (no action) to num_actions-1.
 
-    Raises TypeError or ValueError naming what is wrong otherwise.
+    Raises TypeError or ValueError, naming the error, for anything else.
     """
     array = np.asarray(actions)
     if array.dtype.kind not in "iu":
@@ -222,7 +223,7 @@ def check_actions(actions: Any, shape: tuple[int, ...], num_actions: int) -> np.
 
 
 def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
-    """Return the message for an illegal action, with its name and the legal ones."""
+    """Return the message for an illegal action: its name and the legal actions."""
     names = (*game.action_names, "wait")
     legal = [names[a] for a in np.flatnonzero(mask)]
     shown = ", ".join(legal[:20]) + (f" and {len(legal) - 20} more" if len(legal) > 20 else "")
@@ -230,7 +231,7 @@ def explain(game: Any, who: str, action: int, mask: np.ndarray) -> str:
 
 
 def refusal(game: Any, states: np.ndarray, i: int, actions: np.ndarray, games: int) -> ValueError:
-    """Return the error in `actions` for states[i], int64 (players,), or (1,) for the mover; `games` were stepped."""
+    """Return the error for `actions`, int64 (players,) or (1,) for the mover, in states[i] of `games` games."""
     mover = int(states["to_move"][i])
     if not SIMULTANEOUS <= mover < game.num_players:
         known = f"from 0 to {game.num_players - 1}, or {SIMULTANEOUS} for several at once"

@@ -1,11 +1,11 @@
-"""State: one game as a cursor, for searches that are written in Python. Make one with `Game.start`::
+"""State: one game as a cursor, for searches in Python. Make one with `Game.start`::
 
     state = game.start(seed=0)
     while not state.over:
         state.apply(state.legal_actions()[0])
 
-One call of compiled code plays an action and lists what is legal after it. Input is checked: a position once, when the
-cursor is made, and each action.
+One call of compiled code plays an action and lists the next legal actions. A position is checked once, when the cursor
+is made; every action is checked.
 """
 
 # ruff: noqa: F821
@@ -26,11 +26,10 @@ from ttt_envs.core.observation_layout import check_history
 from ttt_envs.core.rng import first_episode_seed
 from ttt_envs.core.state import SIMULTANEOUS, position_start
 
-# The result of `look`, besides a player to move.
+# Results of `look` if no single player is to move.
 _OVER, _AT_ONCE = 0, 1
 
-# Instead of an action: everyone's choices are in the buffer; and the requested actions: the ones of the player to
-# move.
+# Instead of an action: the choices of all players are in the buffer. Instead of a player: the player to move.
 _JOINT = _MOVER = -1
 
 _REFUSED = -1
@@ -40,15 +39,15 @@ _INT64 = np.dtype(np.int64)
 
 # --- kernels: templates, as in `core.loops` ---
 #
-# `room`, int64, is a cursor's own: the legal actions of the player to move; what each player has chosen, -1 for none;
-# a mask, with zeros behind it; and, last, the number of actions.
+# `room`, int64, is the buffer of a cursor: the legal actions of the player to move; each player's choice, -1 for none;
+# a mask, padded with zeros; and the number of actions.
 
 
 @jit.allocates_nothing
 def look(state, player, room):
-    """Write the legal actions of a player to `room`, _MOVER for the one to move.
+    """Write the legal actions of `player` to `room`; _MOVER is the player to move.
 
-    Returns _OVER; or, of _MOVER, _AT_ONCE; or the number of these actions, times 256, plus the player, plus 2.
+    Returns _OVER; or _AT_ONCE, if _MOVER stands for several players; or 256 * (number of actions) + player + 2.
     """
     if state["done"]:
         return _OVER
@@ -62,27 +61,26 @@ def look(state, player, room):
     legal_mask(state, player, mask)
     count = 0
     for first in range(0, actions, 8):
-        if words[first // 8]:  # mostly nothing in these 8 is legal
+        if words[first // 8]:  # usually none of these 8 is legal
             for action in range(first, min(first + 8, actions)):
                 room[count] = action
-                count += mask[action]  # no branch on what cannot be foretold
+                count += mask[action]  # a branch would be mispredicted
     return int(count << 8 | player + 2)
 
 
 @jit.allocates_nothing
 @jit.keeps_gil
 def look_one(states, player, room):
-    """Return `look` at states[0]."""
+    """Call `look` for states[0]."""
     return look(states[0], player, room)
 
 
 @jit.allocates_nothing
 @jit.keeps_gil
 def apply_one(states, action, room):
-    """Play in states[0] and `look` at what comes of it; or return _REFUSED, with the position as it was.
+    """Play in states[0] and return `look` at the new position; return _REFUSED and change nothing for illegal actions.
 
-    `action` is that of the player to move, or _JOINT where several act simultaneously, whose choices are then in the
-    room.
+    `action` belongs to the player to move. _JOINT takes the choices of all players from `room`.
     """
     state = states[0]
     if state["done"]:
@@ -111,7 +109,7 @@ def apply_one(states, action, room):
 
 
 class _Kind(NamedTuple):
-    """The parts that all cursors of a game share: the layout of their memory, a state to work in, and the kernels."""
+    """The parts shared by all cursors of a game: the layout of their memory, a scratch state and the kernels."""
 
     game: Any  # a Game: its module imports this one
     dtype: np.dtype
@@ -132,10 +130,10 @@ def _kind_of(game: Any) -> _Kind:
 
 
 class State:
-    """One game of one kind, which is moved on by its actions.
+    """The state of one game, which `apply` advances.
 
-    It is complete: it holds what is hidden from players, and its generator. A clone repeats the same future, dice and
-    cards included; a search that must not foresee them goes on from `redrawn`. A State is for one thread at a time.
+    A State is complete: it includes hidden information and the generator. A clone therefore repeats the same dice and
+    cards; a search that must not foresee them continues from `redrawn`. Use a State in one thread at a time.
     """
 
     __slots__ = ("_apply", "_code", "_kind", "_memory", "_room", "_states", "_words", "over")
@@ -165,7 +163,7 @@ class State:
         return new
 
     def redrawn(self, player: int, seed: int | None = None) -> "State":
-        """Return a clone in which everything that `player` cannot know, now and in the future, is redrawn."""
+        """Return a clone in which hidden information and future chance, as `player` cannot know them, are redrawn."""
         new = self.clone()
         players = np.array([self._player(player)])
         self._kind.game.loops.resample_rows(new._states, players, np.array([first_episode_seed(seed)], np.uint64))
@@ -173,16 +171,16 @@ class State:
         return new
 
     def apply(self, action: int | Sequence[int]) -> None:
-        """Play.
+        """Play one ply.
 
         Args:
-            action: that of the player to move; or one for each player, which must be so where several act
-                simultaneously, -1 for those who do not act: their entries are ignored.
+            action: the action of the player to move; or one per player, which is required if several players act
+                simultaneously. Entries of players who do not act are ignored; they may be -1.
 
         Raises:
             IllegalAction: a ValueError that names the action and the legal ones.
-            ValueError: a finished game, or what is no action's number.
-            TypeError: no whole numbers.
+            ValueError: the game is finished, or a number is no action.
+            TypeError: an action is no whole number.
 
         After an error the position is as it was.
         """
@@ -198,9 +196,9 @@ class State:
         self._code = code
 
     def legal_actions(self, player: int | None = None) -> list[int]:
-        """Return the legal actions, ascending, of `player` or of the one to move; none where they do not act.
+        """Return the legal actions, ascending, of `player` or of the player to move; none for players who do not act.
 
-        Raises ValueError without a player where several act simultaneously, and for a number of no player.
+        Raises ValueError for a player who does not exist, and without `player` if several act simultaneously.
         """
         code = self._code
         if player is None:
@@ -219,7 +217,7 @@ class State:
 
     @property
     def player(self) -> int | None:
-        """The player to move; `core.state.SIMULTANEOUS`, -1, where several act at once; None when the game is over."""
+        """The player to move; `core.state.SIMULTANEOUS`, -1, if several act at once; None when the game is over."""
         return (self._code & 255) - 2 if self._code else None
 
     @property
@@ -230,31 +228,31 @@ class State:
         return () if self.player is None else (self.player,)
 
     def returns(self) -> list[float]:
-        """Return the rewards of each player so far: in most games 0 until the game is over."""
+        """Return each player's rewards so far; in most games they are 0 until the game is over."""
         returns: list[float] = self._states["rewards"][0].tolist()
         return returns
 
     @property
     def key(self) -> bytes:
-        """The position: equal where all that the rules know is equal, without the generator and what is only shown."""
+        """The position as bytes, without the generator and the fields that are only shown."""
         return self._states.tobytes()[self._kind.position :]
 
     @property
     def states(self) -> np.ndarray:
-        """The record, structured (1,), a copy: for `Game.step`, an oracle, or `Game.start`."""
+        """A copy of the record, structured (1,), for `Game.step`, an oracle or `Game.start`."""
         return _array(1, self._kind.dtype, bytearray(self._memory[self._kind.start :]))
 
     def text(self, viewer: int | None = None) -> str:
-        """Return the position as text: all of it, or what a player knows."""
+        """Return the position as text: everything, or only what the player `viewer` knows."""
         if viewer is not None:
             viewer = self._player(viewer)
         text: str = self._kind.game.format_state(self._states[0], viewer)
         return text
 
     def observation(self, player: int, *, history: int = 0) -> np.ndarray:
-        """Return a player's observation: int8 (observation size,); with a history (game.encoded_size(history),).
+        """Return a player's observation: int8 (observation size,), or (game.encoded_size(history),) with a history.
 
-        Raises ValueError for no player, and for more decisions of the past than are kept, see `Game.start`.
+        Raises ValueError for a player who does not exist, and for more past decisions than are kept, see `Game.start`.
         """
         game = self._kind.game
         out = np.empty(game.observation_size, np.int8)
@@ -262,9 +260,9 @@ class State:
         return np.concatenate([out, self._past(player, history).reshape(-1)]) if history else out
 
     def info_state_key(self, player: int) -> bytes:
-        """Return a player's information state with perfect recall: a digest of all they were shown and have done.
+        """Return a player's information state with perfect recall: a digest of all their observations and actions.
 
-        Raises ValueError for no player, and where it is not kept: that is so with `game.start(recall=True)`.
+        Raises ValueError for a player who does not exist, and unless the game began with `game.start(recall=True)`.
         """
         raise ValueError("what players know is kept with game.start(recall=True)")
 
@@ -272,9 +270,9 @@ class State:
         raise ValueError(f"decisions of the past are kept with game.start(history={check_history(history)})")
 
     def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
-        """Return the states that an action may lead to, each with its probability, see `Game.chance_outcomes`.
+        """Return the possible states after an action, each with its probability, see `Game.chance_outcomes`.
 
-        Their generators are the same, so that what is drawn later is to be enumerated too, or `redrawn`.
+        All have the same generator, so later draws must be enumerated too, or redrawn with `redrawn`.
         """
         self.clone().apply(action)
         _, chances, states = self._kind.game.chance_outcomes(self._states, [action], check=False)
@@ -294,7 +292,7 @@ class State:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._kind.game, bytes(self._memory[self._kind.start :]))
 
-    # --- what is given from outside ---
+    # --- input from outside ---
 
     def _look(self) -> None:
         self._code = self._kind.look(self._states, _MOVER, self._room)
@@ -310,7 +308,7 @@ class State:
         return int(player)
 
     def _read(self, action: Any) -> int:
-        """Return an action that is no plain int, as one; or _JOINT, with everybody's choice in the room."""
+        """Convert an action that is no plain int to one; or return _JOINT, with all players' choices in the buffer."""
         game, at_once = self._kind.game, self._code == _AT_ONCE
         if isinstance(action, (list, tuple)) or (isinstance(action, np.ndarray) and action.ndim):
             if not (at_once and len(action) == game.num_players and all(each.__class__ is int for each in action)):
@@ -349,9 +347,9 @@ class State:
 
 
 class RecallingState(State):
-    """A cursor that keeps account of what the players know. History before the first position is unknown.
+    """A cursor that tracks the players' information. History before the first position is unknown.
 
-    After `redrawn` it contains the redrawing player's knowledge; what others were shown is not redrawn.
+    After `redrawn`, only the information of that player is consistent: the observations of others are not redrawn.
     """
 
     __slots__ = ("_known",)
@@ -359,7 +357,7 @@ class RecallingState(State):
     _known: Known
 
     def clone(self) -> "RecallingState":
-        """Return the same position and knowledge, as an independent cursor."""
+        """Return an independent copy of the cursor, with the players' information."""
         return _recalling(super().clone(), self._known.copy())
 
     def apply(self, action: int | Sequence[int]) -> None:
@@ -380,7 +378,7 @@ class RecallingState(State):
         return list(outcomes)
 
     def info_state_key(self, player: int) -> bytes:
-        """Return the player's information set as a key of 16 bytes; see `State.info_state_key`."""
+        """Return a key of 16 bytes for the player's information state; see `State.info_state_key`."""
         player = self._player(player)
         return (
             super().info_state_key(player) if self._known.digests is None else self._known.digests[0, player].tobytes()
@@ -403,7 +401,7 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def _joint(action: int | Sequence[int]) -> np.ndarray:
-    """Return an action that was played, or one for each player, as int64 (1, 1) or (1, players)."""
+    """Return one action as int64 (1, 1), or one per player as int64 (1, players)."""
     return np.asarray(action, np.int64).reshape(1, -1)
 
 
@@ -419,7 +417,7 @@ def _restored_recalling(game: Any, data: bytes, known: Known) -> RecallingState:
     return _recalling(_restored(game, data), known)
 
 
-# Found as globals of the module these take less time in `State.clone`.
+# As globals of the module these make `State.clone` faster.
 _new, _array = object.__new__, np.ndarray
 
 
@@ -442,7 +440,7 @@ def _restored(game: Any, data: bytes) -> State:
 
 
 def start(game: Any, seed: int | None = None, state: Any = None, known: Known | None = None) -> State:
-    """Begin a game, see `Game.start`; with `known`, of one game that begins, a RecallingState."""
+    """Begin a game, see `Game.start`; with `known`, information of one new game, return a RecallingState."""
     if known is not None:
         found = _recalling(start(game, seed, state), known)
         found._show()

@@ -1,4 +1,4 @@
-"""Game: a frozen record of a game's facts, kernels, faces and extras, and its positions as states, text and bytes."""
+"""Game: a frozen record of a game's facts, kernels, faces and extras; it reads and writes positions in all forms."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,33 +33,33 @@ from ttt_envs.core.state import SIMULTANEOUS, Range, plain, ranges_of, read_only
 from ttt_envs.core.symmetry import Patterns, Symmetry
 from ttt_envs.storage.untrusted import with_tuples
 
-#: If chance can play a part, see `Game.chance`.
+#: The values of `Game.chance`.
 CHANCES = "none", "start", "play"
 
-#: When rewards are paid, see `Game.rewards`.
+#: The values of `Game.rewards`.
 PAID = "end", "steps"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Extras:
-    """Extras that a game can do without: each is made when it is first asked for.
+    """The optional parts of a game, each made when it is first used.
 
     Attributes:
-        symmetries: gives the board's symmetries, the identity left out or not.
-        oracle: gives the oracle; raises NotImplementedError, naming the options, where there is none.
-        without_past: states (n,) -> new ones in which fields that only record the past, such as a count of repetitions,
-            have one value. These fields may end a game as a draw, and must not matter otherwise. `ttt solve` ignores
-            them, and counts play without end as a draw; with None it distinguishes all fields.
-        patterns: gives the patterns that n-tuple networks look up.
-        solve_commands: gives what the game's solver can work out, by name; the same whatever the options.
-        current_round: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states (k,) of that
-            game): in a match, the positions within a round, and these rounds, each as a game of its own, with the same
-            players, actions and masks. In the other positions something of the match is decided, such as who begins the
-            next round. None where a game is no match.
-        round_rewards: (states (n,), out float32 (n, players)): in a match, fills the sum of what the rounds so far
-            would have paid as games of their own; environments report it as `info["round_reward"]` at every step, so it
-            should be compiled. None where a game is no match.
-        counterpart: the same game in OpenSpiel; None where OpenSpiel has none with these rules.
+        symmetries: () -> the board's symmetries, with or without the identity.
+        oracle: () -> the oracle; raises NotImplementedError, naming the options, if there is none.
+        without_past: states (n,) -> copies in which fields that only record the past, such as a count of repetitions,
+            have a fixed value. These fields may end a game as a draw; they must not matter otherwise. `ttt solve`
+            ignores them and counts endless play as a draw. With None it distinguishes all fields.
+        patterns: () -> the patterns that n-tuple networks look up.
+        solve_commands: () -> the commands of the game's solver, by name; the same for all options.
+        current_round: for a match: (states (n,), none finished) -> (the game of a single round, rows int64 (k,),
+            states (k,) of that game). `rows` are the positions within a round; `states` are these rounds as separate
+            games with the same players, actions and masks. Other positions decide something about the match, such as
+            who begins the next round. None if the game is no match.
+        round_rewards: for a match: (states (n,), out float32 (n, players)): fills in the sum of the rewards that the
+            rounds so far would have paid as separate games. Environments report it as `info["round_reward"]` at every
+            step, so it should be compiled. None if the game is no match.
+        counterpart: the same game in OpenSpiel; None if OpenSpiel has none with these rules.
     """
 
     symmetries: Callable[[], Sequence[Symmetry]] = tuple
@@ -74,43 +74,43 @@ class Extras:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Game:
-    """One game with its options settled: facts, kernels, faces and extras. Make one with `ttt_envs.load`.
+    """A game with fixed options: its facts, kernels, faces and extras. Make one with `ttt_envs.load`.
 
-    Two games are equal if id, version, options and kernels are equal. A game is pickled as its factory and its options:
-    what `dataclasses.replace` has changed does not travel.
+    Two games are equal if id, version, options and kernels are equal. A pickle contains only the factory and the
+    options; it loses changes made with `dataclasses.replace`.
 
     Attributes:
         id: its name in the registry.
-        title: its name for people.
-        options: every option with its value.
-        factory: called with the options, gives this game again.
-        version: raised when the rules change so that results are no longer comparable.
-        same_play: options that make no difference to agents: they choose how a game starts, or its length, which
-            an observation tells, or nothing reads them here. Each with `...` if an agent made with any value plays with
-            every other, or else with the value whose games have all starts, with which it must be made.
-        prototype: structured (1,), the record before a reset, option fields filled in.
-        ranges: the range of each field by name, as the prototype's dtype declares it. No kernel may leave its arrays or
-            hang in a state whose fields are within their ranges, or in any successor.
+        title: its name for display.
+        options: the values of all options.
+        factory: makes this game from its options.
+        version: a number that increases when results before and after a change of rules are not comparable.
+        same_play: options that make no difference to agents: they choose the start of a game; or its length, which
+            observations show; or nothing reads them. The value is `...` if an agent made with any value plays with
+            every other; otherwise it is the value whose games have all starts, with which the agent must be made.
+        prototype: structured (1,), the record before a reset, with option fields filled in.
+        ranges: the range of each field by name, as the prototype's dtype declares it. If a state's fields are within
+            their ranges, no kernel may leave its arrays or hang in that state or any successor.
         action_names: one text per action, unique.
         observation_layout: the blocks of an observation, in order.
-            A network made before still plays.
-        parts: the parts of the board, where it has some that are like each other: a learner may look at all of them by
-            the same weights. No action is in two of them.
-        simultaneous: some states let several players act simultaneously.
-        chance: "none"; "start", where it plays a part in the start alone; or "play", where it may also do so later.
-        hidden_information: some player does not know the whole position.
-        max_plies: no game has more steps.
+            A network trained with an older layout can still play.
+        parts: the similar parts of the board, if it has any: a learner may share weights between them. No action is in
+            two of them.
+        simultaneous: whether several players act simultaneously in some states.
+        chance: "none"; "start" if only the start is random; or "play" if later steps may be random, too.
+        hidden_information: whether some player does not know the whole position.
+        max_plies: the most steps of a game.
         teams: the players of each side, who all get the same rewards.
-        rewards: "end" if nothing is paid before the end, "steps" if any step may pay. A state's field `rewards` holds
-            what each player has been paid so far: at the end, what the game has paid. Searches, measures and solvers
-            rely on it; a `Batch` and environments report the payment of each step.
-        zero_sum: the players' rewards add up to 0.
-        rotate_players: states (n,) -> the same states with each player in the place of the next (with two players:
-            exchanged), for games in which all players are alike. Player p + 1 then observes what p did.
+        rewards: "end" if rewards are 0 before the end, "steps" if any step may pay. A state's field `rewards` holds
+            each player's total so far. Searches, measures and solvers use this total; a `Batch` and environments
+            report the reward of each step.
+        zero_sum: whether the players' rewards add up to 0.
+        rotate_players: states (n,) -> the same states with each player's role given to the next player (with two
+            players: exchanged), for games in which all roles are alike. Player p + 1 then observes what p did.
         players_differ: instead of `rotate_players`, the reason why the players' roles differ.
-        kernels: the rules, as compiled functions of one record.
+        kernels: the rules as compiled functions of one record.
         faces: text, pictures, clicks.
-        extras: symmetries, oracle, patterns, commands of its solver, the rounds of a match.
+        extras: symmetries, oracle, patterns, solver commands, the rounds of a match.
     """
 
     id: str
@@ -145,7 +145,7 @@ class Game:
         names = self.faces.player_names
         if names and not len(names) == len({*names}) == self.num_players:
             raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
-        # A dtype declares the ranges of its fields until it is made plain.
+        # The dtype declares the ranges of its fields; `plain` removes them.
         ranges = self.ranges or ranges_of(self.prototype.dtype)
         object.__setattr__(self, "ranges", MappingProxyType(dict(ranges)))
         # One game serves all environments of a process, so its arrays are read-only.
@@ -153,12 +153,12 @@ class Game:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
 
     def __repr__(self) -> str:
-        """Return the id, and the options that differ from their defaults."""
+        """Return the id and the options that differ from their defaults."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         return f"Game({self.id!r}{', ' if given else ''}{given})"
 
     def __str__(self) -> str:
-        """Return id and options for messages, as one would type them on the command line."""
+        """Return id and options as on the command line, for messages."""
         chosen = " ".join(f"{name}={as_text(value)}" for name, value in self.chosen.items())
         return f"{self.id}{f' with {chosen}' if chosen else ''}"
 
@@ -172,7 +172,7 @@ class Game:
         return hash((self.id, self.version, self.kernels, *self.options))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.factory, dict(self.options))  # kernels and tables do not travel
+        return _made, (self.factory, dict(self.options))  # kernels and tables are not pickled
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Game":
         return self
@@ -182,10 +182,10 @@ class Game:
 
     @cached_property
     def chosen(self) -> dict[str, Any]:
-        """The options that differ from their defaults; options that follow from the others are left out."""
+        """The options that differ from their defaults, without options that follow from the others."""
         try:
             usual = self.factory().options
-        except Exception:  # a function that must be given some, or that is no good: a message must not fail over it
+        except Exception:  # the factory requires options or is faulty; a message must not fail because of it
             return dict(self.options)
         found = {name: value for name, value in self.options.items() if value != usual.get(name)}
         for name in reversed(list(found)):
@@ -193,17 +193,17 @@ class Game:
             try:
                 if self.factory(**others).options == self.options:
                     found = others
-            except Exception:  # the others need it
+            except Exception:  # other options require this one
                 pass
         return found
 
     def differences(self, options: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return the options that make this another game for an agent, with its value there and here; see `same_play`.
+        """Return options whose difference matters to an agent, with the values (in the file, here); see `same_play`.
 
         Args:
-            options: the agent's options as read from a file; lists stand for tuples.
+            options: options from a file, with which the agent was made; lists represent tuples.
 
-        Raises ValueError or TypeError for options that no such game has.
+        Raises ValueError or TypeError for options that the game does not have.
         """
         for name in options:
             if name not in self.options:
@@ -217,11 +217,11 @@ class Game:
 
     @property
     def stochastic(self) -> bool:
-        """Chance plays a part, in the start or later."""
+        """Whether the start or later steps are random."""
         return self.chance != "none"
 
     def check_rewards(self, who: str) -> None:
-        """Raise ValueError, naming `who`, unless rewards come at the end and add up to 0."""
+        """Raise ValueError, naming `who`, unless rewards are paid at the end and add up to 0."""
         if self.rewards != "end":
             raise ValueError(f"{who} needs a game that pays at its end alone; {self} has rewards={self.rewards!r}")
         if not self.zero_sum:
@@ -229,15 +229,12 @@ class Game:
 
     @cached_property
     def player_names(self) -> tuple[str, ...]:
-        """The name of each player in the rules and in positions as text."""
+        """The players' names in the rules and in positions as text."""
         return self.faces.player_names or tuple(f"player {player}" for player in range(self.num_players))
 
     @property
     def rules_text(self) -> str:
-        """The rules with these options for a player, in plain words, and how to read the positions as text.
-
-        Empty if there are none.
-        """
+        """The rules with these options for a player, and how to read positions as text; empty if there are none."""
         return "\n\n".join(filter(None, (self.faces.rules_text, self.faces.legend)))
 
     @cached_property
@@ -247,13 +244,13 @@ class Game:
 
     @cached_property
     def sides(self) -> np.ndarray:
-        """int64 (players,), read-only: each player's number in `teams`."""
+        """int64 (players,), read-only: the index in `teams` of each player's side."""
         found = np.array([next(k for k, team in enumerate(self.teams) if p in team) for p in range(self.num_players)])
         return read_only(found)
 
     @cached_property
     def sharers(self) -> np.ndarray:
-        """float64 (players,), read-only: how many players share each player's reward."""
+        """float64 (players,), read-only: the number of players on each player's side, who share the reward."""
         return read_only(np.bincount(self.sides)[self.sides].astype(np.float64))
 
     @property
@@ -278,22 +275,22 @@ class Game:
 
     @cached_property
     def lookers(self) -> tuple[int, ...]:
-        """Leading axes of masks and observations: (players,) in simultaneous games, else (), for the mover."""
+        """The leading shape of `move`: (players,) if several may act at once, else (), for the player to move."""
         return (self.num_players,) if self.simultaneous else ()
 
     @cached_property
     def move(self) -> Callable[..., int]:
-        """`loops.move_one` for `lookers`, to be called in a third of the time; see `jit.entry`."""
+        """`loops.move_one` for `lookers`, called in a third of the time; see `jit.entry`."""
         return self._move(self.lookers)
 
     @cached_property
     def move_all(self) -> Callable[..., int]:
-        """`move` with a row per player in any game."""
+        """`move` with one row per player, in any game."""
         return self._move((self.num_players,))
 
     @cached_property
     def mask_rows(self) -> Callable[..., None]:
-        """`loops.mask_rows`, likewise, which takes players that are read-only, too."""
+        """`loops.mask_rows`, likewise; it also accepts read-only players."""
         legal = np.empty((1, self.num_actions), np.bool_)
         return jit.entry(self.loops.mask_rows, self.prototype.copy(), np.empty(1, np.int64), legal)
 
@@ -305,12 +302,12 @@ class Game:
 
     @cached_property
     def symmetries(self) -> tuple[Symmetry, ...]:
-        """Relabellings of the board that the rules do not notice."""
+        """Relabellings of the board that leave the rules unchanged."""
         return tuple(self.extras.symmetries())
 
     @cached_property
     def proper_symmetries(self) -> tuple[Symmetry, ...]:
-        """The symmetries without the identity, whether the game lists it or not."""
+        """The symmetries without the identity."""
         own = np.arange(self.observation_size)
         return tuple(each for each in self.symmetries if (each.features != own).any())
 
@@ -321,7 +318,7 @@ class Game:
         return self.extras.oracle()
 
     def oracle(self) -> Oracle:
-        """Return optimal play for this game and these options; raises NotImplementedError where there is none."""
+        """Return the oracle of this game with these options; raise NotImplementedError if there is none."""
         return self._oracle
 
     @cached_property
@@ -342,19 +339,19 @@ class Game:
 
     @property
     def has_planes(self) -> bool:
-        """Whether there is a board for the encoding "planes"."""
+        """Whether observations have a board, for the encoding "planes"."""
         return any(block.grid is not None for block in self.observation_layout)
 
     @property
     def plane_index(self) -> np.ndarray:
-        """int64 (channels, rows, columns): the feature at each place; observation_size stands for a constant 0."""
+        """int64 (channels, rows, columns): the feature at each place; observation_size means a constant 0."""
         return self._planes(0)
 
     def layout(self, history: int = 0) -> tuple[Block, ...]:
-        """Return the blocks of an observation with the player's last `history` decisions behind it, the newest first.
+        """Return the blocks of an observation, followed by the player's last `history` decisions, the newest first.
 
-        Each decision consists of the observation and the chosen action; entries are 0 if there were fewer decisions.
-        Environments, `Batch` and `View.encoded` give such observations with the same argument.
+        Each decision consists of the observation and the chosen action; missing decisions are 0. Environments, `Batch`
+        and `View.encoded` return such observations for the same argument `history`.
 
         Raises ValueError for a history that is no whole number from 0 to 100.
         """
@@ -375,7 +372,7 @@ class Game:
         return (self.encoded_size(history),) if encoding == "flat" else self._planes(history).shape
 
     def encoding_of(self, shape: tuple[int, ...]) -> tuple[str, int] | None:
-        """Return the encoding and the history with which observations have this shape; None if there are none."""
+        """Return the encoding and the history that give observations of this shape; None if there are none."""
         for encoding in ENCODINGS:
             if encoding == "planes" and not self.has_planes:
                 continue
@@ -390,7 +387,7 @@ class Game:
         return {}
 
     def _planes(self, history: int) -> np.ndarray:
-        """Return `plane_index` for observations with a history; their size means a constant 0."""
+        """Return `plane_index` for observations with a history; `encoded_size(history)` means a constant 0."""
         if history not in self._plane_indices:
             if not self.has_planes:
                 raise ValueError(f"{self.id} has no board to draw planes on; use encoding='flat'")
@@ -398,9 +395,9 @@ class Game:
         return self._plane_indices[history]
 
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
-        """Return flat observations int8 (..., size), with a history or without, as int8 (..., channels, rows, columns).
+        """Convert flat observations int8 (..., size) to planes int8 (..., channels, rows, columns).
 
-        Raises ValueError for another size, and in a game without a board.
+        They may include a history. Raises ValueError for another size, and in a game without a board.
         """
         size, given = self.observation_size, observations.shape[-1]
         history, rest = divmod(given - size, size + self.num_actions)
@@ -412,10 +409,10 @@ class Game:
         return np.take(padded, self._planes(history), axis=-1)
 
     def parse_action(self, text: str) -> int:
-        """Return the action of that name. The number of an action is not a name.
+        """Return the action with the name `text`. An action's number is not a name.
 
-        Upper and lower case are the same, and so are all signs between words; `to` and `and` may be left out. A short
-        name will do. Raises ValueError naming the closest names, TypeError for no text.
+        Case and the characters between words do not matter; `to` and `and` may be left out. Short names are accepted.
+        Raises ValueError naming the closest names, TypeError for anything but text.
         """
         return self._reader.read(text)
 
@@ -438,13 +435,14 @@ class Game:
     def check_states(self, states: Any) -> np.ndarray:
         """Return the states, structured (n,), if all are positions of this game with these options.
 
-        A record counts as an array of one. Each field is within its range, options are the prototype's, padding is 0,
-        rewards are finite, and 0 before the end unless the game pays at steps, and in a game that is not over some
-        player can act. Whether the fields are consistent with each other, or the position is reachable, is not checked.
+        A record counts as an array of one. The conditions: each field is within its range; options are the
+        prototype's; padding is 0; rewards are finite, and 0 before the end unless the game pays at steps; and in an
+        unfinished game some player can act. The position need be neither reachable nor consistent between fields.
 
         Raises:
-            ValueError: naming the first state that is wrong, its field and what that must be; or another dtype.
-            TypeError: no structured array.
+            ValueError: a state is wrong; the message names the first one, its field and the values allowed. Or the
+                dtype is another one.
+            TypeError: not a structured array.
         """
         checked = self._validity.check(states)
         stuck = ~checked["done"]
@@ -460,7 +458,7 @@ class Game:
         return checked
 
     def _one(self, state: Any) -> np.ndarray:
-        """Return a state, given as a record or as an array of one, as structured (1,); TypeError for anything else."""
+        """Return a record, or an array of one, as structured (1,); raise TypeError for anything else."""
         states = np.asarray(state)
         if states.dtype != self.state_dtype or states.size != 1:
             raise TypeError(f"state must be a record of {self}, not {type(state).__name__} of {states.dtype!s:.40}")
@@ -476,7 +474,7 @@ class Game:
 
         Args:
             state: a record, or an array of one.
-            viewer: None sees everything, a player only what they may know.
+            viewer: None shows everything; a player, only what that player may know.
 
         Raises ValueError for another viewer, and TypeError for another state.
         """
@@ -488,15 +486,15 @@ class Game:
 
     @property
     def spots(self) -> Callable[..., Mapping[str, Box]] | None:
-        """(state, viewer=None) -> the places on the picture that can be clicked, see `Faces`; None without any."""
+        """(state, viewer=None) -> the clickable areas of the picture, see `Faces`; None if there are none."""
         spots = self.faces.spots
         return spots and (lambda state, viewer=None: spots(self._one(state)[0], self._viewer(viewer)))
 
     @property
     def clicks(self) -> Callable[[Any, int], tuple[str, ...]] | None:
-        """(state, action) -> the names of the spots to be clicked to choose the action, see `Faces`; None without any.
+        """(state, action) -> the names of the spots that are clicked to choose the action, see `Faces`; or None.
 
-        It raises TypeError or ValueError for another state, and for an action that no player may choose now.
+        The function raises TypeError or ValueError for a wrong state, and for an action that no player may choose now.
         """
         return None if self.faces.clicks is None else self._clicks
 
@@ -512,29 +510,29 @@ class Game:
         raise ValueError(f"action {index} has no clicks: nobody may choose it in this state of {self}")
 
     def parse_state(self, text: str) -> np.ndarray:
-        """Return the position of a text by `format_state` without a viewer: structured (1,).
+        """Return the position, structured (1,), from a text that `format_state` wrote without a viewer.
 
-        A text says nothing of the chance to come: the generator is 0, and whoever goes on with the position draws it,
-        see `Batch.set_states`, `start` and `View`. `step` takes 0 for a generator like any other.
+        A text does not include the generator, which is 0 in the result. `Batch.set_states`, `start` and `View` draw a
+        new one; `step` uses 0 like any other generator.
 
-        Raises ValueError naming the wrong part, or what `check_states` finds; TypeError for no text.
+        Raises ValueError naming the wrong part, or as `check_states`; TypeError for anything but text.
         """
         if not isinstance(text, str):
             raise TypeError(f"a position is text, not {type(text).__name__}")
         return self.check_states(self.faces.read_state(text))
 
     def start(self, seed: int | None = None, *, state: Any = None, recall: bool = False, history: int = 0) -> State:
-        """Return a game as a cursor, which a search in Python can copy and play on.
+        """Return a game as a cursor that a search in Python can copy and advance.
 
         Args:
-            seed: of the start, the same game as in `Batch(game, 1, seed=seed)`; with a position, of what is drawn
-                from there on. None for one from the system.
-            state: a position to begin with: a record, structured (1,) or one of an array, which keeps its generator if
-                there is no seed; or text, see `parse_state`.
-            recall: keep account of what the players know, for `State.info_state_key`. It takes several times as long.
-            history: 0 to 100, the number of decisions of each player to keep, for `State.observation`.
+            seed: seed of the game, the same as in `Batch(game, 1, seed=seed)`; with `state`, the seed of future chance.
+                None for a random one from the system.
+            state: the position to begin with: a record, an array of one, or text, see `parse_state`. A record keeps its
+                generator if there is no seed.
+            recall: track the players' information states, for `State.info_state_key`; this takes several times as long.
+            history: 0 to 100, the number of each player's past decisions to keep, for `State.observation`.
 
-        Raises TypeError or ValueError for what is no position of this game, no seed, or a wrong history.
+        Raises TypeError or ValueError for an invalid position, seed or history.
         """
         return start(
             self,
@@ -544,41 +542,40 @@ class Game:
         )
 
     def step(self, states: Any, actions: Any, *, check: bool = True) -> np.ndarray:
-        """Return the states after these actions: new ones, structured (n,), the given ones staying as they are.
+        """Return the states after these actions, structured (n,), without changing the given ones.
 
-        A pure function, for searches and frameworks that keep states themselves; finished games stay as they are. A
-        `Batch` is faster, and for a single game a cursor, see `start`.
+        Finished games are copied. This pure function serves searches and frameworks that keep states themselves. A
+        `Batch` is faster; so is a cursor for a single game, see `start`.
 
         Args:
             states: structured (n,), see `check_states`.
             actions: int (n,) for the player to move, or (n, players) with any number for players who do not act.
-            check: False where all this is known to be so: then nothing is checked, and others may crash the process.
+            check: False skips all checks, for arguments known to be valid; invalid ones may then crash the process.
 
-        Raises TypeError or ValueError for wrong states or actions, IllegalAction for an action that is not legal.
+        Raises TypeError or ValueError for wrong states or actions, IllegalAction for an illegal action.
         """
         after, joint = self._joint(states, actions, check)
         after = after.copy()
-        if len(after):  # the kernel reads the number of players in the first
+        if len(after):  # the kernel reads the number of players from the first state
             self.loops.step_rows(after, np.arange(len(after)), joint)
         return after
 
     def chance_outcomes(
         self, states: Any, actions: Any, *, check: bool = True
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return all that these actions may lead to, as dice and cards fall, exactly.
+        """Return all possible outcomes of these actions, with exact probabilities.
 
         Args:
-            states: structured (n,), none of them finished; their generators play no part.
+            states: structured (n,), none of them finished; their generators are ignored.
             actions, check: as for `step`.
 
         Returns:
-            For each outcome the number of its state, int64 (k,), ascending; its probability, float64 (k,), which add up
-            to 1 for each state; what it leads to, structured (k,), different from the others of its state, the
-            generator 0.
+            For each outcome: the index of its state, int64 (k,), ascending; its probability, float64 (k,), with a sum
+            of 1 per state; and the next state, structured (k,), different from the others, with generator 0.
 
         Raises:
-            TypeError, ValueError: as `step`; a finished game; or chance that cannot be enumerated, with the reason,
-                such as dice that are rolled again until something fits.
+            TypeError, ValueError: as for `step`; a finished game; or chance that cannot be enumerated, with the reason,
+                such as dice that are rerolled until some condition holds.
         """
         checked, joint = self._joint(states, actions, check)
         if joint.shape[1] != self.num_players:
@@ -586,7 +583,7 @@ class Game:
         return chance_of(self).outcomes(checked, joint)
 
     def _joint(self, states: Any, actions: Any, check: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return states (n,) and actions of them, int64 (n, players), or (n, 1) for the player to move."""
+        """Return the states (n,), and their actions as int64 (n, players), or (n, 1) for the player to move."""
         if check:
             states, actions = self.check_states(states), np.asarray(actions)
             shape = (len(states),) if actions.ndim < 2 else (len(states), self.num_players)
@@ -601,7 +598,7 @@ class Game:
         return states, joint
 
     def masks(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
-        """Return legal actions in states (n,): bool (n, num_actions), of `players` int (n,) or of those to move.
+        """Return the legal actions in states (n,), bool (n, num_actions), of `players` int (n,) or the players to move.
 
         `check` as for `step`.
         """
@@ -611,7 +608,7 @@ class Game:
         return out
 
     def observations(self, states: Any, players: Any = None, *, check: bool = True) -> np.ndarray:
-        """Return observations of states (n,): int8 (n, observation size), of `players` int (n,) or of those to move.
+        """Return observations of states (n,), int8 (n, observation size), by `players` int (n,) or the players to move.
 
         `check` as for `step`.
         """
@@ -626,7 +623,7 @@ class Game:
         return check_players(players, len(states), self.num_players)
 
     def to_bytes(self, states: Any, *, check: bool = True) -> np.ndarray:
-        """Return states (n,) as plain numbers, uint8 (n, size of a state), which other array libraries can carry.
+        """Return states (n,) as uint8 (n, size of a state), for array libraries without structured dtypes.
 
         `check` as for `step`.
         """
@@ -634,9 +631,9 @@ class Game:
         return checked.view(np.uint8).reshape(len(checked), self.state_dtype.itemsize).copy()
 
     def from_bytes(self, data: Any, *, check: bool = True) -> np.ndarray:
-        """Return the states (n,) of what `to_bytes` gave; `check` as for `step`.
+        """Return the states (n,) from the result of `to_bytes`; `check` as for `step`.
 
-        Raises TypeError or ValueError for another dtype or shape, and for what is no position of this game.
+        Raises TypeError or ValueError for another dtype or shape, and for invalid positions.
         """
         array = np.asarray(data)
         if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != self.state_dtype.itemsize:

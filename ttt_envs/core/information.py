@@ -1,16 +1,15 @@
-"""The knowledge of players: their information states with perfect recall, as digests, and their last decisions.
+"""The players' information: digests of their information states with perfect recall, and their last decisions.
 
 Example::
 
     digests = known.begin(len(states), game.num_players)
-    known.show(game, states, digests)  # at every ply, in games that are not over
+    known.show(game, states, digests)  # at every ply of unfinished games
     known.note(digests, actions)
 
-Two positions have the same digest for a player if all observations and masks that the player was shown, at every ply,
-whoever acted, and all their own actions were the same. A digest has 128 bits; that two different histories share one is
-as unlikely as one in 2**128 for each pair. Players who act simultaneously do not see each other's choice. A digest is
-the key of an information state, for tables; networks take the observations at a player's last decisions, see
-`Game.layout`.
+A player's digest covers the observations and masks that the player received at every ply, whoever acted, and the
+player's own actions; not the choices of players who act simultaneously. Equal histories have equal digests. A digest
+has 128 bits, so two different histories share one with probability 2**-128. Tables use digests as keys of information
+states; networks use the observations at a player's last decisions, see `Game.layout`.
 """
 
 from typing import Any
@@ -22,22 +21,22 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.observation_layout import check_history
 from ttt_envs.core.state import SIMULTANEOUS
 
-# In the place of a Game: its module imports this one.
+# Stands for `core.game.Game`, whose module imports this one.
 Game = Any
 
-# Rows observed at once: enough to make Python's share small, few enough to stay in a processor's cache.
+# Rows observed at once: enough to make Python's overhead small, few enough for the processor's cache.
 _CHUNK = 1 << 14
 
 _OTHER = np.uint64(0xD6E8FEB86659FD93)
 
 
 def begin(n: int, players: int) -> np.ndarray:
-    """Return the digests of n games in which nothing was shown yet: uint64 (n, players, 2)."""
+    """Return the initial digests of n games, uint64 (n, players, 2)."""
     return np.broadcast_to(rng.fold(0, 0), (n, players, 2)).copy()
 
 
 def show(game: Game, states: np.ndarray, digests: np.ndarray) -> np.ndarray:
-    """Let the digests, uint64 (n, players, 2), take in what all players are shown in the positions, structured (n,).
+    """Update the digests, uint64 (n, players, 2), with all players' observations and masks of states (n,).
 
     Returns the players' masks, bool (players, n, num_actions).
     """
@@ -56,25 +55,25 @@ def show(game: Game, states: np.ndarray, digests: np.ndarray) -> np.ndarray:
 
 
 def note(digests: np.ndarray, actions: np.ndarray) -> None:
-    """Let the digests, uint64 (n, players, 2), take in each player's own action, int64 (n, players); -1 for none."""
+    """Update the digests, uint64 (n, players, 2), with each player's own action, int64 (n, players); -1 for none."""
     for player in range(digests.shape[1]):
         done = np.ascontiguousarray(actions[:, player : player + 1]).view(np.uint8)
         absorb_rows(digests[:, player], done)
 
 
 class Known:
-    """A digest of each player's knowledge in n games, while these are played.
+    """The players' information in n games while they are played: digests and past decisions.
 
     Attributes:
-        digests: uint64 (n, players, 2); None if these are not kept.
-        past: int8 (n, players, history, observation size + num_actions), what each player saw and chose at their last
-            decisions, the newest first, see `Game.layout`; zeros where there were fewer.
+        digests: uint64 (n, players, 2); None if they are not tracked.
+        past: int8 (n, players, history, observation size + num_actions), each player's observations and actions at
+            their last decisions, the newest first, see `Game.layout`; zeros for missing decisions.
     """
 
     digests: np.ndarray | None
 
     def __init__(self, game: Game, n: int, *, digests: bool = True, history: int = 0) -> None:
-        """All games begin. `history`: how many decisions of each player are kept, see `check_history`."""
+        """Begin all games. `history`: the number of each player's decisions to keep, see `check_history`."""
         check_history(history)
         self._game = game
         self.digests = begin(n, game.num_players) if digests else None
@@ -82,7 +81,7 @@ class Known:
 
     @property
     def history(self) -> int:
-        """The number of decisions of a player that are kept."""
+        """The number of past decisions kept per player."""
         return int(self.past.shape[2])
 
     def copy(self) -> "Known":
@@ -93,7 +92,7 @@ class Known:
         return new
 
     def keep(self, *, digests: bool, history: int) -> None:
-        """Keep this, too: of what happens from now on."""
+        """Track digests or more decisions, too, from now on."""
         if digests and self.digests is None:
             self.digests = begin(len(self.past), self._game.num_players)
         if history > self.history:
@@ -107,18 +106,18 @@ class Known:
             self.digests[rows] = begin(len(rows), self._game.num_players)
 
     def show(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """All players look at these games, whose positions are `states`, structured (k,), none of them over."""
+        """Show all players these games' positions `states`, structured (k,), none of them over."""
         if self.digests is not None:
             digests = self.digests[rows]
             show(self._game, states, digests)
             self.digests[rows] = digests
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """Note the actions int64 (k, players) played in these positions, structured (k,); -1 for who does not act."""
+        """Note the actions int64 (k, players) in the positions (k,) of these games; -1 for players who do not act."""
         self.put(rows, *self.after(rows, states, actions))
 
     def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the digests and the past that `note` would make of these games, for `put`; nothing is changed."""
+        """Return, for `put`, the digests and the past of these games after `note`, without changing anything."""
         digests, past = None, self.past[rows]
         if self.digests is not None:
             digests = self.digests[rows]
@@ -138,7 +137,7 @@ class Known:
             self.past[rows] = past
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
-        """Return the arguments of a view of these players, int64 (k,), in the games `rows`."""
+        """Return the keyword arguments of a View of these players, int64 (k,), in the games `rows`."""
         digests = None if self.digests is None else self.digests[rows, players]
         return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
 
@@ -148,7 +147,7 @@ class Known:
 
 
 def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) -> np.ndarray:
-    """Return the player's observations in the states (k,) with the actions int64 (k,) there: int8 (k, one decision)."""
+    """Return the player's decisions, int8 (k, size): observations of states (k,), each with its action int64 (k,)."""
     out = np.zeros((len(states), game.observation_size + game.num_actions), np.int8)
     out[:, : game.observation_size] = game.observations(np.ascontiguousarray(states), player, check=False)
     out[np.arange(len(states)), game.observation_size + actions] = 1
@@ -156,10 +155,10 @@ def decisions(game: Game, states: np.ndarray, player: int, actions: np.ndarray) 
 
 
 def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the players who have a choice to make in the games `rows` (int64) of `states`, none of them finished.
+    """Return the players who act in the games `rows` (int64) of `states`, none of them finished.
 
-    Returns (numbers of games, numbers of players), both int64 (k,): a game in which several act simultaneously comes
-    several times.
+    Returns (game numbers, players), both int64 (k,). A game in which several players act simultaneously appears once
+    per player.
     """
     to_move = states["to_move"][rows].astype(np.int64)
     turn = to_move != SIMULTANEOUS
@@ -177,7 +176,7 @@ def acting_players(game: Game, states: np.ndarray, rows: np.ndarray) -> tuple[np
 
 
 def own_actions(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
-    """Return the actions of those who act in the states (k,), none of them over: int64 (k, players), -1 for the others.
+    """Return the actions of the acting players in unfinished states (k,), int64 (k, players), -1 for the others.
 
     `joint` is int64 (k, players), or (k, 1) for the player to move.
     """
@@ -188,7 +187,7 @@ def own_actions(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray
 
 @jit.kernel
 def absorb_rows(digests, rows):  # type: ignore[no-untyped-def]
-    """Let each digest, uint64 (n, 2), take in a row of `rows`, uint8 (n, k)."""
+    """Update each digest, uint64 (n, 2), with a row of `rows`, uint8 (n, k)."""
     for i in range(rows.shape[0]):
         first, second, word = digests[i, 0], digests[i, 1], np.uint64(0)
         for k in range(rows.shape[1]):

@@ -24,7 +24,7 @@ def lines(rows: int, columns: int, length: int) -> np.ndarray:
 
 
 def where(row: Sequence[int], size: int) -> str:
-    """Return the place of a row on a board of `size` by `size` cells in words: "in the top row", "on the diagonal"."""
+    """Describe the place of a row on a board of `size` by `size` cells: "in the top row", "on the diagonal"."""
     down, across = {cell // size for cell in row}, {cell % size for cell in row}
     for places, names, kind in ((down, _DOWN, "row"), (across, _ACROSS, "column")):
         if len(places) == 1:
@@ -51,14 +51,14 @@ _LARGEST = 8
 
 
 def _starts() -> np.ndarray:
-    """Return int64 [size, length, way]: the cells, as a set, from which a line of this length fits on the square.
+    """Return int64 [size, length, way]: the set of cells from which a line of this length fits on the square.
 
-    The ways lead right, down and left, down, down and right.
+    The directions (ways) are right, down-left, down and down-right.
     """
     starts = np.zeros((_LARGEST + 1, _LARGEST + 1, 4), np.int64)
     for size in range(2, _LARGEST + 1):
         for length in range(2, size + 1):
-            few = size - length + 1  # columns, or rows, from which one can go so far
+            few = size - length + 1  # number of columns, or rows, in which a line can start
             left = (1 << few) - 1
             rows = [sum(1 << row * size for row in range(count)) for count in (size, few)]
             right, whole = left << length - 1, (1 << size) - 1
@@ -72,14 +72,14 @@ _STARTS = _starts()
 @kernel
 @allocates_nothing
 def has_row(cells, size, length):
-    """Return whether `length` cells of a set, 2 or more, are in a row on a square of `size` by `size`, 2 to 8.
+    """Return whether a set contains `length` cells in a row, on a square of `size` by `size`; length >= 2, size 2 to 8.
 
-    A set of cells is a number of which bit k says whether cell k is in it.
+    In a set of cells, bit k says whether cell k is a member.
     """
     found = np.int64(0)
     for way in range(4):
         step, line = np.int64(1 if way == 0 else size + way - 2), cells
         for k in range(1, length):
-            line &= cells >> k * step  # what is left has k more behind it, or beyond the edge
+            line &= cells >> k * step  # keeps cells that k more follow, perhaps across the edge
         found |= line & _STARTS[size, length, way]
     return found != 0

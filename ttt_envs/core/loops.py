@@ -1,9 +1,9 @@
 """Compiled loops around a game's kernels, the same for every game.
 
-Rules common to all games are defined here once: a reset starts from the prototype record; a finished game has no legal
-action and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules. In
-the templates `reset`, `legal_mask`, `step`, `observe` and `resample` are the game's kernels. They are called from
-Python with (states, i), never with a record: that costs 0.3 us, a record 1.2 us.
+They define the rules common to all games: a reset starts from the prototype record; a finished game has no legal action
+and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules. In the
+templates `reset`, `legal_mask`, `step`, `observe` and `resample` are the game's kernels. Python passes (states, i)
+instead of a record: this takes 0.3 us per call, a record 1.2 us.
 """
 
 # ruff: noqa: F821
@@ -26,27 +26,27 @@ _GAME, _DECISION, _CHOICE = int(Purpose.GAME), int(Purpose.DECISION), int(Stream
 class Kernels(NamedTuple):
     """A game's kernels over one state record.
 
-    With the numbers of a player and an action they are total, whatever whole numbers these are: they write to their own
-    record and `out` alone, and come to an end. An action that is not legal leaves the position as it is. Kernels rely
-    only on the ranges of the record's fields, see `Game.check_states`.
+    Kernels accept any whole numbers as player and action: they terminate and write only to their own record and to
+    `out`. An illegal action leaves the position unchanged. Kernels rely only on the ranges of the record's fields, see
+    `Game.check_states`.
 
-    They draw by `rng.below(state, n)` and `rng.pick(state, mask)` only, after `rng.start`: what else depends on chance
-    `core.chance` cannot enumerate.
+    After `rng.start`, they draw only with `rng.below(state, n)` and `rng.pick(state, mask)`: `core.chance` cannot
+    enumerate other draws.
 
     Attributes:
-        reset: (state, seed uint64): a new game in place; option fields are already filled in, all else is zero.
+        reset: (state, seed uint64): starts a new game in place; option fields are already filled in, the rest is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
-        step: (state, actions int (players,)): plays; entries of players who do not act are ignored. If another one is
-            not legal, it calls `refuse` and leaves all as it is. `ply` is counted by the caller, see `advance`. It adds
-            its payments to `rewards`, see `Game.rewards`.
+        step: (state, actions int (players,)): plays a ply and adds its payments to `rewards`, see `Game.rewards`. It
+            ignores entries of players who do not act. If another entry is illegal, it calls `refuse` and changes
+            nothing. The caller counts `ply`, see `advance`.
         observe: (state, player, out int8 (observation size,)): writes every entry.
-        resample: (state, player, seed uint64): redraws everything that `player` cannot know, the future included.
-        is_legal: (state, player, action): the entry of the legal mask, without the rest; False for numbers that are no
-            player's or no action's, and in a finished game. None: looked up in the mask.
-        random_action: (state, player, x uint64): the action that `rng.choose` draws by `x` from the legal mask of a
-            player who acts, without the mask. None: by the mask.
+        resample: (state, player, seed uint64): redraws hidden information and future chance that `player` cannot know.
+        is_legal: (state, player, action): returns one entry of the legal mask; False for an unknown player or action,
+            and in a finished game. None reads the mask.
+        random_action: (state, player, x uint64): returns the action that `rng.choose` draws with `x` from the legal
+            mask of an acting player, without computing the mask. None computes it.
 
-    A game has its own `is_legal` or `random_action` only if searches become at least 1.3 times as fast by it.
+    Write `is_legal` or `random_action` only if they make searches at least 1.3 times as fast.
     """
 
     reset: Callable[..., Any]
@@ -78,14 +78,14 @@ class Loops(NamedTuple):
 
 @jit.allocates_nothing
 def reset_one(states, i, prototype, seed):
-    """New game in states[i]."""
+    """Start a new game in states[i]."""
     states[i] = prototype[0]
     reset(states[i], derive(seed, _GAME, 0))
 
 
 @jit.allocates_nothing
 def mask_one(states, i, player, out):
-    """Legal actions of `player` in states[i]; out bool (num_actions,)."""
+    """Write the legal actions of `player` in states[i] to out bool (num_actions,)."""
     if states[i]["done"]:
         out[:] = False
     else:
@@ -94,7 +94,7 @@ def mask_one(states, i, player, out):
 
 @jit.allocates_nothing
 def observe_one(states, i, player, out):
-    """Observation of `player` in states[i]; out int8 (observation size,)."""
+    """Write the observation of `player` in states[i] to out int8 (observation size,)."""
     observe(states[i], player, out)
 
 
@@ -108,7 +108,7 @@ def advance(state, actions):
 
 @jit.kernel
 def refuse(state):
-    """Leave the position as it is, instead of a step: undo the ply that `advance` will count."""
+    """Cancel a step: undo the ply that `advance` will count."""
     state["ply"] -= 1
 
 
@@ -120,7 +120,7 @@ def step_one(states, i, actions):
 
 @jit.allocates_nothing
 def look(state, player, legal, seen):
-    """The player's legal actions, none if the game is over, and observation."""
+    """Write the player's legal actions (none if the game is over) and observation."""
     if state["done"]:
         legal[:] = False
     else:
@@ -131,13 +131,13 @@ def look(state, player, legal, seen):
 @jit.allocates_nothing
 @jit.keeps_gil
 def move_one(states, actions, play, legal, told, seen):
-    """Play in states[0] if `play`, and look at what follows: a step of an environment in one call.
+    """Play in states[0] if `play`, then write masks and observations: an environment's step in one call.
 
     With shape (players, ...) all players observe; otherwise only the player to move, and no one after the game is over.
-    Return the set of observing players who must choose, as bits.
+    Return the observing players who must act, as a set of bits.
 
-    actions int64 (players,), all -1 after they were played; legal bool (num_actions,), which is also in the first
-    entries of told int8 (num_actions or more,), and seen int8 (observation size,), all with or without rows.
+    actions: int64 (players,), reset to -1 after the step. Filled in, with or without a row per player: legal bool
+    (num_actions,); told int8 (num_actions or more,), whose first entries equal `legal`; seen int8 (observation size,).
     """
     state = states[0]
     if play:
@@ -163,10 +163,10 @@ def move_one(states, actions, play, legal, told, seen):
 
 @jit.allocates_nothing
 def reply(state, player, seed, actions, legal):
-    """Play on, at random for the others, until `player` has a choice to make or the game is over.
+    """Play until `player` must act or the game is over; the others play at random.
 
-    The others draw as `agents.random` does from its decisions' seeds; `seed` is the episode's. actions int64 (players,)
-    hold the choice that `player` makes first, or -1 for none; legal bool (num_actions,) is room for a mask.
+    The others draw like `agents.random`; `seed` is the episode's seed. actions int64 (players,) contain the first
+    choice of `player`, or -1 for none; legal bool (num_actions,) is scratch memory.
     """
     while not state["done"]:
         mover = np.int64(state["to_move"])
@@ -190,16 +190,16 @@ def reply(state, player, seed, actions, legal):
 @jit.kernel
 @jit.allocates_nothing
 def of_choice(state, player, seed):
-    """Return the random uint64 by which `agents.random` chooses in this state; `seed` is the episode's."""
+    """Return the random uint64 with which `agents.random` chooses in this state; `seed` is the episode's seed."""
     return mix(fold(derive(seed, _DECISION + player, np.int64(state["ply"])), _CHOICE))
 
 
 @jit.allocates_nothing
 def reply_rows(states, players, seeds, actions, legal, seen):
-    """Play in all games, the others at random, until players[i] is to act in states[i] or it is over; then look.
+    """Call `reply` in all games, until players[i] must act in states[i] or game i is over; then write what they see.
 
-    See `reply`; players int64 (n,), seeds uint64 (n,), actions int64 (n, players). legal bool (n, num_actions) and seen
-    int8 (n, observation size) are filled as the players see it.
+    players int64 (n,), seeds uint64 (n,), actions int64 (n, players). Filled in for `players`: legal bool
+    (n, num_actions) and seen int8 (n, observation size).
     """
     for i in range(states.shape[0]):
         reply(states[i], players[i], seeds[i], actions[i], legal[i])
@@ -208,7 +208,7 @@ def reply_rows(states, players, seeds, actions, legal, seen):
 
 @jit.allocates_nothing
 def reset_rows(states, rows, prototype, seeds):
-    """New games in states[rows[k]] from the episodes' seeds[k]; rows int64, seeds uint64."""
+    """Start new games in states[rows[k]] from the episodes' seeds[k]; rows int64, seeds uint64."""
     for k in range(rows.shape[0]):
         states[rows[k]] = prototype[0]
         reset(states[rows[k]], derive(seeds[k], _GAME, 0))
@@ -216,7 +216,7 @@ def reset_rows(states, rows, prototype, seeds):
 
 @jit.allocates_nothing
 def mask_rows(states, players, out):
-    """Legal actions of players[i] in states[i]; out bool (n, num_actions). A number of no player has none."""
+    """Write the legal actions of players[i] in states[i] to out bool (n, num_actions); none for an unknown player."""
     for i in range(states.shape[0]):
         if states[i]["done"] or not 0 <= players[i] < states[i]["rewards"].shape[0]:
             out[i, :] = False
@@ -226,7 +226,7 @@ def mask_rows(states, players, out):
 
 @jit.allocates_nothing
 def observe_rows(states, players, out):
-    """Observation of players[i] in states[i]; out int8 (n, observation size). A number of no player sees zeros."""
+    """Write observations of players[i] in states[i] to out int8 (n, observation size); zeros for an unknown player."""
     for i in range(states.shape[0]):
         if not 0 <= players[i] < states[i]["rewards"].shape[0]:
             out[i, :] = 0
@@ -237,14 +237,14 @@ def observe_rows(states, players, out):
 @jit.inlined
 @jit.allocates_nothing
 def by_rule(state, player, action, mask):
-    """Return whether the action is legal, by the game's own `is_legal`."""
+    """Return whether the action is legal, from the game's `is_legal`."""
     return is_legal(state, player, action)
 
 
 @jit.inlined
 @jit.allocates_nothing
 def by_mask(state, player, action, mask):
-    """Return whether the action is legal, by the whole mask, which is written to `mask` bool (num_actions,)."""
+    """Return whether the action is legal, from the whole mask, written to `mask` bool (num_actions,)."""
     if state["done"] or not (0 <= player < state["rewards"].shape[0] and 0 <= action < mask.shape[0]):
         return False
     legal_mask(state, player, mask)
@@ -254,24 +254,24 @@ def by_mask(state, player, action, mask):
 @jit.inlined
 @jit.allocates_nothing
 def drawn_by_rule(state, player, x, mask):
-    """Return a random legal action of a player who acts, by the game's own `random_action`."""
+    """Draw a legal action of an acting player, with the game's `random_action`."""
     return random_action(state, player, x)
 
 
 @jit.inlined
 @jit.allocates_nothing
 def drawn_by_mask(state, player, x, mask):
-    """Draw a legal action of a player who acts, by the mask, which is written to `mask` bool (num_actions,)."""
+    """Draw a legal action of an acting player from the mask, which is written to `mask` bool (num_actions,)."""
     legal_mask(state, player, mask)
     return choose(mask, x)
 
 
 @jit.allocates_nothing
 def find_illegal(states, rows, actions, mask):
-    """Return the first of the games `rows` in which its actions[k] cannot be played, or -1; nothing is changed.
+    """Return the first of the games `rows` in which actions[k] are illegal, or -1. Nothing is changed.
 
-    actions as for `step_rows`, -1 for none; mask bool (num_actions,) is room for one. Numbers that are no action are
-    detected also in entries that would be ignored.
+    actions as for `step_rows`, -1 for none; mask bool (num_actions,) is scratch memory. A number that is no action is
+    illegal even in an entry that `step` ignores.
     """
     columns = actions.shape[1]
     for k in range(rows.shape[0]):
@@ -282,7 +282,7 @@ def find_illegal(states, rows, actions, mask):
                 return rows[k]
         if state["done"]:
             continue
-        if not SIMULTANEOUS <= mover < players:  # somebody has written into the record
+        if not SIMULTANEOUS <= mover < players:  # the caller has written to the record
             return rows[k]
         if mover != SIMULTANEOUS:
             if not allowed(state, mover, actions[k, mover if columns == players else 0], mask):
@@ -315,7 +315,7 @@ def step_rows(states, rows, actions):
 
 
 def play_rows(states, rewards, done, rows, actions):
-    """`step_rows`, with what it pays in rewards float32 (n, players), and whether games are over in done bool (n,)."""
+    """As `step_rows`; also write the step's rewards float32 (n, players) and done bool (n,)."""
     players = states[0]["rewards"].shape[0]
     joint = np.zeros(players, np.int64)
     for k in range(rows.shape[0]):
@@ -335,7 +335,7 @@ def play_rows(states, rewards, done, rows, actions):
 
 
 def resample_rows(states, players, seeds):
-    """Redraw in states[i] what players[i] cannot know, by seeds[i]."""
+    """Call `resample` in states[i] for players[i], with seeds[i]."""
     for i in range(states.shape[0]):
         resample(states[i], players[i], seeds[i])
 
@@ -348,10 +348,10 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 
 @cache
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
-    """Return the meaning of the names of a game's kernels in templates.
+    """Return the kernels of a game by their names in templates.
 
-    These are the names of `Kernels`, of which `step` counts the ply, and four more: `allowed`, see `by_mask`, `drawn`,
-    see `drawn_by_mask`, `look` and `reply`.
+    These are the names of `Kernels`, where `step` also counts the ply, and four more: `allowed` (see `by_mask`),
+    `drawn` (see `drawn_by_mask`), `look` and `reply`.
     """
     bound = {name: kernel for name, kernel in kernels._asdict().items() if kernel is not None}
     allowed = jit.specialise(by_mask if kernels.is_legal is None else by_rule, **bound)
@@ -363,5 +363,5 @@ def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
 
 @cache
 def loops_for(kernels: Kernels) -> Loops:
-    """Return the loops of one game; machine code is kept on disk, and options of one game share it."""
+    """Return the loops of one game. Machine code is cached on disk and shared by all options of the game."""
     return Loops(**{name: jit.specialise(globals()[name], **kernels_of(kernels)) for name in Loops._fields})

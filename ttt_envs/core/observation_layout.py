@@ -1,4 +1,4 @@
-"""Blocks: the named parts of an observation, with decisions of the past behind them, and as planes."""
+"""Blocks, the named parts of an observation; with past decisions, and as planes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from ttt_envs.core.options import within
 from ttt_envs.core.state import read_only
 
-#: How observations can be laid out: one row of features, or (channels, rows, columns) with scalars as constant planes.
+#: Layouts of observations: a row of features, or (channels, rows, columns) with scalars as constant planes.
 Encoding = Literal["flat", "planes"]
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 
@@ -29,8 +29,8 @@ class Block:
 
     Attributes:
         name: unique within the game.
-        shape: its features' shape; features are numbered row-major, blocks follow each other.
-        meaning: what a 1 says; all features are 0 or 1.
+        shape: the shape of its features, which are numbered row-major.
+        meaning: the meaning of a 1; all features are 0 or 1.
         grid: for the encoding "planes", int (channels, rows, columns) of feature numbers within the block, -1 for an
             empty cell; None makes each feature a constant plane.
     """
@@ -51,11 +51,11 @@ class Block:
 
 
 class Part(NamedTuple):
-    """A part of the board that is like others of the same board.
+    """A part of the board that resembles other parts of the same board.
 
     Attributes:
-        features: what an observation shows of it, in an order that is the same for all parts.
-        actions: the actions in it, likewise.
+        features: its features in an observation, in the same order for all parts.
+        actions: its actions, likewise.
     """
 
     features: tuple[int, ...]
@@ -83,9 +83,9 @@ def with_history(blocks: tuple[Block, ...], num_actions: int, history: int) -> t
 
 
 def planes_of(blocks: Sequence[Block]) -> np.ndarray:
-    """Return int64 (channels, rows, columns): the feature at each place; their number stands for a constant 0.
+    """Return int64 (channels, rows, columns): the feature at each place; the number of features means a constant 0.
 
-    One of the blocks, or more, has a grid.
+    At least one of the blocks must have a grid.
     """
     rows, columns = next(block.grid.shape[1:] for block in blocks if block.grid is not None)
     size, planes, start = sum(block.size for block in blocks), [], 0

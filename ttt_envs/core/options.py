@@ -1,4 +1,4 @@
-"""Options, settings and parameters: checks that name the wrong value and what would be right, text, and meanings."""
+"""Options, settings and parameters: checks with helpful messages, conversion from and to text, and descriptions."""
 
 import inspect
 import re
@@ -17,25 +17,25 @@ _SCALARS = (int, float, bool, str)
 
 
 def unknown(kind: str, name: object, known: Sequence[str], short: Mapping[str, str] | None = None) -> str:
-    """Return the message for an unknown name: the closest known ones first, then all.
+    """Return the message for an unknown name: the closest known names first, then all.
 
-    `short`: further names for some of them.
+    `short`: further names for some of the known ones.
     """
     names = {**{each: each for each in known}, **(short or {})}
     found = get_close_matches(str(name), names, n=3, cutoff=0.5)
     like = [SequenceMatcher(None, each, str(name)).ratio() for each in found]
-    # Only names about as close as the closest one.
+    # Keep only names about as close as the closest one.
     close = dict.fromkeys(names[each] for each, ratio in zip(found, like, strict=True) if ratio > like[0] - 0.15)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ";"
     return f"unknown {kind} {brief(repr(name))}{hint} known: {', '.join(known) or 'none'}"
 
 
 class NotAllowed(ValueError):
-    """A value of an option that is none of those allowed.
+    """Raised for a value that an option does not allow.
 
     Attributes:
         option: name of the option.
-        allowed: the values that it may have.
+        allowed: the allowed values.
     """
 
     def __init__(self, option: str, value: Any, allowed: Sequence[Any]) -> None:
@@ -44,11 +44,11 @@ class NotAllowed(ValueError):
 
 
 class OutOfRange(ValueError):
-    """A numeric option value that is out of range.
+    """Raised for an option's number that is too small or too large.
 
     Attributes:
         option: name of the option.
-        low, high: the least and the greatest number that it may be.
+        low, high: the least and the greatest number allowed.
     """
 
     def __init__(self, option: str, value: Any, low: int, high: int, unless: str = "") -> None:
@@ -58,23 +58,23 @@ class OutOfRange(ValueError):
 
 
 class Within(NamedTuple):
-    """The lowest and the highest value of a setting, as metadata of its type; whole numbers if both are."""
+    """The lowest and the highest value of a setting, as metadata of its type; if both are int, so is the setting."""
 
     low: float
     high: float
 
 
 def choice(option: str, value: Any, allowed: Sequence[Any]) -> Any:
-    """Return `value` if it is one of `allowed` and of the same type; else NotAllowed, a ValueError."""
+    """Return `value` if it is one of `allowed` and of the same type; else raise NotAllowed, a ValueError."""
     if not any(type(value) is type(each) and value == each for each in allowed):
         raise NotAllowed(option, value, allowed)
     return value
 
 
 def whole(option: str, value: Any, low: int, high: int, *, unless: str = "") -> int:
-    """Return `value` if it is an int from low to high; else TypeError, or OutOfRange, a ValueError.
+    """Return `value` if it is an int from low to high; else raise TypeError, or OutOfRange, a ValueError.
 
-    `unless`: what else would allow it, for the message, such as another option.
+    `unless`: a way to allow the value, for the message, such as another option.
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"option {option}={value!r} must be a whole number, not {type(value).__name__}")
@@ -83,14 +83,14 @@ def whole(option: str, value: Any, low: int, high: int, *, unless: str = "") -> 
     return int(value)
 
 
-#: The most of anything that is counted, such as games: more would fill any memory, or take years.
+#: Limit of all counts, such as the number of games: more would fill any memory, or take years.
 MOST = 10**9
 
 
 def within(low: float, high: float, **values: Any) -> None:
-    """Raise ValueError, naming the value, unless each is a number from `low` to `high`.
+    """Raise ValueError, naming the value, unless each value is a number from `low` to `high`.
 
-    They must be whole numbers if `low` and `high` are.
+    If `low` and `high` are whole numbers, the values must be, too.
     """
     whole = isinstance(low, int) and isinstance(high, int)
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
@@ -103,7 +103,7 @@ def within(low: float, high: float, **values: Any) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as text that `parse_value` or the game reads: tuples as "a,b", tuples in them as "a+b"."""
+    """Return a value as text that `parse_value` or the game can read: tuples as "a,b", nested tuples as "a+b"."""
     if isinstance(value, tuple):
         return ",".join("+".join(map(as_text, each)) if isinstance(each, tuple) else as_text(each) for each in value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
@@ -112,8 +112,8 @@ def as_text(value: Any) -> str:
 def parse_value(annotation: Any, text: str) -> Any:
     """Return `text` as a value of the annotated type: int, float, bool, str, None, or a union of these.
 
-    A union takes the first of int, float, bool, None, str that fits. An annotation of another kind, or none
-    at all, is read as such a union too. Raises ValueError that names the types.
+    A union takes the first of int, float, bool, None, str that fits. Another annotation, or a missing one, is
+    treated as a union of all five. Raises ValueError that names the types.
     """
     kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     if not any(kind in _SCALARS for kind in kinds):
@@ -137,13 +137,13 @@ def parse_value(annotation: Any, text: str) -> Any:
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of a game or a parameter of an agent, as it is declared.
+    """The declaration of an option of a game or a parameter of an agent.
 
     Attributes:
         name: its name.
         annotation: its type.
-        default: its value if it is not given; `inspect.Parameter.empty` if it must be given.
-        meaning: what it does, from the docstring; empty if the docstring does not say.
+        default: its default value; `inspect.Parameter.empty` if it is required.
+        meaning: its description from the docstring; empty if there is none.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Parameter:
 
     @property
     def type_name(self) -> str:
-        """The type as people write it, such as "int or None"."""
+        """The type in readable form, such as "int or None"."""
         kinds = get_args(self.annotation) if get_origin(self.annotation) in (Union, types.UnionType) else ()
         names = ["None" if kind is types.NoneType else getattr(kind, "__name__", str(kind)) for kind in kinds]
         if names:
@@ -164,7 +164,7 @@ class Parameter:
 def parameters(function: Callable[..., Any]) -> list[Parameter]:
     """Return the named parameters of a function or class, with their meanings from its docstring's "Args:".
 
-    A class has the parameters of its `__init__`.
+    For a class, these are the parameters of `__init__`.
     """
     documented = function.__init__ if inspect.isclass(function) else function
     if documented is object.__init__:
@@ -172,7 +172,7 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
     meanings = _meanings(inspect.getdoc(documented) or "")
     try:
         signature = inspect.signature(function, eval_str=True)
-    except NameError:  # an annotation that exists for type checkers only
+    except NameError:  # an annotation imported only for type checkers
         signature = inspect.signature(function)
     return [
         Parameter(each.name, each.annotation, each.default, meanings.get(each.name, ""))
@@ -182,7 +182,7 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def _meanings(docstring: str) -> dict[str, str]:
-    """Name -> meaning, from the lines `name: meaning` below "Args:"; further lines of one are indented."""
+    """Return name -> meaning from the lines `name: meaning` below "Args:"; continuation lines are indented."""
     _, heading, section = docstring.partition("Args:\n")
     meanings: dict[str, str] = {}
     name = ""
@@ -199,10 +199,10 @@ def _meanings(docstring: str) -> dict[str, str]:
 
 
 def command_line(program: Sequence[str], settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """Return the command line that has these settings: `program`, then each setting that differs from its default.
+    """Return the command line for these settings: `program`, then each setting that differs from its default.
 
-    Names become options (`max_games` becomes `--max-games`); True is a flag, a sequence several values, and a mapping
-    several `name=value`. An empty option without a default is left out.
+    Names become options (`max_games` becomes `--max-games`); True becomes a flag, a sequence several values, and a
+    mapping several `name=value`. An empty option without a default is left out.
     """
     words = list(program)
     for name, value in settings.items():

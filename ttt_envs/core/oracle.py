@@ -1,17 +1,17 @@
-"""Optimal play: what an oracle answers, and what a game's solver can work out."""
+"""Optimal play: the interfaces of oracles and of a game's solver."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-#: `policy(states, players)` gives float64 (n, num_actions) for states structured (n,) and players int64 (n,).
+#: `policy(states, players)` returns float64 (n, num_actions) for states structured (n,) and players int64 (n,).
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-#: A callback for the share of the work that is done, from 0 to 1.
+#: A callback that receives the share of the work that is done, from 0 to 1.
 Progress = Callable[[float], None]
 
-#: A callback for the name of the stage that is under way, and the share of it that is done.
+#: A callback that receives the name of the current stage and the share of it that is done.
 StageProgress = Callable[[str, float], None]
 
 
@@ -20,19 +20,19 @@ class Oracle(Protocol):
 
     @property
     def error(self) -> float:
-        """The largest error of a value, in reward units: 0 where values are exact up to rounding."""
+        """The largest error of a value, in reward units; 0 if values are exact up to rounding."""
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,): the states that it answers, exactly or within `error`."""
+        """Return bool (n,): whether the oracle knows each state, exactly or within `error`."""
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
+        """Return float64 (n,): the expected reward of `player` if all play optimally; nan for unknown states."""
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): the same after each action; nan where illegal or not known."""
+        """Return float64 (n, num_actions): the expected reward after each action; nan if illegal or unknown."""
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros where not covered."""
+        """Return float64 (n, num_actions): a best (or equilibrium) policy; a row of zeros for unknown states."""
 
 
 @runtime_checkable
@@ -42,46 +42,46 @@ class BestResponder(Protocol):
     def best_response(
         self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
-        """Return the expected reward of `player`, who plays best against the others' `policy`.
+        """Return the expected reward of a best response by `player` to the others' `policy`.
 
-        With `equivariant` the policy of a position that a symmetry of the game turns is the turned policy, so that one
-        of such positions need be asked about.
+        `equivariant` declares that the policy commutes with the game's symmetries. The oracle then asks about only one
+        of the positions that are equal up to symmetry.
         """
 
 
 @runtime_checkable
 class StartResponder(Protocol):
-    """An oracle that computes best responses to a policy in games from given starts, which all players see."""
+    """An oracle that computes best responses in games from given starts, which all players know."""
 
     def best_response_from(
         self, policy: Policy, starts: np.ndarray, player: int, progress: Progress = lambda share: None
     ) -> np.ndarray:
-        """Return float64 (n,): as `BestResponder.best_response`, in the game from each of `starts`, structured (n,)."""
+        """Return `BestResponder.best_response` for the game from each of `starts`, structured (n,): float64 (n,)."""
 
 
 @runtime_checkable
 class Drawer(Protocol):
-    """An oracle that has its game solved as a whole, and draws positions from it."""
+    """An oracle of a completely solved game, which can draw positions."""
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw `starts` positions, structured (n,), with their lengths, int64 (n,).
+        """Draw a position for each start; return them, structured (n,), and their lengths, int64 (n,).
 
-        The player to move wins or draws in each. They are sampled evenly by length: the plies left under optimal play,
-        or -1 for an endless draw. Options are those of the starts.
+        The player to move wins or draws them. They are sampled evenly by length: the remaining plies under optimal
+        play, or -1 for an endless draw. Options are those of the starts, structured (n,).
         """
 
 
 class SolveCommand(Protocol):
-    """Something that a game's solver works out, as `ttt solve` runs it.
+    """A command of a game's solver, run by `ttt solve`.
 
-    A dataclass: each field is an option of the command line, and the line below it its help. The class's docstring is
-    the help of the command.
+    It is a dataclass: each field is a command-line option, and the docstring below the field is the option's help. The
+    class's docstring is the help of the command.
     """
 
     def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
-        """Work it out for a game with these options, write files if any, and return the text to print.
+        """Run the command for a game with these options, write its files, and return the text to print.
 
-        Files are written whole, so that an interrupt leaves the old file or none. Raises ValueError for a field that
-        makes no sense, NotImplementedError for options of the game that cannot be solved, and OSError for a file that
-        cannot be written, if possible before the work.
+        Files are written atomically, so an interrupt leaves the old file or none. Raises ValueError for an invalid
+        field, NotImplementedError if the game cannot be solved with its options, and OSError for a file that cannot be
+        written, before the computation if possible.
         """

@@ -1,4 +1,4 @@
-"""One game in progress, move by move; a choice made at the same time as others waits until all are made."""
+"""One game in progress, move by move; simultaneous choices wait until all are made."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -17,22 +17,22 @@ _FIRST = np.zeros(1, np.int64)
 
 
 def _whole(name: str, value: Any) -> int:
-    """Return `value`, if it is a whole number; else raises TypeError, which calls it `name`."""
+    """Return `value` if it is a whole number; else raise TypeError naming `name`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     return int(value)
 
 
 class PlayedGame:
-    """A game with all its positions so far. It follows from the seed and the actions alone, so that these are its file.
+    """A game with all its positions so far. The seed and the actions determine it, so a file needs only these.
 
     Attributes:
         game: the game.
-        episode_seed: seed of the episode, from 0 to 2**64-1: of all chance in it, and of its players' decisions.
-        states: structured (1,) each, the start first, the present last.
-        actions: the actions in all positions but the last: one number per player, -1 for players who did not act.
-        waiting: player -> action, choices of the present turn, secret until all have chosen.
-        rounds: the numbers of plies played when a round had ended inside a match.
+        episode_seed: the seed of all chance in the game and of its players' decisions, from 0 to 2**64-1.
+        states: structured (1,) each, from the start to the present position.
+        actions: the actions in all positions but the last: one per player, -1 for players who did not act.
+        waiting: player -> action, the choices made so far in the present turn, secret until all are made.
+        rounds: the plies after which a round ended inside a match.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PlayedGame:
         actions: Iterable[Sequence[int]] = (),
         waiting: Mapping[int, int] | None = None,
     ) -> None:
-        """Set up the game and play `actions` in it; TypeError or ValueError for what does not fit the game."""
+        """Set up the game and play `actions`; raise TypeError or ValueError for values that do not fit the game."""
         if not 0 <= _whole("episode_seed", episode_seed) < 2**64:
             raise ValueError(f"episode_seed must be from 0 to 2**64-1, not {episode_seed}")
         self.game, self.episode_seed = game, int(episode_seed)
@@ -62,7 +62,7 @@ class PlayedGame:
 
     @classmethod
     def begin(cls, game: Game, seed: int | None = None) -> Self:
-        """Return the first game of `Batch(game, 1, seed=seed)`; TypeError or ValueError for a wrong seed."""
+        """Return the first game of `Batch(game, 1, seed=seed)`; raise TypeError or ValueError for a wrong seed."""
         return cls(game, first_episode_seed(seed))
 
     @property
@@ -81,7 +81,7 @@ class PlayedGame:
         return bool(self.state["done"][0])
 
     def acting(self, ply: int | None = None) -> list[int]:
-        """Return the players who have a choice to make after `ply` plies, by default now."""
+        """Return the players who act after `ply` plies, by default now."""
         state = self._position(ply)
         return [] if state["done"][0] else acting_players(self.game, state, _FIRST)[1].tolist()
 
@@ -90,13 +90,13 @@ class PlayedGame:
         return [player for player in self.acting() if player not in self.waiting]
 
     def legal(self, player: int) -> list[int]:
-        """Return the actions that `player` can choose now; none for players who do not act, or have chosen."""
+        """Return the actions that `player` can choose now; none for players who do not act or have chosen."""
         return np.flatnonzero(self._mask(player)).tolist() if player in self.asked() else []
 
     def choose(self, player: int, action: int) -> bool:
-        """Choose an action for a player, which is played as soon as all who act have chosen; True if that was now.
+        """Choose an action for a player; play the ply and return True if all acting players have chosen.
 
-        Raises IllegalAction, a ValueError, for an action that the player cannot play now; TypeError for what is no
+        Raises IllegalAction, a ValueError, for an action that the player cannot play now; TypeError for anything but a
         whole number.
         """
         player, action = _whole("player", player), _whole("action", action)
@@ -108,10 +108,10 @@ class PlayedGame:
         return True
 
     def play(self, actions: Sequence[int]) -> None:
-        """Play a ply: `actions` has one number per player, -1 for those who do not act.
+        """Play a ply: `actions` has one number per player, -1 for players who do not act.
 
-        Raises IllegalAction, a ValueError, for an action that cannot be played now, and for a missing one; TypeError
-        for what is no whole number. The game is then as before.
+        Raises IllegalAction, a ValueError, for an illegal or missing action; TypeError for anything but whole numbers.
+        The game is then unchanged.
         """
         if self.over:
             raise IllegalAction("the game is over")
@@ -126,25 +126,25 @@ class PlayedGame:
         self._step()
 
     def take_back(self, ply: int) -> None:
-        """Return to the position after `ply` plies; what was chosen since is forgotten. IndexError for other plies."""
+        """Return to the position after `ply` plies and forget later choices; raise IndexError for other plies."""
         self._position(ply)
         del self.states[ply + 1 :], self.actions[ply:], self._shown[ply + 1 :]
         self.waiting, self.rounds = {}, [each for each in self.rounds if each <= ply]
 
     def last_decision(self, players: Sequence[int]) -> int | None:
-        """Return the number of plies before the last decision that one of `players` made; None if there was none."""
+        """Return the number of plies before the last decision of any of `players`; None if there was none."""
         if any(player in self.waiting for player in players):
             return self.ply
         plies = range(self.ply - 1, -1, -1)
         return next((ply for ply in plies if any(self.actions[ply][player] >= 0 for player in players)), None)
 
     def view(self, player: int, ply: int | None = None) -> View:
-        """Return the view of an agent who plays as `player`, in the position after `ply` plies; see `acting`.
+        """Return the view of `player` in the position after `ply` plies, by default now.
 
-        An agent that remembers its games by `View.episodes` knows the present one; a position before it is of a game
-        of its own, so that looking back changes no memory of the present.
+        For the present position, `View.episodes` is the number of this game. An earlier position gets the number of
+        another game, so that looking back does not change an agent's memory of the present one.
 
-        Raises TypeError or ValueError for what is no player, IndexError for other plies.
+        Raises TypeError or ValueError for a player who does not exist, IndexError for other plies.
         """
         players = check_players(player, 1, self.game.num_players)
         position = self._position(ply)
@@ -171,19 +171,19 @@ class PlayedGame:
         return past
 
     def ended_round(self, ply: int) -> np.ndarray | None:
-        """Return the board of a round that ply number `ply` ended inside a match, structured (1,); else None."""
+        """Return the final board, structured (1,), if ply number `ply` ended a round inside a match; else None."""
         if ply < 1:
             return None
         joint = np.array(self.actions[ply - 1])
         return self.game.faces.finished_round(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def aside(self, ply: int) -> str:
-        """Return the remark of a log on the actions of ply number `ply`, from 1; see `Faces.aside`."""
+        """Return the log's remark on the actions of ply number `ply`, from 1; see `Faces.aside`."""
         joint = np.array(self.actions[ply - 1])
         return self.game.faces.aside(self.states[ply - 1][0], joint, self.states[ply][0])
 
     def _digests(self, ply: int) -> np.ndarray:
-        """Return digests of the players' knowledge after `ply` plies: uint64 (1, players, 2), see `information`."""
+        """Return digests of the players' information after `ply` plies, uint64 (1, players, 2); see `information`."""
         while len(self._shown) <= ply:
             before = len(self._shown)
             digests = self._shown[-1].copy() if before else information.begin(1, self.game.num_players)

@@ -1,4 +1,4 @@
-"""Solved positions of a game of perfect information: their keys, their file, and the oracle that reads it.
+"""Solved positions of a game of perfect information: keys, file and oracle.
 
 `ttt_envs.solvers.positions` solves a game and writes the file.
 """
@@ -22,10 +22,10 @@ FORMAT = "ttt-envs positions 2"
 #: Name of the file in the folder that `ttt solve` writes.
 FILE = "positions.safetensors"
 
-# Of a position that goes on: always 0, or what a position is canonical without.
+# Fields that keys omit: in an unfinished position they are 0 or do not matter.
 _LEFT_OUT = "rewards", "done"
 
-# Actions whose expected rewards differ by less are equally good: sums over dice round.
+# Actions whose expected rewards differ by less are equally good: sums over dice have rounding errors.
 _EQUAL = 1e-9
 
 
@@ -33,13 +33,13 @@ _EQUAL = 1e-9
 
 
 class _Field(NamedTuple):
-    """One field of a state within a key; its k entries are numbered row-major.
+    """The place of one field of a state in a key; the field's k entries are numbered row-major.
 
     Attributes:
-        name: of the field.
+        name: name of the field.
         low: uint64 (k,), the least values, negative ones modulo 2**64.
-        tops: uint64 (k,), the greatest value less the least.
-        words, shifts: int64 (k,) and uint64 (k,), where the bits of an entry begin.
+        tops: uint64 (k,), the greatest value minus the least.
+        words, shifts: int64 (k,) and uint64 (k,), the word and the bit at which an entry begins.
     """
 
     name: str
@@ -50,11 +50,11 @@ class _Field(NamedTuple):
 
 
 class Keys:
-    """Positions of a game as numbers that are equal for positions of equal worth.
+    """Keys of positions: numbers that are equal for equivalent positions.
 
-    A key holds every field that can change, in as many bits as its declared range needs, so that a position can be
-    read back from its key. The generator, fields that are only shown, `done`, `rewards` and what the game's
-    `Extras.without_past` leaves out are not in it. Of the images under the game's symmetries it is the least number.
+    A key contains every field that can change, in as many bits as its declared range needs, so a position can be
+    decoded from its key. It omits the generator, fields that are only shown, `done`, `rewards` and the fields that the
+    game's `Extras.without_past` ignores. It is the least number among the images under the game's symmetries.
 
     Attributes:
         words: a key is uint64 (words,).
@@ -75,7 +75,7 @@ class Keys:
 
     def of(self, states: np.ndarray) -> np.ndarray:
         """Return uint64 (n, words) of unfinished states (n,); ValueError if a field is outside its declared range."""
-        if not len(states):  # functions of a game's author need not bear that
+        if not len(states):  # functions of a game's author may not support empty arrays
             return np.empty((0, self.words), np.uint64)
         states = self.without_past(states)
         keys = self.pack(states)
@@ -85,12 +85,12 @@ class Keys:
         return keys
 
     def without_past(self, states: np.ndarray) -> np.ndarray:
-        """Return the states (n,) without what the game declares to be of no consequence."""
+        """Return the states (n,) after `Extras.without_past`."""
         leave_out = self._game.extras.without_past
         return states if leave_out is None else leave_out(states)
 
     def pack(self, states: np.ndarray) -> np.ndarray:
-        """Return the keys of states (n,) without their symmetries: uint64 (n, words); ValueError as `of`."""
+        """Return the keys of states (n,), ignoring symmetries: uint64 (n, words); raise ValueError as `of`."""
         keys = np.zeros((len(states), self.words), np.uint64)
         for field in self._fields:
             values = _entries(states, field)
@@ -103,7 +103,7 @@ class Keys:
         return keys
 
     def states(self, keys: np.ndarray) -> np.ndarray:
-        """Return the positions (n,) of keys, those of the least images."""
+        """Return the positions (n,) that keys encode."""
         states: States = np.repeat(self._game.prototype, len(keys))
         for field in self._fields:
             values = self._values(keys, field)
@@ -112,12 +112,12 @@ class Keys:
         return states
 
     def movers(self, keys: np.ndarray) -> np.ndarray:
-        """Return the players to move, int64 (n,)."""
+        """Return the players to move in the positions of keys, int64 (n,)."""
         field = next(each for each in self._fields if each.name == "to_move")
         return self._values(keys, field)[:, 0].view(np.int64)
 
     def check_closed(self, states: np.ndarray) -> None:
-        """Raise ValueError if images of states (n,) have other keys: then symmetries are missing."""
+        """Raise ValueError if images of states (n,) have different keys: then the game's list lacks symmetries."""
         keys = self.of(states)
         for symmetry in self._game.proper_symmetries:
             if (self.of(symmetry.states(states)) != keys).any():
@@ -132,7 +132,7 @@ class Keys:
 
 
 def _ranges(game: Game) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield the fields of a key in their order: name, least values, and how many more than these there are."""
+    """Yield the fields of a key in order: name, least values, and greatest minus least values."""
     own = {"ply": (0, game.max_plies), "to_move": (0, game.num_players - 1)}
     for name, (kind, offset, *_) in (game.state_dtype.fields or {}).items():
         given = game.ranges.get(name)
@@ -155,13 +155,13 @@ def _modulo(given: Any) -> np.ndarray:
 
 
 def _entries(states: np.ndarray, field: _Field) -> np.ndarray:
-    """Return the entries of a field, uint64 (n, k), less the least values: too large for what is below them."""
+    """Return the entries of a field minus the least values, uint64 (n, k); lower values wrap to huge numbers."""
     values = np.ascontiguousarray(states[field.name]).reshape(len(states), len(field.tops))
     return _modulo(values.view(f"u{values.itemsize}") if values.dtype.kind == "f" else values) - field.low
 
 
 def _before(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return where keys come before others, bool (n,): the first word counts most."""
+    """Return bool (n,): whether each key of `one` is less than that of `other`; the first word counts most."""
     before = np.zeros(len(one), np.bool_)
     for word in reversed(range(one.shape[1])):
         before = np.where(one[:, word] == other[:, word], before, one[:, word] < other[:, word])
@@ -169,22 +169,22 @@ def _before(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def sortable(keys: np.ndarray) -> np.ndarray:
-    """Return keys as an array (n,) that NumPy sorts and searches in the order of `Keys`."""
+    """Return keys as an array (n,) that NumPy sorts and searches in their order."""
     return keys[:, 0] if keys.shape[1] == 1 else keys.byteswap().view(f"S{8 * keys.shape[1]}")[:, 0]
 
 
-# --- what follows ---
+# --- successors ---
 
 
 def following(game: Game, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what actions (n,) in states (n,) lead to, as `Game.chance_outcomes`, in games without chance too."""
+    """Return the outcomes of actions (n,) in states (n,), as `Game.chance_outcomes`; fast in games without chance."""
     if game.chance == "play":
         return game.chance_outcomes(states, actions, check=False)
     return np.arange(len(states)), np.ones(len(states)), game.step(states, actions, check=False)
 
 
 def random_plies(game: Game, games: int) -> Iterator[np.ndarray]:
-    """Yield the unfinished positions (n,) of random games, ply by ply, always the same ones."""
+    """Yield the unfinished positions (n,) of random games, ply by ply; the games are always the same."""
     batch, rng = Batch(game, games, seed=0), np.random.default_rng(0)
     while not batch.states["done"].all():
         yield batch.states[~batch.states["done"]]
@@ -194,7 +194,7 @@ def random_plies(game: Game, games: int) -> Iterator[np.ndarray]:
 
 
 def digest_of(game: Game) -> str:
-    """Return values for the first side, float64 (n,), nan if not covered; and plies to the result, int64 (n,)."""
+    """Return a hex digest of everything that solved positions depend on: a game's facts and 100 random games."""
     keys, facts = Keys(game), (game.id, game.version, game.max_plies, game.teams, game.action_names)
     found = hashlib.sha256(repr((facts, sorted(game.options.items()))).encode())
     for states in random_plies(game, 100):
@@ -214,9 +214,9 @@ class Positions(NamedTuple):
 
     Attributes:
         keys: uint64 (n, words), ascending; see `Keys`.
-        values: int8 or float64 (n,), what the first side gets under optimal play by both.
-        plies: int32 (n,), the plies until the result under optimal play, the winner hurrying and the loser delaying; 0
-            where nobody wins. With chance: the plies that have to be left, so that the values are right.
+        values: int8 or float64 (n,), the first side's reward if both play optimally.
+        plies: int32 (n,), the plies until the result if both play optimally: the winner hurries, the loser delays; 0
+            for draws. With chance: the plies that must remain before the ply limit for the values to hold.
     """
 
     keys: np.ndarray
@@ -225,13 +225,13 @@ class Positions(NamedTuple):
 
 
 def write_positions(path: Path, game: Game, positions: Positions) -> None:
-    """Write a game's positions atomically. Raises OSError if that is not possible."""
+    """Write a game's positions atomically; raise OSError if this fails."""
     facts = {"game": game.id, "options": dict(game.options), "digest": digest_of(game)}
     write_tensors(path, FORMAT, facts, positions._asdict())
 
 
 def read_positions(path: Path, game: Game) -> Positions:
-    """Return the positions of a file by `write_positions`.
+    """Return the positions of a file that `write_positions` wrote.
 
     Raises FileNotFoundError, or BadTensorFile if the file is damaged or was made for another game, other options or
     other rules.
@@ -263,19 +263,19 @@ def read_positions(path: Path, game: Game) -> Positions:
 
 
 class PositionOracle:
-    """Optimal play of a game by its solved positions: see `ttt_envs.core.oracle.Oracle` for shapes.
+    """The oracle of a game's solved positions; for shapes see `ttt_envs.core.oracle.Oracle`.
 
-    Where `Extras.without_past` leaves something out, a position is covered if nothing but its ply differs from the
-    position without its past, and nobody wins or the plies that are left suffice.
+    With `Extras.without_past`, a position is covered if only its ply differs from the position without its past, and if
+    the remaining plies suffice for the result.
     """
 
     error = 0.0
 
     def __init__(self, game: Game, load: Callable[[], Positions]) -> None:
-        """`load` gives the positions when the first question is asked."""
+        """`load` returns the positions; it is called at the first query."""
         self._game, self._load = game, load
         one, two = game.teams
-        #: What each player gets where the first side's players get 1.
+        #: Each player's reward if every player of the first side gets 1.
         self._shares = np.array([1.0 if player in one else -len(one) / len(two) for player in range(game.num_players)])
 
     @cached_property
@@ -295,17 +295,17 @@ class PositionOracle:
         return ~np.isnan(self._judge(self._game.check_states(states))[0])
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n,): expected reward of `player` under optimal play by all; nan where not covered."""
+        """Return float64 (n,): expected reward of `player` if all play optimally; nan if not covered."""
         states = self._game.check_states(states)
         return self._judge(states)[0] * self._shares[self._players(player, states)] + 0.0
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): the same after each action; nan where illegal or not covered."""
+        """Return float64 (n, num_actions): the expected reward after each action; nan if illegal or not covered."""
         states = self._game.check_states(states)
         return self._actions(states)[0] * self._shares[self._players(player, states)][:, None] + 0.0
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): all best actions alike, by soonest win and latest loss; else zeros."""
+        """Return float64 (n, num_actions): uniform over the best actions (soonest win, latest loss); else zeros."""
         states = self._game.check_states(states)
         players = self._players(player, states)
         values, plies = self._actions(states)
@@ -323,7 +323,7 @@ class PositionOracle:
         return check_players(player, len(states), self._game.num_players)
 
     def _judge(self, states: States) -> tuple[np.ndarray, np.ndarray]:
-        """Return a hex digest of what solved positions depend on: a game's facts and a hundred random games."""
+        """Return the first side's values, float64 (n,), nan if not covered; and plies to the result, int64 (n,)."""
         values = np.where(states["done"], states["rewards"][:, self._game.teams[0][0]].astype(np.float64), np.nan)
         plies = np.zeros(len(states), np.int64)
         rows = np.flatnonzero(~states["done"])
@@ -352,17 +352,17 @@ class PositionOracle:
 
 
 class DrawingOracle(PositionOracle):
-    """The oracle of a game without chance: positions have a length, and can be drawn by it."""
+    """The oracle of a game without chance, which knows the length of positions and draws them by length."""
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """Return int64 (n,), plies until a side wins by optimal play: 0 at the end, -1 for a draw, -2 if unknown."""
+        """Return int64 (n,): plies until a side wins by optimal play; 0 at the end, -1 for a draw, -2 if unknown."""
         states = self._game.check_states(states)
         values, plies = self._judge(states)
         plies = np.where((values == 0) & ~states["done"], -1, plies)
         return np.where(np.isnan(values), -2, plies)
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """See `ttt_envs.core.oracle.Drawer`: turned at random by the game's symmetries."""
+        """As `ttt_envs.core.oracle.Drawer`; positions are turned at random by the game's symmetries."""
         rng, found = np.random.default_rng(seed), self._positions
         good = found.values * self._shares[self._keys.movers(found.keys)] >= 0
         lengths = np.where(good, np.where(found.values == 0, -1, found.plies), -2)
@@ -382,5 +382,5 @@ class DrawingOracle(PositionOracle):
 
 
 def oracle_of(game: Game, load: Callable[[], Positions]) -> PositionOracle:
-    """Return the oracle of a game by its solved positions, which `load` gives when the first question is asked."""
+    """Return the oracle of a game's solved positions; `load` returns them and is called at the first query."""
     return (PositionOracle if game.chance == "play" else DrawingOracle)(game, load)

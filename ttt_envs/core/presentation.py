@@ -1,4 +1,4 @@
-"""Faces of a game: text, pictures and clicks, by which people see it and choose."""
+"""Faces of a game: its texts, pictures and clicks for human players."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,21 +20,21 @@ class Box(NamedTuple):
     height: float
 
     def contains(self, x: float, y: float) -> bool:
-        """Tell whether the point is inside; the left and the top edge belong to it."""
+        """Return whether the point is inside; the left and the top edge belong to the box."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson:
-    """A position that shows a rule.
+    """A position that illustrates a rule.
 
     Attributes:
-        said: what it shows, in a sentence or two; Markdown without links.
+        said: the explanation in one or two sentences; Markdown without links.
         position: the position as text, as `Faces.format_state` writes it.
-        play: the plies that follow it, with ";" between them: each an action's name, or with "/" between them the names
-            of all who act simultaneously.
+        play: the plies after it, separated by ";": each an action's name, or names of simultaneous actions, separated
+            by "/".
         options: the game's options that differ from their defaults, as texts.
-        viewer: the player through whose eyes it is drawn; None shows everything.
+        viewer: the player whose view is drawn; None shows everything.
     """
 
     said: str
@@ -50,39 +50,38 @@ def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Faces:
-    """Faces of a game, by which people see it and choose: text, pictures, clicks. `Game` has what is asked for most.
+    """Texts, pictures and clicks of a game for human players. `Game` offers the most common ones.
 
     Attributes:
         format_state: (state record, viewer) -> text; see `Game.format_state`.
-        read_state: text of everything -> structured (1,); raises ValueError naming the wrong part. See
+        read_state: text with all information -> structured (1,); raises ValueError naming the wrong part. See
             `Game.parse_state`.
         draw: (state record, viewer) -> SVG text.
-        action_format: how to read and write the actions' names, for people.
-        short_action_names: these names as the game's texts and pictures abbreviate them, one per action; or none.
-        spoken_action_names: these names as people say them, one per action, where the names themselves are codes; or
-            none. The page shows them, and `Game.parse_action` reads them.
-        rules_text: the rules with these options for a player: Markdown paragraphs and lists, each paragraph and item on
-            a line of its own; empty if there are none.
-        legend: how to read the abbreviations of `format_state`, as sentences; `Game.rules_text` ends with them.
-        ending: (state record) -> how a finished game, or the round of `finished_round`, ended, to stand after "Draw:"
-            or "You win:", such as "a row of three on the diagonal"; None where the text's first line says it.
-        lessons: positions that show the rules, with the options that each names.
-        pitch: what it is about, in a sentence or two, for people who choose a game.
-        player_names: what the rules and the positions call each player, such as ("X", "O"); by default "player 0", ...
-        text_styles: what stands out in positions as text: pairs of a regular expression and a style of rich.
-        spots: (state record, viewer=None) -> the places on `draw`'s picture for that viewer that can be clicked, by
-            their names for people, such as "cell 4/4"; they do not overlap. None in a game without any: then actions
-            are chosen by name.
-        clicks: (state record, legal action) -> the names of the spots to be clicked to choose this action. People click
-            them in any order, so no two legal actions of a player have the same ones; and in the order given, none's
-            are the beginning of another's.
+        action_format: an explanation of the actions' names for players.
+        short_action_names: abbreviated names as in the game's texts and pictures, one per action; or none.
+        spoken_action_names: names in plain words, one per action, if the names themselves are codes; or none. The page
+            shows them, and `Game.parse_action` reads them.
+        rules_text: the rules with these options for a player: Markdown paragraphs and lists, one line per paragraph and
+            item; empty if there are none.
+        legend: sentences that explain the abbreviations of `format_state`; `Game.rules_text` ends with them.
+        ending: (state record) -> the reason why a finished game, or the round of `finished_round`, ended. It follows
+            "Draw:" or "You win:", for example "a row of three on the diagonal". None if the text's first line says it.
+        lessons: positions that illustrate the rules, each with its options.
+        pitch: a description in one or two sentences, for people who choose a game.
+        player_names: the players' names in rules and positions, such as ("X", "O"); by default "player 0", ...
+        text_styles: highlights in positions as text: pairs of a regular expression and a style of rich.
+        spots: (state record, viewer=None) -> the clickable areas of `draw`'s picture for that viewer, by readable names
+            such as "cell 4/4"; they do not overlap. None in a game without any: actions are then chosen by name.
+        clicks: (state record, legal action) -> the names of the spots that are clicked to choose this action. People
+            click them in any order, so no two legal actions of a player have the same set of spots, and no action's
+            list begins with the whole list of another.
         finished_round: (state record, actions int (players,), the state record after them) -> structured (1,): the
-            board of a round that this step has ended inside a match, as it was before the next one was dealt; None
-            where the step ended no round. It is for `format_state` and `draw` only, and no position of the game.
-        aside: (state record, actions int (players,), the state record after them) -> a log's remark on the actions,
-            public, such as the roll; "" for none.
-        tips: (state record, viewer) -> what the parts of `draw`'s picture are and do: rectangles, each with a sentence
-            or two, of which the last one on a point counts.
+            final board of a round that this step ended inside a match; None if the step ended no round. Use it only
+            for `format_state` and `draw`: it is no position of the game.
+        aside: (state record, actions int (players,), the state record after them) -> a public remark on the actions
+            for logs, such as the roll; "" for none.
+        tips: (state record, viewer) -> explanations of the parts of `draw`'s picture: rectangles, each with one or two
+            sentences; where rectangles overlap, the last one counts.
     """
 
     format_state: Callable[[Any, int | None], str]
@@ -106,10 +105,10 @@ class Faces:
 
 
 class ActionReader:
-    """Finds the action that a text names; see `Game.parse_action`."""
+    """Finds the action with a given name; see `Game.parse_action`."""
 
     def __init__(self, names: Sequence[str], faces: Faces) -> None:
-        """`names`: of all actions."""
+        """`names`: the names of all actions."""
         self._names, self._format = names, faces.action_format
         self._actions: dict[tuple[str, ...], set[int]] = {}
         for each in (names, faces.short_action_names, faces.spoken_action_names):
@@ -117,7 +116,7 @@ class ActionReader:
                 self._actions.setdefault(_words(name), set()).add(action)
 
     def read(self, text: str) -> int:
-        """Return the action; ValueError naming the closest names, TypeError for no text."""
+        """Return the action; raise ValueError naming the closest names, TypeError for anything but text."""
         if not isinstance(text, str):
             raise TypeError(f"the name of an action is text, not {type(text).__name__}")
         for action, name in enumerate(self._names):
@@ -132,7 +131,7 @@ class ActionReader:
 
 
 def closest(text: str, names: Sequence[str]) -> list[str]:
-    """Return the names most like `text`, three at most, whatever the case."""
+    """Return the names most similar to `text`, at most three, ignoring case."""
     lower = {name.lower(): name for name in names}
     return [lower[name] for name in get_close_matches(text.strip().lower(), lower, n=3)]
 

@@ -1,7 +1,7 @@
-"""Prompts for players who read and write text, and the actions that their answers name.
+"""Prompts for players who read and write text, and the parser of their answers.
 
-The prompt is made of the player's view alone: positions that a player cannot tell apart give the same prompt. Only
-three forms of an answer count, so that no action is guessed from prose; see `read_answer`.
+A prompt contains only the player's view: positions that a player cannot distinguish have the same prompt. An answer
+must have one of three forms, so that no action is guessed from prose; see `read_answer`.
 """
 
 import json
@@ -15,41 +15,41 @@ from ttt_envs.core.presentation import closest
 from ttt_envs.core.view import View
 from ttt_envs.storage.untrusted import brief
 
-#: The consequence where a player's answers name no legal action: they lose, or a legal action is drawn.
+#: The consequence if a player's answers name no legal action: the player loses, or a legal action is drawn.
 ILLEGAL_ANSWERS = ("lose", "random")
 
-# Forms of an answer: what the last sentence of a prompt asks for.
+# Form of an answer -> the last sentence of a prompt.
 _WANTED = {
     "text": "End your answer with a line that holds nothing but its name in square brackets, as in:\n[{example}]",
     "json": 'Answer with a JSON object and nothing else, as in:\n{{"action": "{example}"}}',
     "tool": "Call the tool `play` with its name, such as {example}.",
 }
 
-#: The forms of an answer.
+#: The forms of answers.
 ANSWERS = tuple(_WANTED)
 
-# Characters at the end of an answer that are read.
+# Only this many characters at the end of an answer are read.
 _READ = 1 << 16
 
 _JSON = json.JSONDecoder()
 
-# Legal actions that a refusal lists.
+# The most legal actions that an error message lists.
 _LISTED = 100
 
 
 def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, answer: str = "text") -> str:
-    """Return the question put to a player in position `i`: rules, who they are, what they see, legal actions.
+    """Return the prompt for the player in position `i`: rules, the player's role and view, legal actions.
 
     Args:
-        view: what the player may know.
+        view: the players' views.
         i: the position.
-        rules: False leaves out the rules, for a model that has been told them.
+        rules: False leaves out the rules, for a model that knows them.
         legal: False leaves out the list of legal actions.
-        answer: the form of the answer that is asked for, one of `ANSWERS`.
+        answer: the requested form of the answer, one of `ANSWERS`.
     """
     game, player = view.game, int(view.players[i])
     names = legal_names(game, view.masks[i])
-    # Without the list the example gives no legal action away.
+    # Without the list, the example must not reveal a legal action.
     example = names[0] if names and legal else game.action_names[0]
     parts = [f"You are playing {game.title}."]
     if rules and game.rules_text:
@@ -65,12 +65,12 @@ def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, an
 
 
 def again(asked: str, reason: str) -> str:
-    """Return the question again, with the reason why the answer could not be used, if there is one."""
+    """Return the prompt again, with the reason why the answer was rejected, if there is one."""
     return f"{asked}\nYOUR LAST ANSWER could not be used. {reason}\n" if reason else asked
 
 
 def side_of(game: Game, player: int) -> str:
-    """Return sentences on who the player is, who plays with them and who against them."""
+    """Return sentences that name the player, their partners and their opponents."""
     names = game.player_names
     team = next(team for team in game.teams if player in team)
     mates = [names[each] for each in team if each != player]
@@ -87,10 +87,10 @@ def legal_names(game: Game, mask: np.ndarray) -> list[str]:
 
 
 def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
-    """Return the legal action that an answer names.
+    """Return the legal action named in an answer.
 
-    Three forms count: the last JSON object with a key "action"; the last line with square brackets, which name one
-    action; or a last line that is an action's name and nothing else. After an object the others must name the same
+    Three forms are accepted: the last JSON object with a key "action"; the last line with square brackets around one
+    action; or a last line that consists of an action's name. If another form follows an object, it must name the same
     action. Case and spaces may differ from the action's name.
 
     Args:
@@ -99,7 +99,7 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
         text: the answer.
 
     Raises:
-        ValueError: no legal action is named, or several actions are; the message tells a player what to do.
+        ValueError: the answer names no legal action or several actions; the message tells the player what to do.
     """
     wanted = "Answer with the name of one legal action in square brackets, alone on the last line."
     named, rest = _in_object(unicodedata.normalize("NFKC", text[-_READ:]))
@@ -123,7 +123,7 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
 
 
 def _in_object(text: str) -> tuple[list[str], str]:
-    """Return the action, a list of one or none, of the last JSON object with a key "action"; and the text after it."""
+    """Return the action of the last JSON object with a key "action", a list of one or none; and the text after it."""
     named, end = list[str](), 0
     for start in (each.start() for each in re.finditer("{", text)):
         if start >= end:
@@ -137,7 +137,7 @@ def _in_object(text: str) -> tuple[list[str], str]:
 
 
 def _action(game: Game, text: str) -> int | None:
-    """Return the action with this name, short name or spoken name, whatever the case and spaces; else None."""
+    """Return the action with this name, short name or spoken name, ignoring case and spaces; else None."""
     text = text.strip(" \t.`*\"'")
     try:
         action = game.parse_action(text[:100])
@@ -153,7 +153,7 @@ def _plain(name: str) -> str:
 
 
 def _hint(game: Game, mask: np.ndarray, said: str) -> str:
-    """Return the legal actions, if they are few; else the ones that look like the answer."""
+    """Return the legal actions if they are few; otherwise those similar to the answer."""
     legal = legal_names(game, mask)
     if len(legal) <= _LISTED:
         return f" Legal actions: {', '.join(legal)}."

@@ -1,19 +1,19 @@
 """Random numbers: splitmix64, one generator in each state.
 
-Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. A state's field `rng` holds the
-generator, so that a copied state repeats its future and a game is the same for any batch size and number of threads.
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. A state's field `rng` contains the
+generator. A copied state therefore repeats its future, and a game is the same for any batch size and number of threads.
 
-Seeds come from a run's key by SipHash, in two steps: the key and the numbers of a game and an episode give the
-episode's seed (`episode_seeds`), which gives the generator's and each decision's (`derive`). An agent is handed its
-decisions' seeds alone.
+SipHash derives seeds from a run's key in two steps. The key and the numbers of a game and an episode give the episode's
+seed (`episode_seeds`). The episode's seed gives the seeds of the generator and of each decision (`derive`). An agent
+receives only the seeds of its decisions.
 
-A game's kernels draw by `below(state, n)` and `pick(state, mask)` only. If the field `script` is not 0, they take their
-results from the script and leave the generator alone, so that `core.chance` can present every possible draw to a game's
-kernels. A script holds:
+A game's kernels draw only with `below(state, n)` and `pick(state, mask)`. If the field `script` is not 0, these take
+their results from the script instead of the generator, so that `core.chance` can enumerate all draws. A script
+contains:
 
-- bits 0 to 31, the tape: what is to be drawn, in a mixed radix, the first draw its lowest digit;
-- bits 32 to 55, the product of the sizes of all draws so far: the outcome has one chance in that many;
-- bit 63: the product would have become too large. This draw and all that follow are the generator's.
+- bits 0 to 31, the tape: the results of the draws in a mixed radix, the first draw as the lowest digit;
+- bits 32 to 55, the product of the sizes of all draws so far, which is 1 / (probability of the outcome);
+- bit 63, set if the product would have become too large: from this draw on, the generator is used.
 """
 
 import operator
@@ -36,23 +36,23 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 #: A script (see above) before its first draw, with no outcomes prescribed.
 SCRIPT = np.uint64(1) << _S32
 
-#: The smallest probability of an outcome that a script enumerates is one in this many.
+#: An outcome that a script enumerates has a probability of at least 1 / MOST_OUTCOMES.
 MOST_OUTCOMES = 1 << 24
 
 _TAPE, _LARGEST = np.uint64(2**32 - 1), np.uint64(MOST_OUTCOMES - 1)
 
-#: Set in a script whose outcome has a smaller chance: what follows is drawn, so that it comes to an end.
+#: Set in a script whose outcome is less likely: the generator makes the following draws, so that the kernel ends.
 BROKEN = np.uint64(1) << np.uint64(63)
 
 # --- SipHash-2-4, a pseudo-random function with a 128-bit key ---
 
-# J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, whose test vectors the tests
-# use. Without the key, its outputs are indistinguishable from random numbers. Messages here are two 64-bit words, read
-# as little-endian bytes.
+# J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012; the tests use its test vectors.
+# Without the key, the outputs are indistinguishable from random numbers. Messages here are two 64-bit words, read as
+# little-endian bytes.
 _INITIAL = np.array([0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573], np.uint64)
 _FINAL = np.uint64(0xFF)
 
-# The last word of a message holds its length, here 16 bytes, in its highest byte.
+# The highest byte of a message's last word is the message's length, here 16 bytes.
 _LENGTH = np.uint64(16 << 56)
 
 
@@ -64,7 +64,7 @@ def rotate(x, by):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def rounds(a, b, c, d, number):  # type: ignore[no-untyped-def]
-    """Return the inner state of four uint64 after that many SipRounds."""
+    """Return the inner state of four uint64 after `number` SipRounds."""
     for _ in range(number):
         a, c = a + b, c + d
         b, d = rotate(b, 13) ^ a, rotate(d, 16) ^ c
@@ -77,7 +77,7 @@ def rounds(a, b, c, d, number):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def siphash(first, second, one, two):  # type: ignore[no-untyped-def]
-    """SipHash-2-4 of the words `one` and `two` under the key (`first`, `second`), all uint64: a uint64."""
+    """Return SipHash-2-4 of the words `one` and `two` under the key (`first`, `second`); all uint64."""
     a, b, c, d = first ^ _INITIAL[0], second ^ _INITIAL[1], first ^ _INITIAL[2], second ^ _INITIAL[3]
     for word in (one, two, _LENGTH):
         d ^= word
@@ -108,14 +108,14 @@ def fold(seed, index):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def start(state, seed):  # type: ignore[no-untyped-def]
-    """Seed the generator of a state record, in place. A script goes on."""
+    """Seed the generator of a state record, in place; do nothing if the state has a script."""
     if state["script"] == _ZERO:
         state["rng"] = mix(np.uint64(seed) + GOLDEN)
 
 
 @jit.wrapping_kernel
 def draw(state):  # type: ignore[no-untyped-def]
-    """Return the next uint64 of a state's generator; not for a game's kernels, because a script cannot replace it."""
+    """Return the next uint64 of a state's generator. Games must not use it, because a script cannot replace it."""
     state["rng"] = state["rng"] + GOLDEN
     return mix(state["rng"])
 
@@ -129,19 +129,19 @@ def scale(x, n):  # type: ignore[no-untyped-def]
 @jit.kernel
 def below(state, n):  # type: ignore[no-untyped-def]
     """Return a uniform integer in 0..n-1 from a state's generator or script."""
-    if state["script"] != _ZERO:  # asked first: the other way round the generator's path is slower by a fifth
+    if state["script"] != _ZERO:  # in the other order, the generator's path is slower by a fifth
         return read_script(state, n)
     return scale(draw(state), n)
 
 
 @jit.kernel
 def read_script(state, n):  # type: ignore[no-untyped-def]
-    """Return an integer in 0..n-1: the next digit of the tape."""
+    """Return the next digit of the tape, an integer in 0..n-1."""
     if n < 2:
         return np.int64(0)
     size = np.uint64(n)
     product = (state["script"] >> _S32) * size
-    if product > _LARGEST:  # once broken, it always is
+    if product > _LARGEST:  # remains true for all later draws
         state["script"] |= BROKEN
         return scale(draw(state), n)
     tape = state["script"] & _TAPE
@@ -151,7 +151,7 @@ def read_script(state, n):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def script_product(state):  # type: ignore[no-untyped-def]
-    """Return the product of the sizes of the draws that a state's script told, float; 0 if some of its tape is left."""
+    """Return the product, float, of the sizes of all draws from a state's script; 0 if part of the tape is unused."""
     if state["script"] & _TAPE:
         return 0.0
     return np.float64((state["script"] & ~BROKEN) >> _S32)
@@ -160,7 +160,7 @@ def script_product(state):  # type: ignore[no-untyped-def]
 @jit.kernel
 @jit.allocates_nothing
 def pick(state, mask):  # type: ignore[no-untyped-def]
-    """Return the index of a uniformly chosen True entry of `mask` (bool, 1-d), by `below`; -1 if there is none."""
+    """Draw the index of a True entry of `mask` (bool, 1-d) uniformly, with `below`; return -1 if there is none."""
     return entry(mask, below(state, count(mask)))
 
 
@@ -168,7 +168,7 @@ def pick(state, mask):  # type: ignore[no-untyped-def]
 @jit.inlined
 @jit.allocates_nothing
 def choose(mask, x):  # type: ignore[no-untyped-def]
-    """Return the index of a True entry of `mask` (bool, 1-d), drawn evenly by `x` uint64; -1 if there is none."""
+    """Draw the index of a True entry of `mask` (bool, 1-d) uniformly, with `x` uint64; return -1 if there is none."""
     return entry(mask, scale(x, count(mask)))
 
 
@@ -176,7 +176,7 @@ def choose(mask, x):  # type: ignore[no-untyped-def]
 @jit.inlined
 @jit.allocates_nothing
 def count(mask):  # type: ignore[no-untyped-def]
-    """Number of True entries of `mask` (bool, 1-d)."""
+    """Return the number of True entries of `mask` (bool, 1-d)."""
     total = np.int64(0)
     if many(mask):
         for at in range(0, mask.shape[0], 64):
@@ -194,13 +194,13 @@ def entry(mask, skip):  # type: ignore[no-untyped-def]
     """Return the index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
     if many(mask):
         found, first, left = _ZERO, np.int64(0), np.int64(0)
-        for at in range(0, mask.shape[0], 64):  # no branch on what is random
+        for at in range(0, mask.shape[0], 64):  # without branches on random values
             members = read_set(mask, at)
             found, first, left = (members, np.int64(at), skip) if skip >= 0 else (found, first, left)
             skip -= np.int64(set_size(members))
         return first + nth(found, left) if skip < 0 else np.int64(-1)
     for i in range(mask.shape[0]):
-        skip -= mask[i]  # no branch on what is random
+        skip -= mask[i]  # without branches on random values
         if skip < 0:
             return i
     return -1
@@ -209,14 +209,14 @@ def entry(mask, skip):  # type: ignore[no-untyped-def]
 @jit.kernel
 @jit.allocates_nothing
 def choose_rows(masks, seeds, out):  # type: ignore[no-untyped-def]
-    """`choose` for each row: masks bool (n, k), seeds uint64 (n,), out int64 (n,)."""
+    """Call `choose` for each row: masks bool (n, k), seeds uint64 (n,), out int64 (n,)."""
     for i in range(masks.shape[0]):
         out[i] = choose(masks[i], mix(seeds[i]))
 
 
 @jit.kernel
 def sample_rows(policy, seeds, out):  # type: ignore[no-untyped-def]
-    """Draw one action per row from `policy` by the row's seed; -1 where the row is all zeros.
+    """Draw one action per row from `policy` with the row's seed; -1 if the row is all zeros.
 
     policy float64 (n, num_actions), whose rows need not sum to 1; seeds uint64 (n,); out int64 (n,).
     """
@@ -236,20 +236,20 @@ def sample_rows(policy, seeds, out):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def fold_rows(seeds, indices, out):  # type: ignore[no-untyped-def]
-    """out[i] = fold(seeds[i], indices[i]); all uint64 (n,)."""
+    """Set out[i] to fold(seeds[i], indices[i]); all uint64 (n,)."""
     for i in range(seeds.shape[0]):
         out[i] = fold(seeds[i], indices[i])
 
 
 @jit.kernel
 def fold_all(seeds, index, out):  # type: ignore[no-untyped-def]
-    """out[i] = fold(seeds[i], index); both uint64 (n,)."""
+    """Set out[i] to fold(seeds[i], index); both uint64 (n,)."""
     for i in range(seeds.shape[0]):
         out[i] = fold(seeds[i], index)
 
 
 def _check_uint64(name: str, array: np.ndarray, length: int | None = None) -> None:
-    """Raise TypeError or ValueError if it is no uint64 (n,), because kernels do not check its length."""
+    """Raise TypeError or ValueError unless `array` is uint64 (n,): kernels do not check lengths."""
     if not isinstance(array, np.ndarray) or array.dtype != np.uint64:
         raise TypeError(f"{name} must be an array of uint64, not {getattr(array, 'dtype', type(array).__name__)}")
     if array.ndim != 1 or (length is not None and len(array) != length):
@@ -257,20 +257,20 @@ def _check_uint64(name: str, array: np.ndarray, length: int | None = None) -> No
 
 
 class Stream(IntEnum):
-    """The draws that an agent makes from a decision's seed, each with its own stream, so that no two are the same."""
+    """The streams of an agent's draws from a decision's seed: different kinds of draws are independent."""
 
     WORLD = 0  # the worlds that a view samples
-    CHOICE = 1  # the draw of an action from a policy
-    OTHERS = 2  # what other players are assumed to choose at the same time
-    SEARCH = 3  # all that a search draws
-    FUTURE = 4  # the futures of a look ahead
-    MIXTURE = 5  # which of several agents chooses
+    CHOICE = 1  # an action drawn from a policy
+    OTHERS = 2  # the assumed simultaneous choices of other players
+    SEARCH = 3  # all draws of a search
+    FUTURE = 4  # the futures of a lookahead
+    MIXTURE = 5  # the agent, of several, that chooses
 
 
 def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarray:
-    """Return uint64 (n,): the seeds number `index` of a stream, derived from `View.seeds` uint64 (n,).
+    """Derive the seeds with number `index` of a stream, uint64 (n,), from `View.seeds` uint64 (n,).
 
-    Raises TypeError or ValueError for other seeds or streams, and for an index that is not from 0 to 2**32-1.
+    Raises TypeError or ValueError for invalid seeds or streams, and for an index outside 0 to 2**32-1.
     """
     _check_uint64("seeds", seeds)
     if not isinstance(stream, Stream):
@@ -284,43 +284,43 @@ def stream_seeds(seeds: np.ndarray, stream: Stream, index: int = 0) -> np.ndarra
 
 @cache
 def _fold_all() -> Callable[..., None]:
-    words = np.zeros(4, np.uint64)[::2]  # with gaps, as arrays of any strides are taken
+    words = np.zeros(4, np.uint64)[::2]  # not contiguous: the kernel then accepts arrays of any strides
     return jit.entry(fold_all, words, 0, words)
 
 
 class Purpose(IntEnum):
-    """The purposes for which an episode's seed gives seeds, see `derive`."""
+    """The purposes of the seeds that are derived from an episode's seed, see `derive`."""
 
-    GAME = 0  # the generator of the state; numbers above 0 are for positions that had none, see `Batch.set_states`
-    OPPONENT = 1  # which opponent a learner meets
-    LEARNER = 2  # which player a learner is first
-    DECISION = 3  # a player's decisions: the last one, since players are counted up from it
+    GAME = 0  # the state's generator; numbers above 0 are for positions without one, see `Batch.set_states`
+    OPPONENT = 1  # the choice of a learner's opponent
+    LEARNER = 2  # the choice of a learner's first seat
+    DECISION = 3  # the decisions of player 0; DECISION + p for player p, so this must be the last purpose
 
 
-# Together with an episode's seed, a key of 128 bits.
+# Second half of the 128-bit key whose first half is an episode's seed.
 _EPISODE = np.uint64(0x7474745F656E7673)
 _DECISION = int(Purpose.DECISION)
 
 
 @jit.wrapping_kernel
 def derive(episode, purpose, number):  # type: ignore[no-untyped-def]
-    """Return a uint64 of an episode's seed, for one purpose: SipHash keyed by the seed, the outermost step of all.
+    """Derive a uint64 from an episode's seed for one purpose, with SipHash keyed by the seed.
 
-    One output leads neither to the seed nor to another output, which are other players' random choices, dice and cards.
+    An output reveals neither the seed nor other outputs, such as other players' random choices, dice and cards.
     """
     return siphash(np.uint64(episode), _EPISODE, np.uint64(purpose), np.uint64(number))
 
 
 @jit.kernel
 def derive_rows(episodes, purpose, number, out):  # type: ignore[no-untyped-def]
-    """out[i] = derive(episodes[i], purpose, number); both uint64 (n,)."""
+    """Set out[i] to derive(episodes[i], purpose, number); both uint64 (n,)."""
     for i in range(episodes.shape[0]):
         out[i] = derive(episodes[i], purpose, number)
 
 
 @jit.kernel
 def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
-    """Fill the seed of each episode, see `episode_seeds`."""
+    """Fill in the seed of each episode, see `episode_seeds`."""
     for i in range(games.shape[0]):
         if key.ndim == 1:
             out[i] = siphash(key[0], key[1], games[i], episodes[i])
@@ -330,13 +330,13 @@ def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
 
 
 def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> np.ndarray:
-    """Return uint64 (k,): the seed of each episode, both numbers counted from 0.
+    """Return the seed of each episode, uint64 (k,). Games and episodes are numbered from 0.
 
     Args:
-        key: uint64 (2,), the key of the run, by `new_key`; or (n, 3), a key for each game of the batch, and the number
-            that the game has by it.
-        games: uint64 (k,), numbers of games in a batch; a single environment is game 0.
-        episodes: uint64 (k,), the numbers of these games' episodes.
+        key: uint64 (2,), the key of the run, from `new_key`; or (n, 3): for each game of the batch, a key and the
+            game's number under that key.
+        games: uint64 (k,), game numbers in a batch; a single environment is game 0.
+        episodes: uint64 (k,), the episode number of each.
 
     Raises:
         TypeError, ValueError: other dtypes or shapes.
@@ -351,20 +351,20 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
 
 
 def first_episode_seed(seed: int | None) -> int:
-    """Return the seed of the first episode of `Batch(game, 1, seed=seed)`; TypeError or ValueError as `new_key`."""
+    """Return the seed of the first episode of `Batch(game, 1, seed=seed)`; raise errors as `new_key`."""
     first = np.zeros(1, np.uint64)
     return int(episode_seeds(new_key(seed), first, first)[0])
 
 
 @jit.kernel
 def decision_rows(seeds, players, plies, out):  # type: ignore[no-untyped-def]
-    """Fill in one seed for each decision, uint64 (n,): of the episode's seed, the player and the ply."""
+    """Fill in the seed of each decision, uint64 (n,), derived from the episode's seed, the player and the ply."""
     for i in range(out.shape[0]):
         out[i] = derive(seeds[i], _DECISION + players[i], np.int64(plies[i]))
 
 
 def settled(seed: int | None) -> int:
-    """Return `seed`, or for None one of 128 bits from the system's entropy, to be written down."""
+    """Return `seed`; for None, a seed of 128 bits from the system's entropy, which the caller can record."""
     return secrets.randbits(128) if seed is None else seed
 
 
@@ -373,7 +373,7 @@ def new_key(seed: int | None) -> np.ndarray:
 
     Args:
         seed: a whole number from 0 to 2**128-1, or None for 128 bits of the system's entropy. A player who sees cards
-            or dice can find a small seed by trial; 128 bits they cannot.
+            or dice can find a small seed by brute force, but not one of 128 bits.
 
     Raises:
         TypeError, ValueError: for anything else.

@@ -1,26 +1,26 @@
-"""State records: one NumPy structured dtype a game, a common header and the game's own fields."""
+"""State records: one structured NumPy dtype per game, with a common header and the game's own fields."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Value of `to_move` while several players may act simultaneously; their masks tell who does.
+#: Value of `to_move` while several players may act simultaneously; the masks show which players act.
 SIMULTANEOUS = -1
 
 Bound = int | str | Sequence[int]
 
-#: A structured array of states, where code reckons with its fields: typed as an array, mypy takes seconds a function.
+#: Type of a structured array of states in functions that use its fields: as np.ndarray, mypy takes seconds for each.
 States = Any
 
 
 class Range(NamedTuple):
-    """The values that a field may have. Make one with `between` or `option`.
+    """The allowed values of a field. Make one with `between` or `option`.
 
     Attributes:
         low: the least value, or one for each entry along the field's last axis.
-        high: the greatest one, likewise; or the name of an option's field, which holds it.
-        is_option: the field is a rule option, and the same in all states of a game.
+        high: the greatest value, likewise; or the name of the option's field that contains it.
+        is_option: whether the field is a rule option, which is the same in all states of a game.
     """
 
     low: Bound
@@ -34,7 +34,7 @@ def between(low: Bound, high: Bound) -> Range:
 
 
 def option(low: Bound, high: Bound) -> Range:
-    """Return the range of a field that holds a rule option: what it may be in any game, both ends included."""
+    """Return the range of a rule option's field over all games, both ends included."""
     return Range(low, high, is_option=True)
 
 
@@ -42,16 +42,15 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence
     """Return the dtype of a game's states.
 
     Header: `to_move` int8 (acting player or SIMULTANEOUS), `ply` int32 (steps so far), `done` bool, `rewards`
-    float32 (players,) (paid to each so far, see `Game.rewards`), `rng` uint64 (the generator), `script` uint64 (what is
-    to be drawn instead of it; 0 but while `core.chance` enumerates). `fields` are the game's own. Rule options are
-    fields too, so that a state is self-contained: copying a record clones a game, and its bytes are its hash and its
-    file.
+    float32 (players,) (each player's total so far, see `Game.rewards`), `rng` uint64 (the generator), `script` uint64
+    (predetermined draws while `core.chance` enumerates, otherwise 0). `fields` are the game's own. Rule options are
+    fields, too, so a state is self-contained: copying a record clones a game; its bytes can be hashed and saved.
 
-    A field is (name, type) or (name, type, shape), followed by its range, `between(low, high)` or `option(low, high)`:
-    `Game.check_states` refuses states outside it. A field without a range may have any value; a bool is 0 or 1.
+    A field is (name, type) or (name, type, shape), followed by its range, `between(low, high)` or `option(low, high)`.
+    `Game.check_states` rejects states outside the range. A field without a range may have any value; a bool, 0 or 1.
 
-    `shown` are fields for texts and pictures alone, such as the last action: no rule and no observation reads them.
-    They stand before the rest, so that a search can leave them out when it recognises a position: `position_start`.
+    `shown` are fields only for texts and pictures, such as the last action: no rule and no observation reads them. They
+    precede the others, so that a search can skip them when it compares positions, see `position_start`.
     """
     ranges = {field[0]: field[-1] for field in (*fields, *shown) if isinstance(field[-1], Range)}
     fields, shown = ([field[:-1] if field[0] in ranges else field for field in some] for some in (fields, shown))
@@ -82,32 +81,32 @@ def ranges_of(dtype: np.dtype) -> Mapping[str, Range]:
 
 
 def plain(dtype: np.dtype) -> np.dtype:
-    """Return the same dtype without the ranges: `np.save` warns that it does not write them."""
+    """Return the same dtype without the ranges, because `np.save` warns that it does not write them."""
     assert dtype.names is not None
     return np.dtype([(name, dtype[name].base, dtype[name].shape) for name in dtype.names], align=True)
 
 
 def position_start(dtype: np.dtype) -> int:
-    """Return the offset in bytes, a multiple of 8, of a record's position: after generator and shown fields."""
+    """Return the offset in bytes, a multiple of 8, of the fields after the generator and the shown fields."""
     assert dtype.fields is not None
     return int(dtype.fields["rewards"][1])
 
 
 def copied(states: np.ndarray) -> np.ndarray:
-    """Return a copy of records, structured (n,), as bytes, ten times as fast as NumPy's, which goes by fields.
+    """Return a copy of records, structured (n,). It copies bytes, ten times as fast as NumPy's copy by fields.
 
-    For some of them `take` is the fast copy, and not an index.
+    To copy only some records, use `take`, which is faster than an index.
     """
     return np.ndarray(states.shape, states.dtype, bytearray(states.tobytes()))
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """Return the array's values for others to read; no flag makes them writeable, as bytes are behind the copy."""
+    """Return a copy that is permanently read-only: its memory is `bytes`, so the flag `writeable` cannot be set."""
     return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
 def _without_holes(aligned: np.dtype) -> np.dtype:
-    """Return the same layout with holes as fields: NumPy copies no holes, and equal states would differ in bytes."""
+    """Return the same layout with padding as fields: NumPy does not copy padding, so equal states might differ."""
     assert aligned.fields is not None
     fields: list[tuple[Any, ...]] = []
     end = 0

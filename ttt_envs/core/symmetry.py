@@ -1,4 +1,4 @@
-"""Symmetries of a game: relabellings of its board, and giving each player's part to the next; and patterns."""
+"""Symmetries of a game: relabellings of the board and rotation of the players; and patterns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from ttt_envs.core.state import SIMULTANEOUS, read_only
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """A relabelling of the board that the rules do not notice.
+    """A relabelling of the board that leaves the rules unchanged.
 
-    All permutations gather: `new[k] = old[permutation[k]]`. `actions` int64 (num_actions,), `features` int64
-    (observation size,). `states` maps a structured array of states (n,) to the transformed states.
+    `actions` int64 (num_actions,) and `features` int64 (observation size,) are permutations:
+    `new[k] = old[permutation[k]]`. `states` maps states (n,) to the transformed states.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Symmetry:
     states: Callable[[np.ndarray], np.ndarray]
 
     def __post_init__(self) -> None:
-        # One game serves all environments of a process, and agents reach it.
+        # Read-only: all environments of a process share the game, and agents can access it.
         for name in ("actions", "features"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
@@ -51,13 +51,13 @@ def feature_turns(symmetries: Sequence[Symmetry], size: int) -> np.ndarray:
 
 @jit.kernel
 def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
-    """Replace observations by that of their images which comes first in the order of its numbers.
+    """Replace observations, in place, by the image under the symmetries that is first in lexicographic order.
 
     Args:
-        seen: int8 (n, players, size or more), what some players see of each position; they are turned together. What
-            stands behind the features stays.
+        seen: int8 (n, players, size or more), the observations of some players in each position, turned together.
+            Entries after the features stay.
         turns: int64 (images, size), see `feature_turns`.
-        which: int64 (n,), out: the row of `turns` that was chosen, the first one of those that give the same.
+        which: int64 (n,), out: the chosen row of `turns`; of equal images, the first.
     """
     players, size = seen.shape[1], turns.shape[1]
     before = np.empty(size, seen.dtype)
@@ -84,7 +84,7 @@ def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:
-    """Return a copy of the states (n,) with the header of the next player, for a game's `rotate_players`."""
+    """Return a copy of the states (n,) with a header rotated to the next player, for a game's `rotate_players`."""
     new, players = states.copy(), states["rewards"].shape[1]
     new["rewards"] = np.roll(states["rewards"], 1, axis=1)
     alone = states["to_move"] != SIMULTANEOUS
@@ -93,19 +93,19 @@ def rotate_header(states: np.ndarray) -> np.ndarray:
 
 
 class Patterns(NamedTuple):
-    """The patterns of a game: what an n-tuple network looks its weights up by.
+    """The patterns of a game, by which an n-tuple network looks up its weights.
 
-    The value of a position is the sum of the weights of the patterns found in it: Lucas, "Learning to play Othello with
-    n-tuple systems", 2008.
+    A position's value is the sum of the weights of its patterns: Lucas, "Learning to play Othello with n-tuple
+    systems", 2008.
 
     Attributes:
         size: number of weights; patterns are numbers from 0 to size-1.
-        number: patterns found in each position.
-        find: kernel (state, player, out int64 (number,)): writes the patterns of a position after `player` has moved,
-            as they see it. Equal positions under the board's symmetries and the rotation of the seats have the same
-            patterns, in any order.
-        prior: gives weights to begin to learn with, float32 (size,), for a game in which play without any knowledge
-            comes to no result to learn from; None for zeros.
+        number: the number of patterns in each position.
+        find: kernel (state, player, out int64 (number,)): writes the patterns of a position, from the view of `player`,
+            who has just moved. Positions that are equal under the board's symmetries and the rotation of the players
+            have the same patterns, in any order.
+        prior: () -> initial weights for learning, float32 (size,), for a game in which play without knowledge reaches
+            no result to learn from; None for zeros.
     """
 
     size: int

@@ -1,3 +1,3 @@
-"""The library's version: in this file alone. `pyproject.toml` reads it here, and other files are tested to agree."""
+"""The library's version, defined only here: `pyproject.toml` reads it, and a test compares other files."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""View: what a player may know, and what an agent is given."""
+"""View: the information of a player, which an agent receives instead of a state."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Made = TypeVar("Made")
 
 
 class lazy(cached_property[Made]):  # noqa: N801  # read as its base class
-    """`cached_property` without the lock of Python 3.11, which takes longer than what a view of one game makes."""
+    """`cached_property` without Python 3.11's lock, which takes longer than the properties of a view of one game."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -31,7 +31,7 @@ class lazy(cached_property[Made]):  # noqa: N801  # read as its base class
 
 @cache
 def _decision_rows() -> Callable[..., None]:
-    """Return the entry of `decision_rows`, which also takes arrays that are not contiguous."""
+    """Return the entry of `decision_rows`, which also accepts arrays that are not contiguous."""
     words, numbers, plies = (np.zeros(4, dtype)[::2] for dtype in (np.uint64, np.int64, np.int32))
     return jit.entry(decision_rows, words, numbers, plies, words)
 
@@ -43,19 +43,19 @@ def _decisions(seeds: np.ndarray, players: np.ndarray, states: np.ndarray) -> ND
 
 
 class View:
-    """n positions, each seen by one player who acts in it. An agent gets this and never a state.
+    """n positions, each with the view of one player who acts in it. An agent receives a View, never a state.
 
-    All arrays are read-only for good, with bytes behind them, and no attribute can be set: what an agent does to them
-    must change neither the game, nor what others are given, nor whose eyes the view has.
+    All arrays are permanently read-only and no attribute can be set, so that an agent can change neither the game, nor
+    the data of other agents, nor the players of the view.
 
     Attributes:
         game: the game.
-        info_state_keys: uint64 (n, 2), the information states of the players, with perfect recall: digests of all that
-            they have observed and done, see `ttt_envs.core.information`; None unless tracked, which happens for agents
-            that ask for it, see `Agent.remembers`, and in a `Batch` with `recall=True`.
-        past: int8 (n, k, observation size + num_actions), what the players saw and chose at their last k decisions,
-            the newest first, see `Game.layout`; zeros where there were fewer. None if no record was kept. It is kept
-            for agents that ask for it, see `Agent.history`, and in a `Batch` with `history=k`.
+        info_state_keys: uint64 (n, 2), the players' information states with perfect recall: digests of all their
+            observations and actions, see `ttt_envs.core.information`. None unless tracked: for agents with
+            `Agent.remembers`, and in a `Batch` with `recall=True`.
+        past: int8 (n, k, observation size + num_actions), the players' observations and actions at their last k
+            decisions, the newest first, see `Game.layout`; zeros for missing decisions. None unless tracked: for
+            agents with `Agent.history`, and in a `Batch` with `history=k`.
     """
 
     game: Game
@@ -63,15 +63,15 @@ class View:
     past: NDArray[np.int8] | None = None
     _watching: bytes
     _episodes: bytes | None
-    # Of `of_one` alone: the state, the seed of the decision, and what the player may do and sees.
+    # Only from `of_one`: the state, the decision's seed, the player's mask and observation.
     _record: bytes
     _seed: bytes
     _looks: tuple[bytes, bytes] | None = None
 
     def __init__(self, game: Game, states: NDArray[Any], players: Any, seeds: Any) -> None:
-        """Check and copy `states` structured (n,), `players` int (n,) or one for all, and the episodes' `seeds` (n,).
+        """Check and copy `states` structured (n,), `players` int or int (n,), and the episodes' `seeds` (n,).
 
-        Raises TypeError or ValueError naming what is wrong, see `Game.check_states`.
+        Raises TypeError or ValueError naming the error, see `Game.check_states`.
         """
         if not isinstance(game, Game):
             raise TypeError(f"game must be a Game from ttt_envs.load, not {type(game).__name__}")
@@ -102,7 +102,7 @@ class View:
         past: np.ndarray | None = None,
         copy: bool = True,
     ) -> "View":
-        """Return a view of states and players that are known to be good: others may crash the process.
+        """Return a view of states and players known to be valid; invalid ones may crash the process.
 
         Pass `copy=False` for states that will not change.
         """
@@ -124,10 +124,10 @@ class View:
         episode: bytes,
         looks: tuple[bytes, bytes],
     ) -> "View":
-        """Return `unchecked` for one player of states (1,), whose arrays are made when they are read.
+        """Return a view like `unchecked` for one player of states (1,), whose arrays are made on access.
 
-        `episode`: the number int64 of the player's episode; `looks`: what they may do, a truth value per action, and
-        what they see, int8.
+        `episode`: the number of the player's episode as int64 bytes. `looks`: the player's mask, bool, and observation,
+        int8, as bytes.
         """
         view: View = object.__new__(cls)
         own, by = vars(view), np.array([player])
@@ -146,10 +146,10 @@ class View:
         *,
         derived: bool = False,
     ) -> None:
-        """`seeds` uint64 (n,) are the episodes', or, if `derived`, the decisions'."""
+        """`seeds` uint64 (n,): seeds of the episodes or, if `derived`, of the decisions."""
         own = vars(self)
         own["game"], own["_states"] = game, states
-        # They decide who looks, and whose memory this is: no arrays, which could be written.
+        # Bytes instead of arrays, because an agent must not change the players or the episodes.
         own["_watching"], own["_episodes"] = players.tobytes(), None if episodes is None else episodes.tobytes()
         own["seeds"] = read_only(seeds if derived else _decisions(seeds, players, states))
 
@@ -171,8 +171,8 @@ class View:
 
     @lazy
     def seeds(self) -> NDArray[np.uint64]:
-        """Return uint64 (n,), a seed for each decision. An agent that draws its random numbers from these plays the
-        same game whatever else is in the batch.
+        """Return a seed for each decision, uint64 (n,). An agent that draws its random numbers from these seeds plays
+        the same game in every batch.
         """
         return np.frombuffer(self._seed, np.uint64)
 
@@ -183,15 +183,15 @@ class View:
 
     @lazy
     def episodes(self) -> NDArray[np.int64] | None:
-        """Return int64 (n,), a number for each player of each game that is being played, below 2**53 and drawn at
-        random, for agents that keep something from one decision to the next; None if these positions are no such games.
-        See `Agent.episodes_over`.
+        """Return int64 (n,): a random number below 2**53 for each player of each running game. It identifies the game
+        for agents that keep information between decisions, see `Agent.episodes_over`. None if the positions do not
+        belong to running games.
         """
         return None if self._episodes is None else np.frombuffer(self._episodes, np.int64)
 
     @property
     def _players(self) -> np.ndarray:
-        """int64 (n,), a new array each time: kernels are compiled for arrays that can be written."""
+        """int64 (n,), a new array each time, because kernels are compiled for writeable arrays."""
         return np.frombuffer(bytearray(self._watching), np.int64)
 
     def __len__(self) -> int:
@@ -220,10 +220,10 @@ class View:
         return read_only(out)
 
     def encoded(self, encoding: str = "flat", *, history: int = 0) -> NDArray[np.int8]:
-        """Return the observations of environments with these arguments, int8 (n, ...), see `Game.encoded_shape`.
+        """Return observations as environments with these arguments do: int8 (n, ...), see `Game.encoded_shape`.
 
-        Raises ValueError for an unknown encoding, for planes in a game without a board, and for more decisions of the
-        past than are kept in `past`.
+        Raises ValueError for an unknown encoding, for planes in a game without a board, and for a history longer than
+        `past`.
         """
         choice("encoding", encoding, ENCODINGS)
         kept = 0 if self.past is None else self.past.shape[1]
@@ -240,20 +240,20 @@ class View:
 
     @lazy
     def plies(self) -> NDArray[np.int64]:
-        """Return int64 (n,): how many plies have been played."""
+        """Return the number of plies played, int64 (n,)."""
         return read_only(self._states["ply"].astype(np.int64))
 
     def sample_worlds(self, seed: int = 0) -> NDArray[Any]:
-        """Return states (n,) consistent with what the players know: hidden information and the future are redrawn.
+        """Return states (n,) consistent with the players' views: hidden information and future chance are redrawn.
 
-        `seed` is a number from 0 to 2**32-1, for as many samples.
+        `seed` is a number from 0 to 2**32-1; different seeds give different samples.
         """
         if not 0 <= seed < 2**32:
             raise ValueError(f"seed must be from 0 to 2**32-1, not {seed!r}")
         return self.redrawn(stream_seeds(self.seeds, Stream.WORLD, operator.index(seed)))
 
     def redrawn(self, seeds: NDArray[np.uint64]) -> NDArray[Any]:
-        """Such states (n,), drawn with seeds uint64 (n,) of the caller's own; TypeError or ValueError for others."""
+        """As `sample_worlds`, with the caller's seeds uint64 (n,); raise TypeError or ValueError for invalid seeds."""
         if not isinstance(seeds, np.ndarray) or seeds.dtype != np.uint64:
             raise TypeError(f"seeds must be an array of uint64, not {getattr(seeds, 'dtype', type(seeds).__name__)}")
         if seeds.shape != (len(self),):
@@ -267,7 +267,7 @@ class View:
         return self.game.format_state(self._states[i], int(self._players[i]))
 
     def take(self, rows: Any) -> "View":
-        """Return the view of some of the positions: `rows` as for `Batch.step`, and a number may come several times.
+        """Return the view of some of the positions: `rows` as for `Batch.step`, with repetitions allowed.
 
         Raises TypeError or ValueError for anything else.
         """
@@ -277,10 +277,10 @@ class View:
         return part
 
     def current_round(self) -> tuple[NDArray[np.int64], "View"]:
-        """Return the positions within a round, int64 (k,), and these rounds, each as a game of its own.
+        """Return the positions within a round of the match, int64 (k,), and a view of these rounds as separate games.
 
-        The players and seeds are the same. In the other positions something of the match is decided, such as who begins
-        the next round. Raises ValueError if the game is no match.
+        Players and seeds are the same. The other positions decide something about the match, such as who begins the
+        next round. Raises ValueError if the game is no match.
         """
         if self.game.extras.current_round is None:
             raise ValueError(f"{self.game} is no match of several rounds")
@@ -288,7 +288,7 @@ class View:
         return rows, self._part(game, states, rows)
 
     def _part(self, game: Game, states: np.ndarray, rows: np.ndarray) -> "View":
-        """Return the view of states (k,) of `game` with the players, seeds and episodes of these rows."""
+        """Return a view of states (k,) of `game` with the players, seeds and episodes of `rows`."""
         part: View = object.__new__(View)
         episodes = None if self.episodes is None else self.episodes[rows]
         part._fill(game, states, self.players[rows], self.seeds[rows], episodes, derived=True)
@@ -296,22 +296,22 @@ class View:
 
 
 class Actor(Protocol):
-    """The least that can play: what an environment asks of an opponent. See `ttt_envs.agents.Agent`."""
+    """The minimal interface of an agent, as an environment requires of opponents. See `ttt_envs.agents.Agent`."""
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action per position: int64 (n,); -1 where the player has none."""
+        """Return one legal action per position, int64 (n,); -1 if the player has none."""
 
 
-# --- checks of what agents answer: every error names the agent ---
+# --- checks of agents' answers: every error names the agent ---
 
 
 def name_of(agent: Actor) -> str:
-    """Return an agent's name for messages; that of its class if it has none."""
+    """Return an agent's name for messages; its class's name if it has none."""
     return str(getattr(agent, "name", type(agent).__name__))
 
 
 def as_actor(given: Any, role: str = "an agent") -> Actor:
-    """Return an object with `act(view)`; TypeError, which names `role`, for anything else, such as a text."""
+    """Return `given` if it has a method `act(view)`; else, for example for text, raise TypeError that names `role`."""
     if isinstance(given, str):
         raise TypeError(f"{role} is an object here, not text: use agents.load({given!r})")
     if isinstance(given, type) or not callable(getattr(given, "act", None)):
@@ -321,7 +321,7 @@ def as_actor(given: Any, role: str = "an agent") -> Actor:
 
 
 def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
-    """Return an answer as int64 (n,), numbers of actions or -1, legal or not.
+    """Return an answer as int64 (n,): action numbers or -1, legal or not.
 
     Raises TypeError or ValueError, naming `who`, for anything else.
     """
@@ -332,9 +332,9 @@ def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
 
 
 def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple[int, str]]:
-    """Yield the positions of `view` in which actions as from `numbers_of` are illegal, and the reasons."""
+    """Yield the positions of `view` in which actions from `numbers_of` are illegal, with the reasons."""
     masks = view.masks
-    # Action -1 would read the last column of the mask.
+    # Checked separately, because -1 would index the last column of the mask.
     for k in ((actions < 0) | ~masks[np.arange(len(view)), actions]).nonzero()[0].tolist():
         player = f"{who} as player {view.players[k]}"
         if actions[k] < 0:
@@ -344,14 +344,14 @@ def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple
 
 
 def legal_actions(agent: Actor, view: View, role: str = "agent") -> np.ndarray:
-    """Return an agent's checked actions in positions in which it has to choose: int64 (n,), all legal.
+    """Return an agent's checked actions in positions in which it must act: int64 (n,), all legal.
 
-    Raises what the agent raises; and, naming it, TypeError or ValueError for what are no actions, and IllegalAction,
-    a ValueError, with the position, for one that is not legal.
+    Passes on the agent's errors. Raises errors that name the agent: TypeError or ValueError for answers that are no
+    actions, and IllegalAction, a ValueError that shows the position, for an illegal action.
     """
     answer = agent.act(view)
     if type(answer) is np.ndarray and answer.shape == (1,) and answer.dtype.kind == "i":
-        # One game alone, where a check of arrays takes longer than the game.
+        # For one game, a check of arrays would take longer than the game itself.
         action = int(answer[0])
         if 0 <= action < view.game.num_actions and view.masks[0, action]:
             return answer

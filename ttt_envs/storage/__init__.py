@@ -1,1 +1,1 @@
-"""Storage, and input from elsewhere: files written whole, checked JSON, arrays, solved tables, extras."""
+"""Storage and untrusted input: atomic files, checked JSON, arrays, solved tables, optional packages."""

@@ -1,12 +1,12 @@
-"""Extras: packages that parts of the library need beyond its own dependencies."""
+"""Extras: optional packages for parts of the library."""
 
 from importlib.util import find_spec
 
 
 def require(extra: str, *modules: str) -> None:
-    """Raise ImportError with the command that installs the extra, unless all `modules` of it are installed.
+    """Raise ImportError with the command that installs the extra, unless all its `modules` are installed.
 
-    Nothing is imported. Call it just before the import that needs them.
+    The check imports nothing. Call it just before the import of the modules.
     """
     missing = [module for module in modules if not _installed(module)]
     if missing:
@@ -20,6 +20,6 @@ def require(extra: str, *modules: str) -> None:
 def _installed(module: str) -> bool:
     try:
         spec = find_spec(module)
-        return spec is not None and spec.origin is not None  # a mere folder of that name has none
-    except (ImportError, ValueError):  # blocked, or half imported
+        return spec is not None and spec.origin is not None  # a mere folder with this name has no origin
+    except (ImportError, ValueError):  # the module is blocked or half imported
         return False

@@ -1,4 +1,4 @@
-"""Files written whole or not at all, into folders that hold nothing else and that one process at a time writes."""
+"""Atomic writes of files, and locks, so that only one process at a time writes to a folder."""
 
 import errno
 import glob
@@ -17,25 +17,26 @@ from typing import BinaryIO
 
 from ttt_envs.storage.untrusted import brief
 
-# The lock file of a folder, and the ending of files that are being written. A killed process leaves both behind.
+# The lock file of a folder, and the suffix of unfinished files. A killed process leaves both behind.
 _LOCK, _PART = ".lock", ".ttt-envs-part"
 
-# Seconds to try for a lock: long enough for the file of one that is being released to disappear.
+# Seconds to try to get a lock: long enough for a lock file that is being released to disappear.
 _MOMENT = 0.2
 
-# The errors of file systems that have no locks.
+# The errors of file systems without locks.
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class InUse(OSError):
-    """Raised for a folder or a file that another process is writing."""
+    """Raised for a folder or a file to which another process is writing."""
 
 
 def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
-    """Write `data` (text as UTF-8) to `path`, so that a reader finds the old file or the new one, never a part.
+    """Write `data` (text as UTF-8) to `path` atomically: a reader finds the old or the new file, never a part.
 
-    `wait=False` does not wait for the disk: for files that can be made again and whose reader detects damage after a
-    power cut. Raises OSError naming the file and the fault, such as a full disk; the old file stands then.
+    `wait=False` does not wait until the data is on the disk. Use it for files that can be made again and whose reader
+    detects damage after a power failure. Raises OSError naming the file and the fault, such as a full disk; the old
+    file then remains.
     """
     with writing_whole(path, wait) as file:
         file.write(data.encode() if isinstance(data, str) else data)
@@ -43,15 +44,15 @@ def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
 
 @contextmanager
 def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
-    """Return a context with an open file that becomes `path` at its end, whole; after any error the old file stands.
+    """Return a context with an open file that replaces `path` at the end; after any error the old file remains.
 
-    It is for data too long to be held at once. Raises OSError as `write_whole`.
+    It is meant for data too large for memory. Raises OSError as `write_whole`.
     """
     part = path.with_name(f"{_hidden(path)}.{os.urandom(4).hex()}{_PART}")
     inside = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not by tempfile, whose files are private, whatever the umask says.
+        # Not with tempfile, whose files are private regardless of the umask.
         with part.open("xb") as file:
             inside = True
             yield file
@@ -63,7 +64,7 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        # The caller's errors in `file.write` have a number and no name; others concern the data's source.
+        # An OSError of the caller's `file.write` has a number and no file name; other errors concern the data's source.
         ours = not inside or (isinstance(error, OSError) and error.errno is not None and error.filename is None)
         if isinstance(error, OSError) and ours:
             raise _unwritable(path, error) from error
@@ -71,11 +72,11 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
 
 
 def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
-    """Return `folder`, if it holds no files yet; `numbered`: else the first such one of folder-2, folder-3, ...
+    """Return `folder` if it contains no files; with `numbered`, else the first empty one of folder-2, folder-3, ...
 
-    `begun` is the name of a file from which --resume goes on: if it is in the folder, the error says so. The lock and
-    the unfinished files of a killed process do not count. With `numbered`, a folder that another process is writing is
-    passed over. Raises FileExistsError for a folder that holds files, so that no results are overwritten.
+    `begun` is the name of a file that --resume continues: if it is in the folder, the error says so. The lock and the
+    unfinished files of a killed process do not count. `numbered` skips folders to which another process is writing.
+    Raises FileExistsError for a folder that contains files, so that no results are overwritten.
     """
     first, numbers = folder, count(2)
     while not is_empty(folder) or (numbered and in_use(folder)):
@@ -90,14 +91,14 @@ def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
 
 
 def is_empty(folder: Path) -> bool:
-    """Return whether there is no such folder, or just the lock and unfinished files of a killed process in it."""
+    """Return whether the folder is missing or contains only the lock and unfinished files of a killed process."""
     if not folder.is_dir():
         return not folder.exists()
     return all(path.name == _LOCK or path.name.endswith(_PART) for path in folder.iterdir())
 
 
 def check_writable(path: Path) -> None:
-    """Raise OSError if no file can be written at `path`, before the work rather than after it. Makes its folder."""
+    """Make the folder of `path`; raise OSError if no file can be written there. Call it before a long computation."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     try:
@@ -109,18 +110,18 @@ def check_writable(path: Path) -> None:
 
 
 def existing(path: str | Path, what: str) -> Path:
-    """Return the path, if it exists; else raises FileNotFoundError, which calls the missing file `what`."""
+    """Return the path if it exists; else raise FileNotFoundError, which calls the missing file `what`."""
     reason = ""
     try:
         if Path(path).exists():
             return Path(path)
-    except OSError as error:  # such as a path that is too long
+    except OSError as error:  # for example a path that is too long
         reason = f" ({error.strerror})"
     raise FileNotFoundError(f"no {what} at {brief(str(path))}{reason}")
 
 
 def reason_of(error: OSError) -> str:
-    """Return the text of an error without its number, for people."""
+    """Return the text of an error without its number, for messages."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{brief(str(error.filename))}: {error.strerror}"
@@ -131,7 +132,7 @@ def reason_of(error: OSError) -> str:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Return a context in which no other process writes the folder. It is made, and removed if nothing was written.
+    """Return a context in which only this process writes to the folder. It is made, and removed again if empty.
 
     The operating system holds the lock for this process and releases it when the process ends, even if it is killed.
     Unfinished files of a killed process are removed.
@@ -152,9 +153,9 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]:
-    """Return a context with a folder for results: without files, and locked; None for None. `begun` is as for `unused`.
+    """Return a context with an empty, locked folder for results; None for None. `begun` is as for `unused`.
 
-    Raises FileExistsError as `unused`, and as `locked_folder`.
+    Raises FileExistsError as `unused`, and the errors of `locked_folder`.
     """
     if out is None:
         yield None
@@ -168,9 +169,9 @@ def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]
 
 @contextmanager
 def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Return a context in which no other process writes the file; see `locked_folder`.
+    """Return a context in which only this process writes the file; see `locked_folder`.
 
-    `wait`: do not raise InUse, but tell this function of the other process, and wait for it.
+    `wait`: if given, do not raise InUse; call this function with a message about the other process, and wait for it.
     """
     with _locked(path.with_name(f"{_hidden(path)}{_LOCK}"), path, wait):
         for part in path.parent.glob(f"{glob.escape(_hidden(path))}.????????{_PART}"):
@@ -179,12 +180,12 @@ def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterat
 
 
 def _hidden(path: Path) -> str:
-    """Return the beginning of the names of its hidden files, with room for their endings in 255 bytes."""
+    """Return the start of the path's hidden files' names, short enough for a suffix within 255 bytes."""
     return f".{os.fsencode(path.name)[:200].decode(errors='ignore')}"
 
 
 def in_use(folder: Path) -> bool:
-    """Return whether another process is writing the folder now."""
+    """Return whether another process is writing to the folder now."""
     if not (folder / _LOCK).exists():
         return False
     try:
@@ -196,7 +197,7 @@ def in_use(folder: Path) -> bool:
 
 @contextmanager
 def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Return a context in which this process holds the lock file at `place`, and thereby `what`."""
+    """Return a context in which this process holds the lock file at `place`, which protects `what`."""
     from filelock import FileLock, Timeout, UnixFileLock
 
     lock = FileLock(place, thread_local=False)
@@ -206,7 +207,7 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             lock.acquire(timeout=_MOMENT)
         except Timeout:
             if wait is None:
-                # If the file system has no locks, the file is the lock, and may outlast a process elsewhere.
+                # Without file system locks, the file itself is the lock, and may outlive a process on another machine.
                 hint = "" if isinstance(lock, UnixFileLock) else f"; if that process has ended, delete {place}"
                 raise InUse(
                     f"{what} is being written by {_holder(place)}: only one process at a time can{hint}"
@@ -223,12 +224,12 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
     try:
         if lock.is_locked and isinstance(
             lock, UnixFileLock
-        ):  # other lock files cannot be read meanwhile, or hold text of their own
+        ):  # lock files of other kinds cannot be read now, or have their own contents
             with suppress(OSError):
                 place.write_text(_description(), encoding="utf-8", errors="backslashreplace")
         yield
     finally:
-        # Deleted while it is held: a process that waits for the old file notices, and makes a new one.
+        # Delete the file while the lock is held: a process that waits for it notices, and makes a new one.
         if lock.is_locked:
             with suppress(OSError):
                 place.unlink()
@@ -248,6 +249,6 @@ def _holder(place: Path) -> str:
 
 def _unwritable(path: Path, error: OSError) -> OSError:
     text = f"{brief(str(path))} cannot be written: {error.strerror or error}"
-    if isinstance(error, FileExistsError):  # from making the folder
+    if isinstance(error, FileExistsError):  # raised when the folder is made
         return NotADirectoryError(errno.ENOTDIR, f"{text}, and is no folder ({error.filename})")
     return OSError(text) if error.errno is None else OSError(error.errno, text)

@@ -1,4 +1,4 @@
-"""Modules of a package that load when they are first asked for."""
+"""Modules of a package that load on first use."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def modules_of(package: str, names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that shows these modules, and loads them when asked."""
+    """Return `__getattr__` and `__dir__` for a package that lists these modules and loads them on first use."""
 
     def getattr_(name: str) -> Any:
         if name in names:

@@ -1,4 +1,4 @@
-"""Results as rows of plain values: for JSON, for CSV, and for pandas."""
+"""Results as rows of plain values, for JSON, CSV and pandas."""
 
 import csv
 import io
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """Results that are also one table of plain values."""
+    """Base class of results that can be read as a table of plain values."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the main results: one row per agent, rung or step, as name -> value; an interval is two values."""
         raise NotImplementedError
 
     def to_csv(self) -> str:
-        """Return `rows` as CSV, below a line with their names; what is not known is left empty."""
+        """Return `rows` as CSV with a header line; unknown values are empty."""
         text, rows = io.StringIO(), as_plain(self.rows())
         writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
         writer.writeheader()
@@ -37,19 +37,19 @@ class Rows:
 
 
 class Listed(Rows):
-    """Rows that are there already."""
+    """Results from given rows."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """`rows`: name -> value each."""
+        """`rows`: one mapping of names to values per row."""
         self._rows = [dict(row) for row in rows]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return those that were given."""
+        """Return the given rows."""
         return self._rows
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's plain values: an interval becomes `..._low` and `..._high`, other compounds go."""
+    """Return a record's plain values: an interval becomes `..._low` and `..._high`; other compounds are dropped."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if name.endswith("interval"):
@@ -66,7 +66,7 @@ def as_json(data: Any) -> str:
 
 
 def as_plain(data: Any) -> Any:
-    """Return the same in JSON's types."""
+    """Return `data` converted to JSON's types."""
     if isinstance(data, Mapping):
         return {str(key): as_plain(value) for key, value in data.items()}
     if isinstance(data, np.ndarray):

@@ -1,4 +1,4 @@
-"""The settings that a run began with, `config.json` in its folder, by which trainings and tournaments go on."""
+"""The initial settings of a run in its `config.json`, which trainings and tournaments read when they resume."""
 
 import json
 import platform
@@ -14,13 +14,13 @@ CONFIG = "config.json"
 
 
 def write_config(folder: Path, settings: Mapping[str, Any], libraries: Mapping[str, str], **facts: Any) -> None:
-    """Write the file, whole or not at all.
+    """Write the file atomically.
 
     Args:
-        folder: of the run.
-        settings: all that determines the results, in JSON's types.
-        libraries: module -> distribution, those whose versions may change results.
-        facts: what else is kept.
+        folder: the folder of the run.
+        settings: everything that determines the results, in JSON's types.
+        libraries: module -> distribution, for libraries whose versions may change results.
+        facts: further entries of the file.
     """
     versions = {module: metadata.version(name) for module, name in libraries.items()}
     config = {"settings": dict(settings), "versions": {"python": platform.python_version(), **versions}, **facts}
@@ -28,9 +28,9 @@ def write_config(folder: Path, settings: Mapping[str, Any], libraries: Mapping[s
 
 
 def read_config(folder: Path, missing: str = "nothing to resume") -> dict[str, Any]:
-    """Read what `write_config` wrote; of the settings only their being a dict is checked.
+    """Read the file that `write_config` wrote; of the settings, check only that they are a dict.
 
-    Raises FileNotFoundError, which begins with `missing`; ValueError, naming the file, if it is damaged.
+    Raises FileNotFoundError, whose text begins with `missing`; ValueError, naming the file, if it is damaged.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -53,7 +53,7 @@ def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_same(
     what: str, there: Mapping[str, Any], here: Mapping[str, Any], may_change: Collection[str], hint: str = ""
 ) -> None:
-    """Raise ValueError, naming them, if settings differ that may not; `what` it is that goes on, for the message."""
+    """Raise ValueError naming settings that differ but must not. `what` is the resumed thing, for the message."""
     changed = [
         f"{name} is {json.dumps(there.get(name))} there and {json.dumps(here.get(name))} here"
         for name in {**there, **here}

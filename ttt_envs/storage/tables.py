@@ -1,4 +1,4 @@
-"""Tables of optimal play in files: their form, where they are kept, and how a missing or damaged one is made."""
+"""Files with tables of optimal play: format, folders, and the construction of missing or damaged tables."""
 
 import hashlib
 import json
@@ -17,28 +17,28 @@ from ttt_envs.storage.untrusted import read_json
 
 Table = TypeVar("Table")
 
-# Bytes of the head of a file: its kind, and facts as JSON.
+# Bytes of a file's header: its kind, and facts as JSON.
 _HEAD = 512
 
 
 class BadTable(ValueError):
-    """A file that is no table of this version and these options, or is damaged."""
+    """Raised for a file that is damaged or no table for this version and these options."""
 
 
 class TableMissing(Exception):
-    """A table would have to be built, which takes long and was not wanted; see `without_building`."""
+    """Raised instead of a long build of a table; see `without_building`."""
 
 
-# --- their form ---
+# --- format ---
 
 
 def write_table(path: Path, kind: str, facts: Mapping[str, Any], body: bytes) -> None:
-    """Write a table whole or not at all, with a checksum; raises OSError if that is not possible.
+    """Write a table atomically, with a checksum; raise OSError if this fails.
 
     Args:
         path: the file.
-        kind: what it is a table of, such as the id of a game.
-        facts: what is to be known of it, for JSON; few, as they must fit into 512 bytes with the checksum.
+        kind: the kind of table, such as the id of a game.
+        facts: facts about the table, for JSON; together with the checksum they must fit into 512 bytes.
         body: the table.
     """
     said = json.dumps({**facts, "sha256": hashlib.sha256(body).hexdigest()}).encode()
@@ -46,9 +46,9 @@ def write_table(path: Path, kind: str, facts: Mapping[str, Any], body: bytes) ->
 
 
 def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray]:
-    """Return the facts of a table by `write_table`, and its body, uint8 and mapped into memory.
+    """Return the facts and the body, uint8 and memory-mapped, of a table that `write_table` wrote.
 
-    Raises FileNotFoundError, or BadTable naming the fault: the file is damaged, or does not say `facts`.
+    Raises FileNotFoundError, or BadTable naming the fault: the file is damaged or has other facts than `facts`.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)
@@ -61,7 +61,7 @@ def read_table(path: Path, kind: str, facts: Mapping[str, Any]) -> tuple[dict[st
         said = {name: header[name] for name in facts}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadTable(f"{path} is damaged: its head cannot be read ({error})") from None
-    if json.dumps(said) != json.dumps(dict(facts)):  # as texts, in which 1 is not true
+    if json.dumps(said) != json.dumps(dict(facts)):  # compared as texts, in which 1 differs from true
         raise BadTable(f"{path} is a table with {json.dumps(said)}, not with {json.dumps(dict(facts))}")
     if path.stat().st_size <= _HEAD:
         raise BadTable(f"{path} is damaged: it ends after its head")
@@ -75,7 +75,7 @@ def _magic(kind: str) -> bytes:
     return f"ttt-envs {kind} table\n".encode()
 
 
-# --- making them ---
+# --- construction ---
 
 
 _MAY_BUILD = ContextVar("may_build", default=True)
@@ -83,7 +83,7 @@ _MAY_BUILD = ContextVar("may_build", default=True)
 
 @contextmanager
 def without_building() -> Iterator[None]:
-    """Return a context in which a missing table of an oracle raises TableMissing instead of being built."""
+    """Return a context in which a missing oracle table raises TableMissing instead of being built."""
     before = _MAY_BUILD.set(False)
     try:
         yield
@@ -92,7 +92,7 @@ def without_building() -> Iterator[None]:
 
 
 def table_folder() -> Path:
-    """Return the folder of tables that the package lacks: TTT_ENVS_CACHE, or else the user's cache folder."""
+    """Return the folder of tables that are not in the package: TTT_ENVS_CACHE, or else the user's cache folder."""
     from platformdirs import user_cache_path
 
     folder = os.environ.get("TTT_ENVS_CACHE")
@@ -105,16 +105,16 @@ def load_or_build(
     build: Callable[[Callable[[str, float], None]], Table],
     write: Callable[[Path, Table], None],
 ) -> Table:
-    """Return a file's table. If it is missing or damaged, the table is built, and written if possible.
+    """Return the table in a file. If the file is missing or damaged, build the table, and write it if possible.
 
-    Progress is shown on stderr. While another process builds it, this one waits. Raises TableMissing instead, if it
-    would have to be built `without_building`.
+    Progress is shown on stderr. If another process is building the table, this one waits. Inside `without_building`,
+    raises TableMissing instead of building.
 
     Args:
         path: the file.
         read: raises OSError, BadTable or BadTensorFile if there is no good table.
-        build: works the table out.
-        write: raises OSError if it cannot.
+        build: computes the table.
+        write: raises OSError if it fails.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -141,9 +141,9 @@ def load_or_build(
     if not _MAY_BUILD.get():
         raise TableMissing(f"the table of optimal play is not built yet: {why}")
     with ExitStack() as stack:
-        with suppress(OSError):  # where nothing can be written, nothing needs a lock
+        with suppress(OSError):  # a folder that is not writeable needs no lock
             stack.enter_context(locked_file(path, say))
-            if (table := at_hand()) is not None:  # built by another process meanwhile
+            if (table := at_hand()) is not None:  # another process has built it meanwhile
                 return table
         say(f"Building the table of optimal play, once: {why}")
         with Progress(console=console, transient=True) as progress:

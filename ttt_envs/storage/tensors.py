@@ -1,4 +1,4 @@
-"""Arrays with facts in one file: safetensors, which hold plain numbers and text, and nothing that runs when loaded."""
+"""Arrays and facts in one safetensors file: plain numbers and text; loading runs no code."""
 
 import json
 from collections.abc import Mapping
@@ -12,29 +12,30 @@ from ttt_envs.storage.untrusted import read_json
 
 
 class BadTensorFile(ValueError):
-    """Raised for a file of arrays that is damaged, of another form, or does not fit what it is read for."""
+    """Raised for a file of arrays that is damaged, has another form or does not fit its use."""
 
 
 def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write arrays and facts, whole or not at all; the same contents are the same bytes.
+    """Write arrays and facts atomically; equal contents give equal bytes.
 
     Args:
         path: the file.
-        form: what `read_tensors` must be asked for, such as "ttt-envs network 1".
+        form: the name of the file's form for `read_tensors`, such as "ttt-envs network 1".
         facts: for JSON; any name but "format".
         tensors: arrays of numbers by name.
     """
     from safetensors.numpy import save
 
-    # One entry, because safetensors puts several in a random order.
+    # A single entry, because safetensors writes several in random order.
     metadata = {"ttt_envs": json.dumps({"format": form, **facts})}
     write_whole(path, save({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, metadata))
 
 
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return facts and arrays of a file by `write_tensors`; with several `forms`, the fact "format" tells which.
+    """Return the facts and arrays of a file that `write_tensors` wrote.
 
-    Raises BadTensorFile if it is damaged or of another form.
+    With several `forms`, the fact "format" says which one the file has. Raises BadTensorFile if the file is damaged or
+    has another form.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -1,17 +1,17 @@
-"""Input from outside: JSON with bounds that hold for whatever handles it next, and texts that are shown."""
+"""Untrusted input: JSON with limited nesting, and texts for display."""
 
 import json
 from typing import Any
 
-#: Levels of lists and objects, one in another. Nothing of this library has ten.
+#: The most levels of nested lists and objects. Files of this library have fewer than ten.
 MOST_LEVELS = 64
 
 
 def read_json(data: str | bytes) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for what is no JSON, and for more levels than `MOST_LEVELS`: Python reads more of them than `repr`
-    or a function that calls itself bears.
+    Raises ValueError for invalid JSON, and for more than `MOST_LEVELS` levels: Python can read deeper nesting than
+    `repr` or a recursive function can handle.
     """
     try:
         value = json.loads(data)
@@ -27,17 +27,17 @@ def read_json(data: str | bytes) -> Any:
 
 
 def with_tuples(value: Any) -> Any:
-    """Return a value of JSON with its lists as tuples, which JSON lacks."""
+    """Return a value from JSON with lists converted to tuples."""
     if isinstance(value, dict):
         return {name: with_tuples(each) for name, each in value.items()}
     return tuple(map(with_tuples, value)) if isinstance(value, list) else value
 
 
 def printable(text: str) -> str:
-    """Return a text for reports and terminals: control characters and what is no Unicode become blanks."""
+    """Return a text for reports and terminals, with control characters and invalid Unicode replaced by blanks."""
     return "".join(each if each.isprintable() or each == "\n" else " " for each in text.expandtabs()).strip()
 
 
 def brief(text: str, most: int = 200) -> str:
-    """Return a text for a message: its beginning and its end, if it is longer than `most`."""
+    """Return a text for a message; if it is longer than `most`, only its beginning and its end."""
     return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"

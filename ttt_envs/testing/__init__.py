@@ -1,8 +1,8 @@
-"""Conformance: checks that every game must pass, a game of your own too.
+"""Conformance: checks that every game must pass, including your own.
 
-`check_game(game)` runs them all. `CHECKS` has them by name, for parametrised tests. They play random games, and need
-nothing but the Game: rules, observation, text and drawing are held against each other, against the game's declared
-facts and symmetries, and against what environments and agents rely on.
+`check_game(game)` runs all checks. `CHECKS` has them by name, for parametrised tests. They need only the Game and play
+random games. They compare rules, observations, text and drawing with each other, with the game's declared facts and
+symmetries, and with the requirements of environments and agents.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-#: Every check, by name. A check takes a Game, and raises AssertionError if the game fails it.
+#: Name -> check. A check takes a Game and raises AssertionError if the game fails.
 CHECKS: dict[str, Callable[[Game], None]] = {
     name.removeprefix("check_"): check
     for module in (rules, symmetry, views, text, environments)
@@ -30,12 +30,12 @@ def check_game(game: Game, *, progress: Callable[[str], None] | None = None) -> 
     """Run every check of `CHECKS`, and return their names.
 
     Args:
-        game: the game, with the options that are to be checked.
-        progress: called with a line for each check that the game passes, such as `print`.
+        game: the game, with the options to check.
+        progress: called with a line for each passed check, for example `print`.
 
     Raises:
-        AssertionError: the game fails a check, which is named; an exception within the game's own functions counts as
-            a failure, and is the cause of the AssertionError.
+        AssertionError: the game fails a check; the message names it. An exception in the game's own functions counts
+            as a failure, and is the cause of the AssertionError.
         RuntimeError: Python runs without assertions (-O).
     """
     if not __debug__:

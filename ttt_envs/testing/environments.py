@@ -1,4 +1,4 @@
-"""Checks of batches and environments: what PettingZoo and the agents rely on."""
+"""Checks of batches and environments: the requirements of PettingZoo and of agents."""
 
 import copy
 import pickle
@@ -19,7 +19,7 @@ from ttt_envs.wrappers.parallel import ParallelGame
 
 
 def check_batch_sizes(game: Game) -> None:
-    """Game i of a seed is the same game whatever the batch's size, resets included."""
+    """Game i of a seed is the same for every batch size, also after resets."""
     steps = len(random_play(game).actions) + 10
     sizes = (1, 3) if jit.DISABLED else (1, 5, 64)
     plays = [play_batch(Batch(game, n, seed=11, auto_reset=True), steps) for n in sizes]
@@ -71,7 +71,7 @@ def check_batch_is_single(game: Game) -> None:
 
 
 def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[bytes]:
-    """Up to `steps` random choices; the positions after each."""
+    """Play up to `steps` random choices; return the positions after each."""
     trace = list[bytes]()
     while len(trace) < steps and not any(env.terminations.values()):
         mask = env.observe(env.agent_selection)["action_mask"]
@@ -81,7 +81,7 @@ def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[b
 
 
 def play_parallel(env: ParallelGame, generator: np.random.Generator, steps: int) -> list[bytes]:
-    """Up to `steps` random steps; the positions after each."""
+    """Play up to `steps` random steps; return the positions after each."""
     trace = list[bytes]()
     while len(trace) < steps and env.agents:
         masks = {name: env.action_masks(name) for name in env.agents}
@@ -91,7 +91,7 @@ def play_parallel(env: ParallelGame, generator: np.random.Generator, steps: int)
 
 
 def check_copies(game: Game) -> None:
-    """deepcopy, pickle and get_state/set_state in mid-game give games of their own, which go on alike."""
+    """deepcopy, pickle and get_state/set_state in mid-game give independent games with the same future."""
     _check_copies(game, AECGame, play_aec)
     _check_copies(game, ParallelGame, play_parallel)
 
@@ -123,7 +123,7 @@ def _packed(game: Game, state: np.void) -> bytes:
 
 
 def _refuses(env: AECGame | ParallelGame, action: Any) -> bool:
-    """Return whether the environment, with illegal="raise", refuses the action or actions and stays as it was."""
+    """Return whether the environment, with illegal="raise", rejects the action or actions and stays unchanged."""
     before = env.get_state()
     try:
         env.step(action)
@@ -135,7 +135,7 @@ def _refuses(env: AECGame | ParallelGame, action: Any) -> bool:
 
 
 def check_legal_is_accepted(game: Game) -> None:
-    """The environments take every action of a mask and refuse every other."""
+    """The environments accept every action of a mask and reject every other."""
     aec, parallel = AECGame(game, illegal="raise"), ParallelGame(game, illegal="raise")
     for state in positions(game, FEW // 2):
         if state["done"]:
@@ -158,7 +158,7 @@ def check_legal_is_accepted(game: Game) -> None:
 
 
 def check_waiting(game: Game) -> None:
-    """A waiting player has a mask of zeros in AEC; in Parallel such a player, and no other, has `wait`."""
+    """A waiting player has a mask of zeros in AEC; in Parallel only waiting players have the action `wait`."""
     aec, parallel = AECGame(game), ParallelGame(game)
     aec.reset(seed=1)
     generator = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Positions of random games, and a game's kernels over many of them."""
+"""Positions of random games, and a game's kernels applied to many positions."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
-#: Enough that a broken game shows; `FEW` where every position costs a whole environment.
+#: Number of games, enough to detect a broken game; checks that need an environment per position use `FEW`.
 GAMES = 20 if jit.DISABLED else 60
 POSITIONS = 100 if jit.DISABLED else 150
 FEW = 6 if jit.DISABLED else 12
 
 
 class Play(NamedTuple):
-    """Some random games: states structured (steps + 1, n), actions int64 (steps, n, players)."""
+    """Random games: states structured (steps + 1, n), actions int64 (steps, n, players)."""
 
     states: np.ndarray
     actions: np.ndarray
 
 
 def random_joint(batch: Batch) -> np.ndarray:
-    """Return one random legal action for every player who acts: int64 (n, players), -1 for the rest."""
+    """Return a random legal action for every acting player, int64 (n, players); -1 for the others."""
     joint = np.full((batch.n, batch.game.num_players), -1)
     for player in range(batch.game.num_players):
         rows = np.flatnonzero(batch.acting(player))
@@ -35,7 +35,7 @@ def random_joint(batch: Batch) -> np.ndarray:
 
 
 def play_batch(batch: Batch, steps: int) -> Play:
-    """`steps` random steps of all games, or fewer if all games are over."""
+    """Play up to `steps` random steps in all games, until all are over."""
     states, actions = [batch.states.copy()], list[np.ndarray]()
     while len(actions) < steps and not batch.states["done"].all():
         actions.append(random_joint(batch))
@@ -46,7 +46,7 @@ def play_batch(batch: Batch, steps: int) -> Play:
 
 @lru_cache(maxsize=4)
 def random_play(game: Game, n: int = GAMES) -> Play:
-    """`n` random games from beginning to end. All checks of a game share them: do not write into them."""
+    """Return `n` complete random games. All checks of a game share them: do not write to the arrays."""
     play = play_batch(Batch(game, n, seed=7), game.max_plies)
     assert play.states[-1]["done"].all(), f"{game}: a game is longer than max_plies={game.max_plies}"
     return play
@@ -64,7 +64,7 @@ def _positions(game: Game, most: int) -> np.ndarray:
 
 
 def positions(game: Game, most: int = POSITIONS) -> np.ndarray:
-    """Positions of random games, from starts to ends: structured (k,), k <= most."""
+    """Return at most `most` positions of random games, structured (k,), from starts to ends."""
     return _positions(game, most).copy()
 
 
@@ -101,7 +101,7 @@ def after(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
 
 
 def random_actions(game: Game, states: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Random legal actions int64 (n, players), -1 for a player who does not act."""
+    """Return random legal actions int64 (n, players), -1 for players who do not act."""
     joint = np.full((len(states), game.num_players), -1)
     for player in range(game.num_players):
         weights = masks_of(game, states, player) * generator.random((len(states), game.num_actions))
@@ -110,7 +110,7 @@ def random_actions(game: Game, states: np.ndarray, generator: np.random.Generato
 
 
 def some_steps(game: Game, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """States (n,) and actions int64 (n, players): random actions in `positions`, and the last steps of some games."""
+    """Return states (n,) and actions int64 (n, players): random ones in `positions`, and some games' last steps."""
     states, play = positions(game), random_play(game)
     last = play.states["done"].argmax(axis=0)[: len(states) // 4] - 1
     games = np.arange(len(last))
@@ -119,27 +119,27 @@ def some_steps(game: Game, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def difference(first: np.ndarray, second: np.ndarray, but: tuple[str, ...] = ()) -> list[str]:
-    """Names of the fields in which two structured arrays differ."""
+    """Return the names of the fields in which two structured arrays differ."""
     names = first.dtype.names or ()
     return [name for name in names if name not in but and not np.array_equal(first[name], second[name])]
 
 
 def without_rng(states: np.ndarray) -> np.ndarray:
-    """Return a copy whose generators are all the same."""
+    """Return a copy with the same generator in all states."""
     states = states.copy()
     states["rng"] = 0
     return states
 
 
 def with_random_rng(states: np.ndarray, seed: int) -> np.ndarray:
-    """Return a copy in which every state has a generator of its own, so that chance goes on differently in each."""
+    """Return a copy in which every state has a different generator, and so a different future."""
     states = states.copy()
     states["rng"] = np.random.default_rng(seed).integers(0, 2**64, len(states), np.uint64)
     return states
 
 
 def assert_same_distribution(one: np.ndarray, two: np.ndarray, what: str = "") -> None:
-    """Chi-square test of two samples of states: each entry of each field but the generator, at five deviations."""
+    """Compare two samples of states by a chi-square test at 5 sigma for each entry of all fields but the generator."""
     for name in one.dtype.names or ():
         if name == "rng":
             continue

@@ -25,7 +25,7 @@ from ttt_envs.testing.positions import (
 
 
 def check_facts(game: Game) -> None:
-    """The game's facts are consistent, and its factory, which unpickling calls, makes an equal game."""
+    """The game's facts are consistent, and its factory makes an equal game, as unpickling requires."""
     members = sorted(player for team in game.teams for player in team)
     assert members == list(players_of(game)), f"teams {game.teams} must hold each of {game.num_players} players once"
     assert game.prototype.shape == (1,), f"prototype must have shape (1,), not {game.prototype.shape}"
@@ -41,7 +41,7 @@ def check_facts(game: Game) -> None:
 
 
 def check_masks(game: Game) -> None:
-    """Exactly the acting players have legal actions, none of them after the end; every entry is written."""
+    """Exactly the acting players have legal actions, no player after the end; every mask entry is written."""
     states = positions(game)
     masks = np.stack([masks_of(game, states, player) for player in players_of(game)])
     zeroed = np.zeros_like(masks[0])
@@ -60,7 +60,7 @@ def check_masks(game: Game) -> None:
 
 
 def check_is_legal(game: Game) -> None:
-    """`is_legal`, where there is one, says of each action what the mask says; and False of any other number."""
+    """`is_legal`, if the game has it, agrees with the mask, and returns False for any other number."""
     if game.kernels.is_legal is None:
         return
     states, strange = positions(game, FEW), (-1, 2**31, -(2**63), 2**63 - 1)
@@ -77,7 +77,7 @@ def check_is_legal(game: Game) -> None:
 
 
 def check_random_action(game: Game) -> None:
-    """`random_action`, where there is one, draws what `rng.choose` draws from the mask of a player who acts."""
+    """`random_action`, if the game has it, draws the same as `rng.choose` from the mask of an acting player."""
     if game.kernels.random_action is None:
         return
     states = positions(game)
@@ -98,7 +98,7 @@ def check_random_action(game: Game) -> None:
 
 
 def check_rewards(game: Game) -> None:
-    """Rewards agree with the facts `rewards`, `zero_sum` and `teams`; some games are won."""
+    """Rewards agree with the facts `rewards`, `zero_sum` and `teams`; some random games end in a win."""
     states = random_play(game).states
     rewards, done = states["rewards"].astype(float), states["done"]
     ends = rewards[-1]
@@ -112,14 +112,14 @@ def check_rewards(game: Game) -> None:
     for team in game.teams:
         assert (rewards[..., team] == rewards[..., team[:1]]).all(), "players of one team get different rewards"
     if not ends.any():
-        # With some options random games rarely end in a win, so only those with default options have to.
+        # With some options random games rarely end in a win, so only default options are checked for wins.
         usual = replace(game.factory(), kernels=game.kernels)
         rewarded = usual.options != game.options and random_play(usual).states["rewards"].any()
         assert rewarded, "all rewards are zero"
 
 
 def check_round_rewards(game: Game) -> None:
-    """The pay of a match's rounds is 0 at the start, alike for players of a team, and changes with rounds."""
+    """A match's round rewards are 0 at the start, equal within a team, and change when rounds end."""
     if game.extras.round_rewards is None:
         return
     states = random_play(game).states
@@ -136,7 +136,7 @@ def check_round_rewards(game: Game) -> None:
 
 
 def check_states(game: Game) -> None:
-    """`Game.check_states` accepts all states of random play, worlds sampled from them, and their symmetric ones."""
+    """`Game.check_states` accepts all states of random play, worlds sampled from them, and symmetric images."""
     game.check_states(random_play(game).states.ravel())
     states = positions(game)
     for player in players_of(game):
@@ -146,7 +146,7 @@ def check_states(game: Game) -> None:
 
 
 def check_plies(game: Game) -> None:
-    """`ply` counts the steps, and stands still after the end; a finished game does not change."""
+    """`ply` counts the steps until the end; a finished game does not change."""
     states = random_play(game).states
     assert (states["ply"] <= game.max_plies).all(), f"a game is longer than max_plies={game.max_plies}"
     going = ~states[:-1]["done"]
@@ -156,7 +156,7 @@ def check_plies(game: Game) -> None:
 
 
 def check_kernels_only_read(game: Game) -> None:
-    """Masks, observations, text and drawing change nothing; a step is a function of state and actions."""
+    """Masks, observations, text and drawing change nothing; a step depends only on state and actions."""
     states = positions(game)
     before = states.tobytes()
     for player in players_of(game):
@@ -175,7 +175,7 @@ def check_kernels_only_read(game: Game) -> None:
 
 
 def check_starts(game: Game) -> None:
-    """`chance` is "none" exactly if equal choices give equal games, and "start" only if the start decides the rest."""
+    """`chance` is "none" exactly if equal choices give equal games, and "start" only if later steps are not random."""
 
     def first_choices(seed: int, later: int | None = None) -> bytes:
         states = game.new_state(seed)

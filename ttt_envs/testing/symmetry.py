@@ -1,4 +1,4 @@
-"""Checks of a game's symmetries: of the board, and of the seats."""
+"""Checks of a game's symmetries: those of the board and the rotation of the players."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ from ttt_envs.testing.positions import (
     without_rng,
 )
 
-# With chance: sampled steps per symmetry, and samples of each.
+# With chance: number of steps per symmetry, and of samples per step.
 _STEPS, _SAMPLES = 2, 100 if jit.DISABLED else 500
 
 DECLARE = (
@@ -45,7 +45,7 @@ def check_symmetries(game: Game) -> None:
 
 
 def check_egocentric(game: Game) -> None:
-    """Rotating seats gives each player the view and actions of the player before; or the game says why not."""
+    """Rotating seats gives each player the view and actions of the previous one; or the game explains why not."""
     assert (game.rotate_players is None) == bool(game.players_differ), DECLARE
     if game.rotate_players is None:
         return
@@ -68,7 +68,7 @@ def check_seats(game: Game) -> None:
 
 
 def check_without_past(game: Game) -> None:
-    """What `Extras.without_past` leaves out does not matter, except that it may end a game as a draw."""
+    """The fields that `Extras.without_past` ignores do not matter, except that they may end a game as a draw."""
     bare = game.extras.without_past
     if bare is None:
         return
@@ -97,7 +97,7 @@ def _check_commutes(
     states: np.ndarray,
     joints: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Transformed states step to the transformed successors; where a step draws lots, in distribution.
+    """Transformed states step to the transformed successors; if the step is random, in distribution.
 
     `joints`: the actions int64 (n, players), and the same actions after the transformation.
     """

@@ -1,4 +1,4 @@
-"""Checks of a game's text, its drawing, and the places on it that can be clicked."""
+"""Checks of a game's text, its drawing and the clickable areas."""
 
 import contextlib
 import re
@@ -12,7 +12,7 @@ from ttt_envs.testing.positions import FEW, difference, masks_of, players_of, po
 
 
 def check_actions_as_text(game: Game) -> None:
-    """Names of actions are unique, also without regard to case, and are read back, as are action numbers."""
+    """Action names are unique, ignoring case, and can be read back; action numbers are not accepted as names."""
     names = game.action_names
     assert len({name.lower() for name in names}) == game.num_actions, "two actions have one name"
     for action, name in enumerate(names):
@@ -28,7 +28,7 @@ def check_actions_as_text(game: Game) -> None:
 
 
 def check_positions_as_text(game: Game) -> None:
-    """A position is read back from its text whole, options included, all but the generator."""
+    """A position can be read back from its text, including options, but without the generator."""
     for state in positions(game):
         text = game.format_state(state, None)
         read = game.parse_state(text)
@@ -39,7 +39,7 @@ def check_positions_as_text(game: Game) -> None:
 
 
 def check_pictures(game: Game) -> None:
-    """The drawing is well-formed SVG for every viewer, also at the end, and its parts' descriptions are in it."""
+    """The drawing is well-formed SVG for every viewer, also at the end; described parts lie inside the picture."""
     for state in np.concatenate([positions(game)[:FEW], positions(game)[-2:]]):
         for viewer in (None, *players_of(game)):
             root = ElementTree.fromstring(game.draw(state, viewer))
@@ -58,7 +58,7 @@ _NUMBERS = "zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 
 
 def check_manual(game: Game) -> None:
-    """The rules for a player are those of this game: its name, the size of its board, the letters of its actions."""
+    """The rules text fits the game: its name, the size of its board, the letters of its actions."""
     module, text = sys.modules.get(f"{game.factory.__module__}.manual"), game.rules_text
     said = re.search(r"^The rules of (?!the )(.*?) for a player\.", (module and module.__doc__) or "")
     assert said is None or said[1] == game.title, f"manual.py has the rules of {said and said[1]}, not of {game.title}"
@@ -75,7 +75,7 @@ def check_manual(game: Game) -> None:
 
 
 def check_clicks(game: Game) -> None:
-    """Each legal action has clicks of its own, on separate spots of the picture."""
+    """Each legal action has its own sequence of clicks, on separate spots of the picture."""
     assert (game.spots is None) == (game.clicks is None), "spots and clicks are given together, or neither"
     if game.spots is None or game.clicks is None:
         return
@@ -114,7 +114,7 @@ def _check_places(game: Game, state: np.void, viewer: int) -> None:
 
 
 def _check_apart(game: Game, paths: dict[int, tuple[str, ...]]) -> None:
-    """Check that after clicks in any order it is clear whether an action is chosen, and which."""
+    """Check that after any clicks, in any order, it is clear whether an action is chosen, and which one."""
     whole = {frozenset(path): action for action, path in paths.items()}
     for action, path in paths.items():
         assert whole[frozenset(path)] == action, f"{game.action_names[action]!r} has another action's clicks: {path}"

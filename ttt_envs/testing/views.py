@@ -1,4 +1,4 @@
-"""Checks of what a player is shown: observations, sampled worlds, and nothing that is hidden."""
+"""Checks of the players' views: observations, sampled worlds and secrecy."""
 
 import pickle
 from collections import defaultdict
@@ -25,12 +25,12 @@ from ttt_envs.testing.positions import (
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import pack_state
 
-# Worlds drawn of each of two positions that look alike, and starts among which such positions are looked for.
+# Number of worlds drawn for each of two positions that look alike, and of starts searched for such pairs.
 _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
 
 
 def check_observations(game: Game) -> None:
-    """Every feature is written, 0 or 1, and described; the planes show exactly the features; parts are alike."""
+    """Every feature is written, is 0 or 1 and has a description; planes show exactly the features; parts are alike."""
     states = positions(game)
     size = sum(block.size for block in game.observation_layout)
     assert game.observation_size == size, f"observation_size is {game.observation_size}, the blocks have {size}"
@@ -59,7 +59,7 @@ def check_observations(game: Game) -> None:
 
 
 def check_worlds(game: Game) -> None:
-    """A sampled world looks the same to its player, and its future is another one."""
+    """A sampled world looks the same to its player, and has another future."""
     states = positions(game)
     for player in players_of(game):
         first, second = worlds_of(game, states, player, 1), worlds_of(game, states, player, 2)
@@ -73,10 +73,10 @@ def check_worlds(game: Game) -> None:
 
 
 def check_indistinguishable(game: Game) -> None:
-    """Positions that look alike to a player have the same distribution of worlds, whichever of them is true.
+    """Positions that look alike to a player have the same distribution of sampled worlds.
 
-    Such positions come from two sources: a position and a world sampled from it; and positions of different games whose
-    observation, mask and text happen to be equal. The text for a player must thus show all that the player knows.
+    There are two kinds of such pairs: a position and a world sampled from it; and positions of different games with the
+    same observation, mask and text. Therefore the text must show everything that the player knows.
     """
     if not game.hidden_information:
         return
@@ -101,14 +101,14 @@ def check_indistinguishable(game: Game) -> None:
 
 
 def _alike(game: Game, states: np.ndarray, player: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return some pairs of different ones of these positions, each (1,), of which the player is shown the same."""
+    """Return some pairs of different positions, each (1,), that look alike to the player."""
     seen, legal = observations_of(game, states, player), masks_of(game, states, player)
     groups = defaultdict(list)
     for i in range(len(states)):
         groups[seen[i].tobytes() + legal[i].tobytes()].append(i)
     pairs = []
     for group in groups.values():
-        # Neighbours, and only a few of each group: most may be the same position.
+        # Only neighbours, and only a few of each group, because most may be the same position.
         for first, second in pairwise(group[:8]):
             one, two = states[first : first + 1], states[second : second + 1]
             different = without_rng(one) != without_rng(two)
@@ -119,7 +119,7 @@ def _alike(game: Game, states: np.ndarray, player: int) -> list[tuple[np.ndarray
 
 
 def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.ndarray) -> None:
-    """Check that nothing the player is shown differs between states and others."""
+    """Check that `states` and `others` look alike to the player."""
     for kind, what in ((observations_of, "observation"), (masks_of, "mask")):
         same = np.array_equal(kind(game, states, player), kind(game, others, player))
         assert same, f"the {what} shows player {player} what is hidden"
@@ -132,7 +132,7 @@ def _assert_looks_alike(game: Game, player: int, states: np.ndarray, others: np.
 
 
 def check_secret_choices(game: Game) -> None:
-    """A player who commits later in a simultaneous choice sees nothing of what was committed before."""
+    """A player who commits later in a simultaneous choice sees nothing of the earlier choices."""
     env = AECGame(game, render_mode="ansi")
     for state in positions(game, 2 * FEW):
         if state["done"] or state["to_move"] != SIMULTANEOUS:
@@ -161,7 +161,7 @@ def check_secret_choices(game: Game) -> None:
 
 
 def _commits(env: AECGame, packed: bytes, acting: int, actions: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Yield every partial joint choice that at least one of the `acting` players has still to complete."""
+    """Yield all incomplete joint choices: those after which a player must still choose."""
     if actions:
         yield actions
     if len(actions) + 1 < acting:

@@ -1,1 +1,1 @@
-"""Environments for other libraries' interfaces: PettingZoo, Gymnasium, Stable-Baselines3. Generic over Game."""
+"""Environments for all games, with the interfaces of PettingZoo, Gymnasium and Stable-Baselines3."""

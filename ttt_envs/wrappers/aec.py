@@ -11,24 +11,24 @@ from ttt_envs.wrappers.common import as_action, forfeit
 
 
 class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
-    """A game whose players, `player_0`, `player_1`, ..., act one after the other.
+    """A game whose agents `player_0`, `player_1`, ... act one after the other.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; `infos` has the same mask array. With
     `mask="info"` only `infos` has the mask, and the observation is the array. A waiting player's mask is all zeros.
-    Players who choose simultaneously commit one after the other, and see nothing of a choice before all have chosen.
-    Checks everything itself and needs no PettingZoo wrapper.
+    Players who choose simultaneously commit one after the other; nobody sees a choice before all have chosen. The class
+    checks all input and needs no PettingZoo wrapper.
     """
 
     _FACTS: ClassVar[dict[str, Any]] = {"is_parallelizable": False}
 
-    #: The mover's info, and their observation if not yet requested, after a move that computed both; else None.
+    #: The mover's info after a move that computed it, else None; likewise the mover's observation, until it is read.
     _info: dict[str, Any] | None = None
     _ready: np.ndarray | None = None
     _infos: dict[str, dict[str, Any]]
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """Each agent's info; a move of a game makes them when they are first read."""
+        """Each agent's info, made on first access."""
         if self._info is not None:
             mover, own = self.agent_selection, self._info
             self._infos = {name: own if name == mover else self._told(name) for name in self.agents}
@@ -40,7 +40,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self._infos, self._info, self._ready = infos, None, None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
+        """Start a game. `seed` determines it and all later games; None starts the next game. `options` are ignored."""
         self._next_game(seed, options)
         self._begin()
 
@@ -55,11 +55,11 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self.truncations = dict.fromkeys(names, False)
         self.agent_selection = names[0]
         self._skip_agent_selection = None
-        # The legal actions of the player to move, or of each player in a row of their own; see `Game.move`.
+        # The legal actions of the player to move, or one row per player; see `Game.move`.
         self._rows = np.zeros((*self.game.lookers, self.game.num_actions), np.bool_)
         self._legal = self._rows[0] if self.game.simultaneous else self._rows
         self._move(play=False)
-        if self.game.simultaneous:  # of a saved position, some may have chosen
+        if self.game.simultaneous:  # in a restored position, some players may have chosen
             for player in np.flatnonzero(self._committed >= 0).tolist():
                 self._acting &= ~(1 << player)
         if self._pay.has_rounds:
@@ -70,16 +70,16 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self.render()
 
     def _move(self, *, play: bool) -> None:
-        """Play the joint choice if `play`, and look at the result."""
+        """Play the joint choice if `play`, and read the new position."""
         if play and self._history:
             self._known.note(FIRST, self._states, self._committed[None])
-        # The user gets copies: changing them does not change what is legal.
+        # Copies for the user, who may change them.
         self._masks = masks = np.empty(self._rows.shape, INT8)
         self._looked = seen = np.empty((*self.game.lookers, self._size), INT8)
         self._acting = self.game.move(self._states, self._committed, play, self._rows, masks, seen)
 
     def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
-        """Return an agent's info: its mask, zeros for None, and in a match the rounds' rewards since it acted last."""
+        """Return an agent's info: the mask, zeros for None, and in a match its round rewards since it last acted."""
         own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask
         if not self._pay.has_rounds:
             return {"action_mask": own}
@@ -87,7 +87,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return {"action_mask": own, "round_reward": self._rounds[player] - self._rounds_told[player]}
 
     def _select(self, paid: np.ndarray | None, *, played: bool) -> None:
-        """Find the next player to act; `paid`: the rewards of the step, float32 (players,), None for none."""
+        """Select the next player to act; `paid`: the rewards of the step, float32 (players,), None for none."""
         if played and self._pay.has_rounds:
             self._rounds = self._pay.rounds_so_far(self._states)[0].tolist()
         if paid is not None:
@@ -103,14 +103,14 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self._deads_step_first()
             return
         player, mask, seen = (self._acting & -self._acting).bit_length() - 1, self._masks, self._looked
-        if self.game.simultaneous:  # anew each time: a copied environment has two arrays in the place of one
+        if self.game.simultaneous:  # every time, because in a copied environment the two arrays are no longer one
             self._legal, mask, seen = self._rows[player], mask[player], seen[player]
         self.agent_selection = name = self.possible_agents[player]
         self._info = self._told(name, mask)
         self._ready = self._with_past(player, seen) if self._history else seen
 
     def observe(self, agent: str) -> Any:
-        """Return the observation of `agent`: fresh `observation`, and the `action_mask` of `infos`."""
+        """Return the observation of `agent`: a new array `observation`, and the `action_mask` of `infos`."""
         self._check_live("observe")
         player = self._player(agent)
         selected = agent == self.agent_selection
@@ -119,7 +119,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         else:
             out = self._seen(player)
         info = self._info if selected and self._info is not None else self.infos.get(agent)
-        # An agent that has left after the end of the game has nothing to choose.
+        # An agent that has left after the end of the game has no legal action.
         mask = np.zeros(self.game.num_actions, np.int8) if info is None else info["action_mask"]
         return self._encode.shown(out, mask)
 
@@ -145,8 +145,8 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
         Raises:
             RuntimeError: before `reset`, or after the last agent has left.
-            TypeError, ValueError: no whole number, or no action of the game.
-            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+            TypeError, ValueError: `action` is no whole number, or no action of the game.
+            IllegalAction: with illegal="raise", `action` is not legal now; nothing is changed.
         """
         if not self.agents:
             self._refuse("step")
@@ -197,6 +197,6 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return self._legal.copy() if acts else np.zeros(self.game.num_actions, np.bool_)
 
     def set_state(self, data: bytes) -> None:
-        """Go to a position from `get_state`; raises ValueError saying why if it is damaged or of another game."""
+        """Restore a position from `get_state`; raise ValueError with the reason if it is damaged or of another game."""
         self._go_to(data, waiting=True)
         self._begin()

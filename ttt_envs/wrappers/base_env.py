@@ -1,4 +1,4 @@
-"""Board: the part that PettingZoo's two environments share: spaces, seeds, pictures and saved positions of one game."""
+"""Board: the base class of both PettingZoo environments: spaces, seeds, pictures and saved positions."""
 
 from typing import Any, ClassVar
 
@@ -24,28 +24,28 @@ from ttt_envs.wrappers.common import (
 )
 from ttt_envs.wrappers.rewards import Pay
 
-#: The number of the only game, for functions of many.
+#: The number of the only game, for functions of several games.
 FIRST = np.zeros(1, np.int64)
 
 INT8 = np.dtype(np.int8)
 
 
 class Board:
-    """One game whose agents are `player_0`, `player_1`, ...; a subclass says how they take part.
+    """One game whose agents are `player_0`, `player_1`, ...; a subclass defines the turns.
 
-    It stands before PettingZoo's class among the bases.
+    List it before PettingZoo's class among the bases.
     """
 
-    #: Actions of an agent besides the game's, such as waiting.
+    #: Number of an agent's actions in addition to the game's, such as waiting.
     _MORE_ACTIONS: ClassVar[int] = 0
     #: Entries that a subclass adds to `metadata`.
     _FACTS: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, game: Game, **settings: Any) -> None:
-        """An environment for `game`; call `reset` first. `settings`: `EnvSettings`; `reward`: called at each ply."""
+        """Make an environment; call `reset` first. `settings` as for `EnvSettings`; `reward` is called at each ply."""
         given = EnvSettings(**settings)
         self.game = game
-        self.__doc__ = manual(game)  # what tells a language model the rules reads them here
+        self.__doc__ = manual(game)  # tools that tell a language model the rules read them here
         self.illegal, self.render_mode, self.max_plies = given.illegal, given.render_mode, given.max_plies
         self._renderer = Renderer(game, given.render_mode)
         self._encode = Encoder(game, given)
@@ -71,7 +71,7 @@ class Board:
         self.agents: list[str] = []
         self._key = new_key(None)
         self._episode = 0
-        self._episodes: np.ndarray | None = None  # the players' numbers of this episode, see `View.episodes`
+        self._episodes: np.ndarray | None = None  # the players' episode numbers, see `View.episodes`
         self._states = game.prototype.copy()
         self._committed = np.full(game.num_players, -1)
         self._live = False
@@ -88,7 +88,7 @@ class Board:
         return self.action_spaces[agent]
 
     def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Put the next episode's first position into `_states`: of `seed`, or the one that follows."""
+        """Write the first position of the next episode, from `seed` or the current sequence, to `_states`."""
         warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
@@ -116,7 +116,7 @@ class Board:
         return bool(not state["done"] and state["ply"] >= self.max_plies)
 
     def state(self) -> np.ndarray:
-        """Return all players' observations, one after the other, as in `state_space`; for centralised critics."""
+        """Return all players' observations, concatenated as in `state_space`; for centralised critics."""
         self._check_live("state")
         players = np.arange(self.game.num_players)
         seen = self.game.observations(self._states.repeat(len(players)), players, check=False)
@@ -124,12 +124,12 @@ class Board:
 
     @property
     def states(self) -> NDArray[Any]:
-        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
+        """A read-only copy of the position with hidden information, structured (1,)."""
         self._check_live("states")
         return read_only(self._states)
 
     def action_masks(self, agent: str) -> NDArray[np.bool_]:
-        """Return the actions that `agent` may choose now: bool, one entry per action of its space."""
+        """Return the legal actions of `agent`: bool, one entry per action of its space."""
         self._check_live("action_masks")
         return self._mask_of(self._player(agent))
 
@@ -137,22 +137,22 @@ class Board:
         raise NotImplementedError
 
     def view(self, agent: str) -> View:
-        """Return the view for an agent of this library: `agents.load("random").act(env.view(name))`."""
+        """Return a view for an agent of this library: `agents.load("random").act(env.view(name))`."""
         self._check_live("view")
         player = self._player(agent)
         if self._episodes is None:
-            # Drawn from the system's entropy, which reveals nothing of a game; on demand only, as it takes a while.
+            # Drawn from the system's entropy, which reveals nothing about the game; on demand, because it takes long.
             self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
         by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
         return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))
 
     def get_state(self) -> bytes:
-        """Return the whole position, hidden things and committed choices included, for any such env's `set_state`."""
+        """Return the position as bytes, with hidden information and committed choices, for `set_state`."""
         self._check_live("get_state")
         return pack_state(self.game, self._states[0], self._committed, self._episode_seed, self._known.past[0])
 
     def _go_to(self, data: bytes, *, waiting: bool) -> None:
-        """Go to a position from `get_state`; ValueError says why not. `waiting`: choices may wait for others."""
+        """Restore a position from `get_state`; raise ValueError with the reason. `waiting` allows committed choices."""
         saved = unpack_state(self.game, data, self._history)
         if not waiting and (saved.committed >= 0).any():
             raise ValueError("this position was saved by an AEC environment while some players had chosen already")
@@ -166,9 +166,9 @@ class Board:
     def render(self, viewer: str | None = None) -> np.ndarray | str | None:
         """Return text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
-        Shows everything, all hands included: a picture for spectators, and not for a player of a game with hidden
-        information. With a `viewer`, such as "player_0", it shows that agent's view. In the mode "human" the
-        environment itself calls it after each step, without a viewer.
+        The picture shows everything, including all hands: it is meant for spectators, not for players. With a `viewer`,
+        such as "player_0", it shows that agent's view. In the mode "human" the environment calls it after each step,
+        without a viewer.
         """
         self._check_live("render")
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))

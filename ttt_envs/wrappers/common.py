@@ -1,4 +1,4 @@
-"""The parts that all wrappers share: encodings, checks of actions, forfeits, rendering, saved positions."""
+"""The parts shared by all wrappers: encodings, checks of actions, forfeits, rendering, saved positions."""
 
 import hashlib
 import operator
@@ -17,7 +17,7 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
 from ttt_envs.wrappers.rewards import RewardFunction
 
-#: The values of arguments that all environments have.
+#: The values of arguments of all environments.
 MaskIn = Literal["both", "info"]
 Illegal = Literal["lose", "raise"]
 RenderMode = Literal["human", "rgb_array", "ansi"]
@@ -29,7 +29,7 @@ RENDER_FPS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings:
-    """The settings that environments share, see `ttt_envs.make_aec`. ValueError or TypeError for a wrong value."""
+    """Settings shared by environments, see `ttt_envs.make_aec`. Raises ValueError or TypeError for a wrong value."""
 
     render_mode: str | None = None
     encoding: str = "flat"
@@ -52,14 +52,14 @@ class EnvSettings:
 
 
 class Encoder:
-    """Observations as users see them.
+    """Converts observations and masks to the form that users receive.
 
-    With "flat" int8 (observation size,), with "planes" int8 (channels, rows, columns), scalars as constant planes; or
-    float32. Masks are int8.
+    Observations are int8 or float32: with "flat" (observation size,); with "planes" (channels, rows, columns), with
+    scalars as constant planes. Masks are int8.
     """
 
     def __init__(self, game: Game, settings: EnvSettings, *, masked: bool = True) -> None:
-        """`masked`: observations include masks, if the settings say so."""
+        """`masked`: whether observations may include masks; the settings decide."""
         self.game, self.dtype = game, np.dtype(settings.dtype)
         self.planes = settings.encoding == "planes"
         self.masked = masked and settings.mask == "both"
@@ -73,26 +73,26 @@ class Encoder:
         return encoded if encoded.dtype is self.dtype else encoded.astype(self.dtype, copy=False)
 
     def shown_space(self, actions: int) -> gymnasium.Space[Any]:
-        """Return the space of the results of `shown`, for masks of `actions` actions."""
+        """Return the space of `shown`'s results, for masks of `actions` actions."""
         if not self.masked:
             return self.space
         mask = gymnasium.spaces.Box(0, 1, (actions,), np.int8)
         return gymnasium.spaces.Dict({"observation": self.space, "action_mask": mask})
 
     def shown(self, flat: np.ndarray, mask: np.ndarray) -> Any:
-        """Return flat observations int8 (..., size) and masks int8 (..., actions) as the user gets them."""
+        """Convert flat observations int8 (..., size) and masks int8 (..., actions) to the user's form."""
         encoded = flat if self._as_is else self(flat)
         return {"observation": encoded, "action_mask": mask} if self.masked else encoded
 
 
 def as_action(action: Any, num_actions: int, who: str, least: int = 0) -> int:
-    """Return a single action as an int from `least` to num_actions-1; raises TypeError or ValueError naming the action.
+    """Return an action as an int from `least` to num_actions-1; else raise TypeError or ValueError naming the action.
 
-    Whatever is a whole number for Python will do, such as torch's or JAX's scalars, and any array of one number.
+    Accepts everything that Python treats as a whole number, such as scalars of torch and JAX, and arrays of one number.
     """
     number = action
     if type(action) is not int:
-        if getattr(action, "ndim", 0) and getattr(action, "size", None) == 1:  # NumPy's and JAX's; torch's can index
+        if getattr(action, "ndim", 0) and getattr(action, "size", None) == 1:  # NumPy and JAX; torch tensors can index
             number = np.asarray(action).reshape(())[()]
         truth = "bool" in str(getattr(number, "dtype", type(number).__name__))
         try:
@@ -108,7 +108,7 @@ def as_action(action: Any, num_actions: int, who: str, least: int = 0) -> int:
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
-    """End states[i]: the sides of the offenders get -1, the others share +1; all get 0 if all sides offend."""
+    """End states[i]: the offenders' sides get -1 and the others share +1; all get 0 if all sides offend."""
     state = states[i]
     losers = [player for team in game.teams if set(team) & set(offenders) for player in team]
     state["done"] = True
@@ -119,7 +119,7 @@ def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> Non
 
 
 def manual(game: Game) -> str:
-    """Return the rules of an environment's game, and the meaning of an action: the docstring of the environment."""
+    """Return the docstring of an environment: the rules of its game and the meaning of actions."""
     actions = (
         f"Actions are numbers from 0 to {game.num_actions - 1}; `env.game.action_names` has their names, each "
         f"{game.faces.action_format}. The action mask of an observation says which are legal."
@@ -128,7 +128,7 @@ def manual(game: Game) -> str:
 
 
 def warn_of_options(options: dict[str, Any] | None) -> None:
-    """Warn that `reset` ignores these."""
+    """Warn that `reset` ignores `options`."""
     if options:
         gymnasium.logger.warn(f"reset() has no options here: {', '.join(map(str, options))} changes nothing")
 
@@ -143,7 +143,7 @@ class Renderer:
     def __call__(self, state: Any, viewer: int | None = None) -> np.ndarray | str | None:
         """Return text for "ansi", uint8 (height, width, 3) for "rgb_array", None for "human" (a window shows it).
 
-        A `viewer` sees that player's view; None sees everything.
+        With a `viewer`, show that player's view; None shows everything.
         """
         if self.mode is None:
             gymnasium.logger.warn(f"render() shows nothing: make the environment with render_mode= {RENDER_MODES}")
@@ -165,7 +165,7 @@ class Renderer:
             self._window = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_window": None}  # a window belongs to the environment that opened it
+        return {**self.__dict__, "_window": None}  # a copy does not share the window
 
 
 _MAGIC = b"ttt2"
@@ -185,11 +185,11 @@ def pack_state(
     *,
     learner: int = -1,
 ) -> bytes:
-    """Return a position as bytes: all of it, hidden things and the generator included.
+    """Return a position as bytes, with hidden information and the generator.
 
-    It contains the record, the choices int16 (players,) that wait for others, the seed of the agents' own random
-    numbers, `past`, int8 (players, history, features), see `core.information.Known`, and the learner's player number,
-    -1 for none.
+    The bytes contain the record, the committed choices int16 (players,), the seed of the agents' random numbers,
+    `past`, int8 (players, history, features), see `core.information.Known`, and the learner's player number, -1 for
+    none.
     """
     history, features = (0, b"") if past is None else (past.shape[1], np.packbits(past).tobytes())
     body = _MAGIC + _fingerprint(game, history) + np.uint64(episode_seed).tobytes()
@@ -198,9 +198,9 @@ def pack_state(
 
 
 def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> None:
-    """Raise ValueError unless the choices int64 (players,), below 0 for none, are legal and leave one to be made."""
+    """Raise ValueError unless the choices int64 (players,), below 0 for none, are legal and incomplete."""
     if states[0]["done"]:
-        return  # choices that a forfeit has left
+        return  # the choices are left over from a forfeit
     if not (committed < game.num_actions).all():
         raise ValueError(f"the choices {committed.tolist()} are no actions: these are 0 to {game.num_actions - 1}")
     masks = np.zeros((game.num_players, game.num_actions), np.bool_)
@@ -214,7 +214,7 @@ def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> N
 
 
 class Saved(NamedTuple):
-    """A saved position: the arguments of `pack_state`, but states structured (1,) and choices int64 (players,)."""
+    """A saved position: the arguments of `pack_state`, with states structured (1,) and choices int64 (players,)."""
 
     states: np.ndarray
     committed: np.ndarray
@@ -223,7 +223,7 @@ class Saved(NamedTuple):
     past: np.ndarray
 
     def check_learner(self, player: int | None) -> None:
-        """Raise ValueError if agents cannot play the others of `player`, None for any, from here."""
+        """Raise ValueError if the game cannot continue from here with the learner `player`, None for any."""
         if (self.committed >= 0).any():
             raise ValueError("this position was saved while some players had chosen already, and others had not")
         if player is not None and self.learner not in (-1, player):
@@ -231,7 +231,7 @@ class Saved(NamedTuple):
 
 
 def unpack_state(game: Game, data: bytes, history: int = 0) -> Saved:
-    """Return what `pack_state`'s bytes hold; TypeError or ValueError names the fault."""
+    """Return the contents of bytes from `pack_state`; raise TypeError or ValueError naming the fault."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"a saved position is bytes from get_state(), not {type(data).__name__}")
     data, players = bytes(data), game.num_players

@@ -1,4 +1,4 @@
-"""One game with one learner, stepped without arrays of length 1."""
+"""One game with one learner, stepped without arrays of one element."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from ttt_envs.wrappers.self_play import PlayerGames
 
 
 class OneGame(PlayerGames):
-    """A game without autoreset; `play_one` and `reply_one` are quicker ways to `step` it."""
+    """A game without autoreset; `play_one` and `reply_one` are faster forms of `step`."""
 
     def __init__(self, game: Game, **arguments: Any) -> None:
         """Make the game; call `reset` first. `arguments` as for `PlayerGames`."""
-        # Memory for masks and observations, see `loops.move_one`.
+        # Scratch memory for masks and observations, see `loops.move_one`.
         self._legal = np.zeros((*game.lookers, game.num_actions), np.bool_)
         self._told = np.empty(self._legal.shape, np.int8)
         self._sight = np.empty((*game.lookers, game.observation_size), np.int8)
         self._joint = np.full((1, game.num_players), -1)
-        self._acting: int | None = None  # the set of who acts, None if not known
+        self._acting: int | None = None  # the set of acting players, None if unknown
         super().__init__(game, 1, autoreset=None, **arguments)
 
     def _clear(self) -> None:
@@ -32,10 +32,10 @@ class OneGame(PlayerGames):
         return super().step(actions)
 
     def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
-        """Return `step` with a legal action in the only game: without arrays that hold one number.
+        """As `step`, for a legal action, without arrays of one element.
 
-        If the learner is to act again, fill `legal` bool (num_actions,) with their mask and return their observation,
-        int8 (observation size,); return None if the game is over.
+        If the game goes on, write the learner's mask to `legal` bool (num_actions,) and return the learner's
+        observation, int8 (observation size,). Return None if the game is over.
         """
         learner, at_once = int(self.players[0]), self.game.simultaneous
         self._masks = self._seen = None
@@ -50,21 +50,21 @@ class OneGame(PlayerGames):
         return np.array(self._sight[learner] if at_once else self._sight)
 
     def _play_on(self, rows: np.ndarray) -> None:
-        """As `PlayerGames._play_on`, of the only game or of none."""
-        if self.history:  # the batch keeps what all players have seen and chosen
+        """As `PlayerGames._play_on`, for one game or none."""
+        if self.history:  # the batch tracks the past decisions of all players
             super()._play_on(rows)
         elif len(rows):
             self._let_play(self._look(), int(self.players[0]))
 
     def _look(self) -> int:
-        """Look at the position: the set of acting players, as for `loops.move_one`."""
+        """Read the position and return the set of acting players, as `loops.move_one`."""
         self._joint[:] = -1
         return self.game.move(self.batch.states, self._joint[0], False, self._legal, self._told, self._sight)
 
     def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
-        """Let `acting` and their successors choose until the learner acts or the game is over; return which.
+        """Play the moves of `acting` and later players until the learner acts or the game is over; return `over`.
 
-        The position is fresh and, if `chosen`, `_joint` has the learner's choice.
+        The position has just been read. If `chosen`, `_joint` contains the learner's choice.
         """
         states, seeds, move, most = self.batch.states, self.batch.episode_seeds, self.game.move, self.max_plies
         keys, at_once, (joint,) = self._others[0].tolist(), self.game.simultaneous, self._joint
@@ -78,7 +78,7 @@ class OneGame(PlayerGames):
                 self._show(self._rows)
             waiting = acting & ~(1 << learner)
             others: list[int] = []
-            if not keeps and waiting and not waiting & (waiting - 1):  # one alone, the usual case, should cost little
+            if not keeps and waiting and not waiting & (waiting - 1):  # a single player: the usual case, made fast
                 player = waiting.bit_length() - 1
                 legal, sight = (self._legal[player], self._sight[player]) if at_once else (self._legal, self._sight)
                 looks, episode = (legal.tobytes(), sight.tobytes()), self._memory.episodes[0, player].tobytes()
@@ -99,9 +99,9 @@ class OneGame(PlayerGames):
             acting = move(states, joint, True, self._legal, self._told, self._sight)
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
-        """`play_one` where `at_random`, and the learner's legal actions and observation after it, in one call.
+        """As `play_one`, in one call, if all opponents play `at_random`.
 
-        legal bool (1, num_actions) and seen int8 (1, observation size) are filled.
+        Write the learner's next mask and observation to legal bool (1, num_actions) and seen int8 (1, features).
         """
         states, learner = self.batch.states, int(self.players[0])
         before = self._pay.before(states)
@@ -111,7 +111,7 @@ class OneGame(PlayerGames):
         self._end_one(before, learner, bool(states["done"][0]))
 
     def _end_one(self, before: np.ndarray | None, learner: int, over: bool) -> None:
-        """Record one step of the single game, which is `over` or goes on; `before`: from `Pay.before`."""
+        """Record a step of the game. `before` comes from `Pay.before`; `over` says whether the game has ended."""
         self.lengths[0] += 1
         if over or self._pay.by_step:
             self._account(before)

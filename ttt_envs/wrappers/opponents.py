@@ -1,4 +1,4 @@
-"""Opponents of a learner: drawn at each game's reset, by weight."""
+"""Opponents of a learner, drawn by weight at each game's reset."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,21 +10,21 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Purpose, derive_rows
 from ttt_envs.core.view import Actor, as_actor, name_of
 
-#: An agent, as `ttt_envs.agents.load` takes it.
+#: An agent in a form that `ttt_envs.agents.load` accepts.
 AgentLike = str | Actor | Callable[..., Any]
 
-#: Whom `Opponents` takes.
+#: Opponents in a form that `Opponents` accepts.
 OpponentLike = AgentLike | Sequence[AgentLike] | Mapping[Any, Any]
 
-#: Agents by key that are drawn with these chances, cumulated.
+#: Keys of agents and the cumulative probabilities with which they are drawn.
 _Pool = tuple[np.ndarray, np.ndarray]
 
 
 class Opponents:
-    """The agents of the other players. Each game draws at its reset, from the seed of its episode.
+    """The agents of the other players. Each game draws its agents at the reset, from the episode's seed.
 
     Attributes:
-        by_key: all who can be drawn or are in play.
+        by_key: all agents that can be drawn or are in play.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class Opponents:
         """See `replace` for `opponent`.
 
         Args:
-            game: the game that they play.
-            opponent: who plays the other players.
-            partner: who plays the others of the learner's team, in a game of teams; None: the opponent, too.
-            load: makes an agent from its argument, and raises ValueError if it cannot play the game.
+            game: the game.
+            opponent: the agents of the other players.
+            partner: in a game of teams, the agents of the learner's partners; None: `opponent` plays them, too.
+            load: returns an agent for its argument; raises ValueError if the agent cannot play the game.
 
-        Raises TypeError or ValueError for an invalid opponent, or for a partner in a game without teams of several.
+        Raises TypeError or ValueError for an invalid opponent, or for a partner in a game without teams.
         """
         self.game = game
         self._load = load
@@ -56,27 +56,27 @@ class Opponents:
         self._partner = None if partner is None else self._pool_of(partner)
 
     def replace(self, opponent: Any, player: int | None) -> None:
-        """Draw from these from now on.
+        """Draw from these agents from now on.
 
         Args:
-            opponent: an agent for all others; a list of agents, from which each game draws one; a mapping of agents to
-                weights, their relative chances; or a mapping of players' numbers to any of these, for each player
-                other than the learner.
+            opponent: an agent for all other players; a list of agents, from which each game draws one; a mapping of
+                agents to weights; or a mapping of player numbers to any of these, for each player other than the
+                learner.
             player: the learner's number, None for any.
 
-        Raises TypeError or ValueError for invalid ones, without any change.
+        Raises TypeError or ValueError for invalid agents, before any change.
         """
         pools = self._read(opponent)
         self.check_player(player, pools)
         self._pools = pools
 
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
-        """Return the keys of the agents of each player, int64 (k, players), -1 for `learners` int (k,).
+        """Draw the key of each player's agent, int64 (k, players), -1 for `learners` int (k,).
 
         `seeds` uint64 (k,) are the episodes' seeds.
         """
         shape, usual = (len(seeds), self.game.num_players), self._pools.get(None)
-        if usual is not None and len(usual[0]) == 1 and self._partner is None:  # a draw would take longer
+        if usual is not None and len(usual[0]) == 1 and self._partner is None:  # faster than a draw
             out = np.empty(shape, np.int64)
             out[:] = usual[0][0]
             out[np.arange(len(seeds)), learners] = -1
@@ -95,9 +95,9 @@ class Opponents:
         return out
 
     def draw_uniformly(self, keys: np.ndarray) -> bool:
-        """Return whether the agents with these keys, int64 (...), -1 for none, all play as `agents.random` does.
+        """Return whether all agents with these keys, int64 (...), -1 for none, play exactly like `agents.random`.
 
-        Its class says so by `draws_uniformly`. No subclass inherits that, and no agent has it whose `act` was replaced.
+        The agent's own class must declare `draws_uniformly`: subclasses and agents with a replaced `act` do not count.
         """
         for key in self.among(keys):
             agent = self.by_key[key]
@@ -106,7 +106,7 @@ class Opponents:
         return True
 
     def among(self, keys: np.ndarray) -> list[int]:
-        """Return the keys of agents that stand among these, int64 (...), -1 for none."""
+        """Return the distinct keys of agents in int64 (...), without -1."""
         if len(self.by_key) == 1 and keys.size >= 16:
             return list(self.by_key) if (keys >= 0).any() else []
         return among(keys)
@@ -117,12 +117,12 @@ class Opponents:
         return {key: name_of(agent) for key, agent in self.by_key.items()}
 
     def told(self, keys: np.ndarray) -> np.ndarray:
-        """Return `info["opponent"]` for keys int64 (k, players): each game's one, (k,), or all if they differ."""
+        """Return `info["opponent"]` for keys int64 (k, players): (k,), or all keys if opponents differ by player."""
         several = self._partner is not None or None not in self._pools
         return keys.copy() if several else np.asarray(keys.max(axis=1))
 
     def forget(self, in_use: np.ndarray) -> None:
-        """Let go of agents that can be drawn no more, but those whose keys int64 (...) are in use."""
+        """Remove agents that can no longer be drawn, except those whose keys int64 (...) are in use."""
         kept = set(np.unique(in_use).tolist())
         for pool in (*self._pools.values(), self._partner):
             if pool is not None:
@@ -130,7 +130,7 @@ class Opponents:
         self.by_key = {key: agent for key, agent in self.by_key.items() if key in kept}
 
     def _read(self, given: Any) -> dict[int | None, _Pool]:
-        """Return a pool for each player, or one for all with the key None."""
+        """Return a pool per player, or one for all players under the key None."""
         if not (isinstance(given, Mapping) and given and all(map(_is_number, given))):
             return {None: self._pool_of(given)}
         players = self.game.num_players
@@ -140,7 +140,7 @@ class Opponents:
         return {int(player): self._pool_of(each) for player, each in given.items()}
 
     def check_player(self, player: int | None, pools: Mapping[int | None, _Pool] | None = None) -> None:
-        """Raise ValueError if a player that the learner is not has no agent; `player` None: the learner is any."""
+        """Raise ValueError if a player other than the learner `player`, None for any, has no agent."""
         pools = self._pools if pools is None else pools
         missing = [p for p in range(self.game.num_players) if p != player and p not in pools]
         if None not in pools and missing:

@@ -11,12 +11,12 @@ from ttt_envs.wrappers.common import as_action, forfeit
 
 
 class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
-    """A game whose players, `player_0`, `player_1`, ..., all answer in each step.
+    """A game whose agents `player_0`, `player_1`, ... all act in each step.
 
     The last action is `wait`, the only legal one of a player who does not act now, so that no mask is all zeros.
     Observations are `{"observation": int8, "action_mask": int8 (num_actions + 1,)}`; `infos` has the same mask array.
-    With `mask="info"` only `infos` has the mask, and the observation is the array. An agent that uses `view` answers -1
-    where it would wait.
+    With `mask="info"` only `infos` has the mask, and the observation is the array. The value -1, as answered by agents
+    that use `view`, also means `wait`.
     """
 
     _MORE_ACTIONS: ClassVar[int] = 1
@@ -29,7 +29,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next. There are no `options`."""
+        """Start a game. `seed` determines it and all later games; None starts the next game. `options` are ignored."""
         self._next_game(seed, options)
         return self._begin()
 
@@ -41,7 +41,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._look(self._committed, play=False)
 
     def _look(self, joint: np.ndarray, *, play: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Play the actions int64 (players,) if `play`, and inform all of the result."""
+        """Play the actions int64 (players,) if `play`; return all agents' observations and infos."""
         players = len(self.possible_agents)
         legal, seen = np.empty((players, self.wait), np.bool_), np.empty((players, self._size), np.int8)
         if play and self._history:
@@ -64,12 +64,12 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return observations, infos
 
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
-        """Play one action per agent, -1 or `wait` if it does not act; returns what `ParallelEnv.step` documents.
+        """Play one action per agent, -1 or `wait` if it does not act; return values as `ParallelEnv.step`.
 
         Raises:
             RuntimeError: before `reset`, or when the game is over.
-            TypeError, ValueError: an agent without an action, no whole number, or no action of the game.
-            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+            TypeError, ValueError: an agent has no action, or its action is no whole number or no action of the game.
+            IllegalAction: with illegal="raise", an action is not legal now; nothing is changed.
         """
         self._check_live("step")
         if not self.agents:
@@ -78,7 +78,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
             given = ", ".join(map(str, actions)) if isinstance(actions, dict) else repr(actions)
             raise ValueError(f"step() needs a dict with one action each for {', '.join(self.agents)}; given: {given}")
         wait, before = self.wait, self._pay.before(self._states)
-        # -1 is `wait`, too, as the agents of this library say that they do not act.
+        # -1 also means `wait`: agents of this library return it if they do not act.
         chosen = [as_action(actions[name], wait + 1, name, least=-1) % (wait + 1) for name in self.agents]
         offences = {p: action for p, action in enumerate(chosen) if not self._masks[p, action]}
         if offences and self.illegal == "raise":
@@ -101,6 +101,6 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._masks[player].astype(np.bool_)
 
     def set_state(self, data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Go to a position from `get_state`; returns as `reset` does. Raises ValueError saying why not."""
+        """Restore a position from `get_state`; return values as `reset`. Raises ValueError with the reason."""
         self._go_to(data, waiting=False)
         return self._begin()

@@ -1,4 +1,4 @@
-"""Rewards of an environment's steps, from the game or a function, and rewards of the rounds of a match."""
+"""Rewards of an environment's steps, from the game or a function, and round rewards of a match."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import copied, read_only
 
-#: (states before a step of an environment, structured (k,), those after it, players int64 (k,)) -> numbers (k,): what
-#: the step pays each of these players.
+#: (states before a step of an environment, structured (k,), states after it, players int64 (k,)) -> numbers (k,): each
+#: player's reward for the step.
 RewardFunction = Callable[[NDArray[Any], NDArray[Any], NDArray[np.int64]], Any]
 
 
@@ -18,50 +18,50 @@ class Pay:
     """Tracks cumulative rewards of n games and returns the per-step difference.
 
     Attributes:
-        function: replaces the game's payments, or None.
+        function: a function that replaces the game's rewards, or None.
         by_step: whether a step may pay before the end of a game.
         has_rounds: whether the game is a match.
     """
 
     def __init__(self, game: Game, n: int, function: RewardFunction | None) -> None:
-        """`function`: replaces the game's own rewards; TypeError if it cannot be called."""
+        """`function`: replaces the game's rewards; TypeError if it is not callable."""
         if function is not None and not callable(function):
             raise TypeError(f"reward must be a function of (before, after, player), not {function!r}")
         self.function = function
         self.by_step = function is not None or game.rewards == "steps"
-        self._game = game  # its functions are not kept, as plain Python's cannot be pickled
+        self._game = game  # not its functions, because without the JIT they cannot be pickled
         self.has_rounds = game.extras.round_rewards is not None
         self._paid = np.zeros((n, game.num_players), np.float32)
         self._rounds_paid = np.zeros((n, game.num_players), np.float32)
         self._room = np.zeros((n, game.num_players), np.float32)
 
     def begin(self, rows: np.ndarray) -> None:
-        """New episodes: nothing has been paid in these games, int64 (k,)."""
+        """Set the paid totals of these games, int64 (k,), to 0 for new episodes."""
         if self.by_step:
             self._paid[rows] = 0
         if self.has_rounds:
             self._rounds_paid[rows] = 0
 
     def keep(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """Nothing is owed in the positions, structured (k,), of these games, int64 (k,)."""
+        """Set the paid totals of these games, int64 (k,), to those of the positions, structured (k,)."""
         if self.by_step:
             self._paid[rows] = states["rewards"]
         if self.has_rounds:
             self._rounds_paid[rows] = self.rounds_so_far(states)
 
     def before(self, states: np.ndarray) -> np.ndarray | None:
-        """Return a copy of the states for the function; None without one."""
+        """Return a copy of the states for the function; None without a function."""
         return None if self.function is None else copied(states)
 
     def rewards(
         self, rows: np.ndarray, states: np.ndarray, before: np.ndarray | None, players: np.ndarray
     ) -> np.ndarray:
-        """Return the pay of one player a game for a step, float32 (k,).
+        """Return the step's reward for one player per game, float32 (k,).
 
         Args:
-            rows: numbers of games, int64 (k,).
+            rows: game numbers, int64 (k,).
             states: structured (k,), after the step.
-            before: structured (k,), before it, from `before`.
+            before: structured (k,), before the step, from `before`.
             players: int64 (k,).
         """
         if before is not None:
@@ -74,7 +74,7 @@ class Pay:
         return np.asarray(new)
 
     def of_all(self, states: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-        """Return what one step of a single game pays all players, float32 (players,); `before` as for `rewards`."""
+        """Return all players' rewards for a step of a single game, float32 (players,); `before` as for `rewards`."""
         if not self.by_step:
             return np.asarray(states["rewards"][0])
         n = self._game.num_players
@@ -88,21 +88,21 @@ class Pay:
         return paid
 
     def rounds(self, rows: np.ndarray, states: np.ndarray, players: np.ndarray) -> np.ndarray:
-        """Return the pay of one player a game for the rounds of a match since it was last told, float32 (k,)."""
+        """Return the round rewards since the last call for one player per game, float32 (k,)."""
         total = self.rounds_so_far(states)[np.arange(len(rows)), players]
         new = total - self._rounds_paid[rows, players]
         self._rounds_paid[rows, players] = total
         return np.asarray(new)
 
     def rounds_one(self, states: np.ndarray, player: int) -> float:
-        """Return `rounds` of the only game, states (1,), without arrays of one number."""
+        """Return `rounds` for a single game, states (1,), without arrays of one element."""
         total = self.rounds_so_far(states)[0, player]
         new = total - self._rounds_paid[0, player]
         self._rounds_paid[0, player] = total
         return float(new)
 
     def asked(self, before: np.ndarray, after: np.ndarray, players: np.ndarray) -> np.ndarray:
-        """Return the numbers that the function gives, float32 (k,); TypeError or ValueError if they are none."""
+        """Return the function's results, float32 (k,); raise TypeError or ValueError if they are not k numbers."""
         assert self.function is not None
         answer = np.asarray(self.function(read_only(before), read_only(after), players.copy()))
         if answer.dtype.kind not in "fiub":

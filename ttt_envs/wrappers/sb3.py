@@ -1,4 +1,4 @@
-"""Stable-Baselines3 VecEnv: many games with one learner each. Masks are answered for the whole batch in one call."""
+"""Stable-Baselines3 VecEnv: many games with one learner each. One call returns the masks of the whole batch."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -15,17 +15,17 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.wrappers.common import Encoder, EnvSettings, warn_of_options
 from ttt_envs.wrappers.self_play import LooksAtMany, PlayerGames
 
-#: Methods that answer an array or a list with an entry for each game.
+#: Methods that return one entry per game.
 _GAME_BY_GAME = ("action_masks", "get_images", "get_state")
 
 
 class SB3PlayerEnv(LooksAtMany, VecEnv):
-    """`num_envs` games for one player each, for MaskablePPO: observations are a Box, masks come by `action_masks`."""
+    """`num_envs` games for one player each, for MaskablePPO: observations are a Box; `action_masks` returns masks."""
 
     def __init__(
         self, game: Game, num_envs: int, *, opponent: Any, player: int | str = "alternate", **settings: Any
     ) -> None:
-        """Environments for `game`. Arguments and errors as for `ttt_envs.make_sb3`; `opponent` as for `PlayerEnv`."""
+        """Make the games. Arguments and errors as for `ttt_envs.make_sb3`; `opponent` as for `PlayerEnv`."""
         given = EnvSettings(**settings)
         self.game = game
         self._encode = Encoder(game, given, masked=False)
@@ -35,7 +35,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         super().__init__(num_envs, self._encode.space, gymnasium.spaces.Discrete(game.num_actions))
 
     def reset(self) -> np.ndarray:
-        """Start all games, from the number of an earlier `seed(number)` if there was one; int8 (num_envs, ...)."""
+        """Start all games, from the seed of a preceding `seed(number)` if any; return int8 (num_envs, ...)."""
         warn_of_options(self._options[0])
         self._games.reset(self._seeds[0])
         self._live, self._returns = True, np.zeros(self.num_envs)
@@ -45,13 +45,13 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return self._encode(self._games.observations())
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions for `step_wait`."""
+        """Store the actions for `step_wait`."""
         self._actions = actions
 
     def step_wait(
         self,
     ) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play; returns observations, rewards, dones, infos. Finished games have restarted."""
+        """Play the step; return observations, rewards, dones, infos. Finished games have restarted."""
         self._check_live("step")
         offences = self._games.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -63,7 +63,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
                 "TimeLimit.truncated": bool(self._games.truncated[i]),
                 "player": int(self._games.final_players[k]),
                 "opponent": self._games.final_opponents[k].tolist(),
-                # What VecMonitor would add, without its loop over all games.
+                # The entry that VecMonitor would add, without its loop over all games.
                 "episode": {
                     "r": float(self._returns[i]),
                     "l": int(self._games.final_lengths[k]),
@@ -79,7 +79,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return self._encode(self._games.observations()), self._games.rewards, done, infos
 
     def get_images(self) -> list[np.ndarray | None]:
-        """Return each game's picture as its learner may see it, uint8 (height, width, 3); None without render mode."""
+        """Return a picture per game from the learner's view, uint8 (height, width, 3); None without render mode."""
         self._check_live("get_images")
         if self.render_mode is None:
             return [None] * self.num_envs
@@ -87,28 +87,28 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return [rasterise(self.game.draw(states[i], int(self._games.players[i]))) for i in range(self.num_envs)]
 
     def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
-        """Go to positions from `get_state` of any environments, one per game; returns as `reset` does.
+        """Restore positions from `get_state` of any environments, one per game; return values as `reset`.
 
-        Raises TypeError or ValueError, saying why, for bytes that are no such positions.
+        Raises TypeError or ValueError, with the reason, for invalid bytes.
         """
         self._games.set_states(saved)
         self._live, self._returns = True, np.zeros(self.num_envs)
         return self._encode(self._games.observations())
 
     def close(self) -> None:
-        """Close the environments: nothing is held open."""
+        """Do nothing: the environments hold no resources."""
 
     def has_attr(self, attr_name: str) -> bool:
-        """Return whether the games have that attribute."""
+        """Return whether the games have this attribute."""
         return hasattr(self, attr_name)
 
     def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
-        """Return the attribute, once for each game asked for."""
+        """Return the attribute, once per game in `indices`."""
         value = getattr(self, attr_name)
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: int | Iterable[int] | None = None) -> None:
-        """The games are one object: its attribute is set for all."""
+        """Set the attribute for all games, because they are one object."""
         setattr(self, attr_name, value)
 
     def env_method(
@@ -118,11 +118,11 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         indices: int | Iterable[int] | None = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Call a method once, of all games; its result for each game asked for.
+        """Call a method once for all games and return a result for each game in `indices`.
 
         Per-game results (such as `get_images`) are returned per index; other results are repeated for each index.
         Without `indices`, `action_masks` is an exception: it returns [bool (num_envs, num_actions)], because
-        sb3-contrib stacks the list, and stacking row by row takes longer than the games.
+        sb3-contrib stacks the list, and stacking row by row would take longer than the games.
         """
         result = getattr(self, method_name)(*method_args, **method_kwargs)
         if method_name == "action_masks" and indices is None:
@@ -135,5 +135,5 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: int | Iterable[int] | None = None,
     ) -> list[bool]:
-        """Return whether environments are wrapped: never."""
+        """Return False for each environment: none is wrapped."""
         return [False for _ in self._get_indices(indices)]

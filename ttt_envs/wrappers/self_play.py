@@ -1,4 +1,4 @@
-"""Games in which one player learns and agents play the others: shared by the Gymnasium and SB3 environments."""
+"""Games with one learner, whose opponents are agents: shared by the Gymnasium and SB3 environments."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -19,36 +19,36 @@ from ttt_envs.wrappers.common import EnvSettings, forfeit, pack_state, unpack_st
 from ttt_envs.wrappers.opponents import Opponents
 from ttt_envs.wrappers.rewards import Pay
 
-#: When a finished game restarts.
+#: The step in which a finished game restarts.
 Autoreset = Literal["same_step", "next_step"]
 
-# Limit on games in a row that end before the learner's first decision.
+# Limit of consecutive games that end before the learner's first decision.
 _PATIENCE = 1000
 
-#: A seed for all games, or one for each of them.
+#: A seed for all games, or one per game.
 Seed = int | Sequence[int | None] | None
 
 
 class PlayerGames:
-    """`n` games; the learner is one player of each, and whenever the learner is to act the others have moved.
+    """`n` games with one learner each. The other players move automatically until the learner must act.
 
-    Which one alternates from episode to episode, or is fixed. Each game's opponents are drawn at its reset and stay
-    until the next. A loss arrives as a reward of -1 with the learner's last action.
+    The learner's seat alternates from episode to episode or is fixed. Each game's opponents are drawn at its reset and
+    stay until the next. A lost game pays its reward of -1 with the learner's last action.
 
     Attributes:
-        players: int64 (n,), the learner's number in each game.
-        rewards: float32 (n,), the learner's, of the last step; the first step includes earlier payments.
-        round_rewards: float32 (n,), in a match: the same of its rounds, see `Extras.round_rewards`; else None.
+        players: int64 (n,), the learner's player number in each game.
+        rewards: float32 (n,), the learner's rewards for the last step; the first step includes earlier payments.
+        round_rewards: float32 (n,), in a match: the same for its rounds, see `Extras.round_rewards`; else None.
         done: bool (n,), games that the last step ended.
-        truncated: bool (n,), which of them were cut off.
+        truncated: bool (n,), games that the last step cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.
-        agents: those that can be drawn or are in play.
-        at_random: whether all that the others do is to draw uniformly: then a step is one call, see `reply_rows`.
-        final_observations: int8 (k, observation size, with the history), the learner's, of the k games that the last
-            step ended.
-        final_lengths: int64 (k,), their number of learner's decisions.
-        final_players: int64 (k,), the learner's numbers in them.
-        final_opponents: int64 (k,) or (k, players), the numbers of the others' agents in them.
+        agents: the agents that can be drawn or are in play.
+        at_random: whether all opponents draw uniformly; a step is then one call, see `reply_rows`.
+        final_observations: int8 (k, observation size, with the history), the learner's observations in the k games that
+            the last step ended.
+        final_lengths: int64 (k,), the learner's decisions in these games.
+        final_players: int64 (k,), the learner's player numbers in these games.
+        final_opponents: int64 (k,) or (k, players), the opponents' keys in these games.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class PlayerGames:
         Args:
             game: from `ttt_envs.load`.
             n: number of games.
-            opponent: agents as for `Opponents.replace`, objects and not texts; or `Opponents`.
-            player: the learner's number, or "alternate".
-            seed: whole number, or None for one from the system.
-            autoreset: a finished game restarts in the "same_step", in the "next_step", whose action is then ignored,
-                or, if None, by `reset` alone.
-            settings: the environment's; `reward` is called at each step, for the learners.
+            opponent: agents as for `Opponents.replace`, as objects instead of texts; or `Opponents`.
+            player: the learner's player number, or "alternate".
+            seed: whole number; None for a random one from the system.
+            autoreset: a finished game restarts in the "same_step"; in the "next_step", whose action is then ignored;
+                or, if None, only by `reset`.
+            settings: the environment's settings; `reward` is called at each step, for the learners.
         """
         given = settings or EnvSettings()
         self.game, self.history, self.illegal, self.max_plies = game, given.history, given.illegal, given.max_plies
@@ -84,39 +84,39 @@ class PlayerGames:
         self._rows = np.arange(self.n)
         self.agents = opponent if isinstance(opponent, Opponents) else Opponents(game, opponent)
         self.agents.check_player(self._fixed)
-        self._others = np.full((self.n, game.num_players), -1)  # the keys of the agents of the other players
+        self._others = np.full((self.n, game.num_players), -1)  # the keys of the opponents
         self._pay = Pay(game, self.n, given.reward)
         self._clear()
-        self._memory = Memory(game, self.n)  # for opponents who go by it
+        self._memory = Memory(game, self.n)  # for opponents with a memory
         self.players = np.zeros(self.n, np.int64)
         self.lengths = np.zeros(self.n, np.int64)
         self._started = np.zeros(self.n, np.int64)
         self._masks: np.ndarray | None = None
-        self._seen: np.ndarray | None = None  # observations, made in one call with the masks
-        self._asked = np.ones(self.n, np.bool_)  # games with others who do not draw uniformly
-        self._watchers: dict[int, Any] = {}  # opponents who want to see every ply, by key
+        self._seen: np.ndarray | None = None  # observations, made in the same call as the masks
+        self._asked = np.ones(self.n, np.bool_)  # games with opponents that do not draw uniformly
+        self._watchers: dict[int, Any] = {}  # opponents that observe every ply, by key
         self.at_random = False
         self._fresh = seed is not None
-        self._first = self._rows + self._drawn(0)  # who learns in each game's first episode, if it alternates
+        self._first = self._rows + self._drawn(0)  # the learner in each game's first episode, if it alternates
 
     @property
     def opponents(self) -> np.ndarray:
-        """The numbers of the agents in the seats other than the learner's."""
+        """The keys of the agents in the seats other than the learner's."""
         return self.agents.told(self._others)
 
     def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each game's next reset; see `Opponents.replace`.
+        """Draw opponents from these agents from each game's next reset on; see `Opponents.replace`.
 
-        Raises TypeError or ValueError for invalid ones, without any change.
+        Raises TypeError or ValueError for invalid agents, before any change.
         """
         self.agents.replace(opponent, self._fixed)
         self.agents.forget(self._others)
 
     def reset(self, seed: Any = None) -> None:
-        """Restart all games from `seed`: a whole number, from which each game gets a seed by its number; a list of n,
-        see `Batch.reset_each`; or None, which continues with each game's next episode.
+        """Restart all games from `seed`: a whole number, which determines all games; a list of n seeds, see
+        `Batch.reset_each`; or None, which starts each game's next episode.
 
-        Raises ValueError or TypeError for a wrong seed; nothing has changed then.
+        Raises ValueError or TypeError for a wrong seed, before any change.
         """
         each = self.checked_seeds(seed)
         self._tell_of_those_left()
@@ -136,7 +136,7 @@ class PlayerGames:
         self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
-        """Return a list of seeds, one per game, or None for one seed for all; TypeError or ValueError for neither."""
+        """Return a list of seeds, one per game; None for a single seed. Raise TypeError or ValueError otherwise."""
         if seed is None:
             return None
         if not isinstance(seed, (list, tuple)) and getattr(seed, "ndim", 0) != 1:
@@ -150,21 +150,21 @@ class PlayerGames:
                 new_key(each)
         return seeds
 
-    # --- positions, to be looked at and kept ---
+    # --- reading and saving positions ---
 
     def get_state(self, i: int) -> bytes:
-        """Return position i as bytes, hidden things, the learner's number and the seed of its episode included."""
+        """Return position i as bytes, with hidden information, the learner's number and the episode's seed."""
         past, seed = self.batch.past, self.batch.episode_seeds[i]
         kept, nothing = None if past is None else past[i], np.full(self.game.num_players, -1)
         return pack_state(self.game, self.batch.states[i], nothing, seed, kept, learner=int(self.players[i]))
 
     def set_states(self, saved: Sequence[bytes]) -> None:
-        """Go to saved positions, one per game. The others' agents are drawn as in the episodes that these are of.
+        """Restore saved positions, one per game. The opponents are drawn as in the saved episodes.
 
-        The learner is who it was there; or, where the position has none, who it is here. If it is not their turn, the
+        The learner's seat is the saved one, or the present one if none was saved. If it is not the learner's turn, the
         others move.
 
-        Raises TypeError or ValueError for bytes that are no such positions; nothing has changed then.
+        Raises TypeError or ValueError for invalid bytes, before any change.
         """
         if isinstance(saved, (bytes, str)) or len(saved) != self.n:
             raise ValueError(f"there must be {self.n} saved positions, one for each game")
@@ -192,7 +192,7 @@ class PlayerGames:
         self.truncated = self.done & ~self.batch.states["done"]
 
     def _clear(self) -> None:
-        """No step has been played. New arrays: the old ones may be in a caller's hands."""
+        """Reset the results of the last step to new arrays, because callers may have the old ones."""
         self.rewards = np.zeros(self.n, np.float32)
         self.done, self.truncated = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_)
         self.round_rewards = np.zeros(self.n, np.float32) if self._pay.has_rounds else None
@@ -214,13 +214,13 @@ class PlayerGames:
         self._memory.over(rows, self.batch.states["rewards"][rows], self._others[rows], self.agents.by_key)
 
     def _tell_of_those_left(self) -> None:
-        """Tell the opponents which games are abandoned before their end."""
+        """Notify the opponents of games that are abandoned before their end."""
         left = np.flatnonzero((self._started > 0) & ~self._over())
         if len(left):
             self._tell(left)
 
     def _begin_episodes(self, rows: np.ndarray) -> None:
-        """Give learners and opponents to games just begun, and play on to the learner's first decision."""
+        """Assign learners and opponents to new games, and play on to the learner's first decision."""
         for _ in range(_PATIENCE):
             turn = self._first[rows] + self._started[rows]
             self.players[rows] = turn % self.game.num_players if self._fixed is None else self._fixed
@@ -236,14 +236,14 @@ class PlayerGames:
             rows = rows[self._over(rows)]
             if not len(rows):
                 return
-            # Over before the learner had a choice: no episode of the learner's.
+            # The game ended before the learner could act, so it does not count as an episode.
             self._tell(rows)
             self.batch.reset_rows(rows)
         raise RuntimeError(f"{_PATIENCE} games in a row ended before the learner's first decision")
 
     def _cast(self, rows: np.ndarray) -> None:
         self._others[rows] = self.agents.draw(self.batch.episode_seeds[rows], self.players[rows])
-        self._memory.keep_for(self.agents.by_key.values())  # also those of games under way, who do not ask for it
+        self._memory.keep_for(self.agents.by_key.values())  # including those of running games
         self._memory.begin(rows)
         self._watchers = observers(self.agents.by_key)
         self._asked[rows] = not self.agents.draw_uniformly(self._others[rows])
@@ -256,8 +256,8 @@ class PlayerGames:
         )
 
     def observations(self) -> np.ndarray:
-        """Return int8 (n, observation size, with the history), the learner's."""
-        seen, self._seen = self._seen, None  # the caller's own from now on
+        """Return the learners' observations, int8 (n, observation size, with the history)."""
+        seen, self._seen = self._seen, None  # the caller may change the array from now on
         if seen is not None:
             return seen
         if self.history:
@@ -267,7 +267,7 @@ class PlayerGames:
         return seen
 
     def masks(self) -> np.ndarray:
-        """Return the learner's legal actions, bool (n, num_actions), read-only and computed once per step."""
+        """Return the learners' legal actions, bool (n, num_actions), read-only and computed once per step."""
         if self._masks is None:
             self._masks, _ = self._looks(self.n)
             self.game.loops.mask_rows(self.batch.states, self.players, self._masks)
@@ -278,14 +278,14 @@ class PlayerGames:
         return shown
 
     def step(self, actions: Any) -> list[tuple[int, int]]:
-        """Play the learner's actions int (n,), and the others' until the learner acts again or the game is over.
+        """Play the learners' actions int (n,), then the others' until the learner acts again or the game is over.
 
-        Returns (game, action) for each illegal action that has just lost.
+        Returns (game, action) for each illegal action, which has just lost its game.
 
         Raises:
-            RuntimeError: a finished game, without autoreset.
-            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
-            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+            RuntimeError: a game is finished, and there is no autoreset.
+            TypeError, ValueError: entries that are no whole numbers, a wrong shape, or numbers that are no action.
+            IllegalAction: with illegal="raise", an action is not legal now; nothing is changed.
         """
         checked = check_actions(actions, (self.n,), self.game.num_actions)
         if checked.min() < 0:
@@ -334,7 +334,7 @@ class PlayerGames:
         return offences
 
     def _account(self, before: np.ndarray | None, anew: np.ndarray | None = None) -> None:
-        """Compute the rewards of a step: `before` by `Pay.before`; `anew` bool (n,), games that it only started."""
+        """Compute the rewards of a step. `before`: from `Pay.before`; `anew` bool (n,): games that only restarted."""
         states = self.batch.states
         if anew is None:
             self.rewards = self._pay.rewards(self._rows, states, before, self.players)
@@ -349,17 +349,17 @@ class PlayerGames:
             self.round_rewards[rows] = self._pay.rounds(rows, at, by)
 
     def _over(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return bool (k,): which of the games, or of all, have ended or are cut off; a new array."""
+        """Return a new array bool (k,): whether each of `rows`, or of all games, has ended or is cut off."""
         rows = self._rows if rows is None else rows
         states = self.batch.states
-        done = states["done"][rows]  # not of states[rows], which would copy the records
+        done = states["done"][rows]  # states[rows] would copy the records
         return done if self.max_plies is None else np.asarray(done | (states["ply"][rows] >= self.max_plies))
 
     def _looks(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         return np.empty((n, self.game.num_actions), np.bool_), np.empty((n, self.game.observation_size), np.int8)
 
     def _reply_in(self, rows: np.ndarray) -> None:
-        """`_play_on`, where `at_random`, in games that have just begun; masks and observations follow, if there are."""
+        """As `_play_on`, if `at_random`, in new games; also update masks and observations that have been made."""
         states, (legal, seen) = self.batch.states.take(rows), self._looks(len(rows))
         joint = np.full((len(rows), self.game.num_players), -1)
         self.game.loops.reply_rows(states, self.players[rows], self.batch.episode_seeds[rows], joint, legal, seen)
@@ -370,7 +370,7 @@ class PlayerGames:
             self._masks = self._seen = None
 
     def _play_on(self, rows: np.ndarray) -> None:
-        """Let the others move in these games until the learner is to act or the game is over."""
+        """Play the others' moves in these games until the learner must act or the game is over."""
         while True:
             to_move, over = self.batch.to_move[rows], self._over(rows)
             learner = to_move == self.players[rows]
@@ -385,7 +385,7 @@ class PlayerGames:
             self._complete(rows, np.full((self.n, self.game.num_players), -1))
 
     def _complete(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Add the others' choices to `joint` int64 (n, players), and step these games."""
+        """Add the others' choices to `joint` int64 (n, players) and step these games."""
         self._show(rows)
         games, players = acting_players(self.game, self.batch.states, rows)
         others = players != self.players[games]
@@ -402,31 +402,31 @@ class PlayerGames:
 
 
 class LooksAtGames:
-    """A base of the environments for learners, with the looks at their games, `_games`.
+    """Base class of environments for learners, with access to their games, `_games`.
 
-    It stands before the framework's class among the bases.
+    List it before the framework's class among the bases.
     """
 
     _games: PlayerGames
     _live: bool = False
 
     def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each game's next reset; as `opponent` of `make_single`."""
+        """Draw opponents from these agents from each game's next reset on; `opponent` as for `make_single`."""
         self._games.set_opponents(opponent)
 
     @property
     def opponent_names(self) -> dict[int, str]:
-        """The names of the agents that `info["opponent"]` numbers."""
+        """The names of the agents by their keys, as in `info["opponent"]`."""
         return self._games.agents.names
 
     @property
     def states(self) -> NDArray[Any]:
-        """The positions with all that is hidden, to be looked at: structured (games,), read-only, a copy."""
+        """A read-only copy of the positions with hidden information, structured (games,)."""
         self._check_live("states")
         return read_only(self._games.batch.states)
 
     def view(self) -> View:
-        """Return the view of all learners, for an agent of this library: `agents.load("greedy").act(env.view())`."""
+        """Return all learners' view, for an agent of this library: `agents.load("greedy").act(env.view())`."""
         self._check_live("view")
         return self._games.batch.view(self._games.players)
 
@@ -436,29 +436,29 @@ class LooksAtGames:
 
 
 class LooksAtMany(LooksAtGames):
-    """The same for environments of several games."""
+    """As `LooksAtGames`, for environments of several games."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._games.game!r}, {self._games.n})"
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return bool (games, num_actions): the learners' legal actions now."""
+        """Return the learners' legal actions, bool (games, num_actions)."""
         self._check_live("action_masks")
         return self._games.masks().copy()
 
     def get_state(self) -> list[bytes]:
-        """Return all positions as bytes, as `get_state` of a single environment gives them."""
+        """Return all positions as bytes, one entry per game, as from `get_state` of a single environment."""
         self._check_live("get_state")
         return [self._games.get_state(i) for i in range(self._games.n)]
 
 
 def fixed_player(game: Game, player: Any) -> int | None:
-    """Return the learner's number, None for "alternate"; ValueError for anything else."""
+    """Return the learner's number, None for "alternate"; raise ValueError for anything else."""
     number = int(player) if isinstance(player, np.integer) else player
     choice("player", number, ("alternate", *range(game.num_players)))
     return None if number == "alternate" else number
 
 
 def first_player(seed: np.uint64, players: int) -> int:
-    """Return the learner's number, drawn by the episode's seed: a loop that seeds every episode sees all players."""
+    """Draw the learner's number from the episode's seed, so that a loop that seeds every episode uses all seats."""
     return int(scale(np.uint64(derive(seed, int(Purpose.LEARNER), 0)), players))

@@ -1,4 +1,4 @@
-"""Gymnasium: one player learns, agents play the others."""
+"""Gymnasium environment: one player learns, agents play the others."""
 
 from typing import Any
 
@@ -23,25 +23,25 @@ from ttt_envs.wrappers.self_play import LooksAtGames
 
 
 class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
-    """One game for one player: the others' moves happen inside `step`.
+    """One game for one player; the others move inside `step`.
 
     Observations are `{"observation": int8, "action_mask": int8 (num_actions,)}`; `info` has the same mask. With
-    `mask="info"` only `info` has the mask, and the observation is the array. `info` has the keys "action_mask",
-    "player", the learner's number, "opponent", see `opponent_names`, "illegal_action", the one that has lost the game
-    or -1, and in matches "round_reward".
+    `mask="info"` only `info` has the mask, and the observation is the array. The keys of `info` are "action_mask";
+    "player", the learner's number; "opponent", see `opponent_names`; "illegal_action", the action that lost the game,
+    or -1; and in matches "round_reward".
     """
 
     _games: OneGame
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
     def __init__(self, game: Game, *, opponent: Any, player: int | str = "alternate", **settings: Any) -> None:
-        """An environment for `game`; call `reset` first. Arguments and errors as for `ttt_envs.make_single`.
+        """Make an environment; call `reset` first. Arguments and errors as for `ttt_envs.make_single`.
 
-        `opponent` is `Opponents`, or what `Opponents.replace` takes, agents and no texts.
+        `opponent` is `Opponents`, or agents as for `Opponents.replace`, as objects instead of texts.
         """
         given = EnvSettings(**settings)
         self.game = game
-        self.__doc__ = manual(game)  # what tells a language model the rules reads them here
+        self.__doc__ = manual(game)  # tools that tell a language model the rules read them here
         self.render_mode = given.render_mode
         self._renderer = Renderer(game, given.render_mode)
         self._encode = Encoder(game, given)
@@ -56,28 +56,28 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     __str__ = __repr__
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start a game. `seed`, up to 128 bits, fixes it and all that follow; None goes on with the next. There are no
-        `options`. Raises ValueError or TypeError for a wrong seed."""
+        """Start a game. `seed`, up to 128 bits, determines it and all later games; None starts the next game. `options`
+        are ignored. Raises ValueError or TypeError for a wrong seed."""
         warn_of_options(options)
         if seed is not None:
-            new_key(seed)  # games of a learner would take a list, too
+            new_key(seed)  # raises for a list, which `PlayerGames` would accept
         self._games.reset(seed)
         super().reset(seed=None if seed is None else int(seed))
         return self._started()
 
     def _started(self) -> tuple[Any, dict[str, Any]]:
-        """Look at a position that was not stepped to."""
+        """Return observation and info of a position that was not reached by a step."""
         self._live = True
         self._opponent = self._games.opponents[0].tolist()
         return self._look()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play; returns observation, reward, terminated, truncated, info.
+        """Play the step; return observation, reward, terminated, truncated, info.
 
         Raises:
             RuntimeError: before `reset`, or when the game is over.
-            TypeError, ValueError: no whole number, or no action of the game.
-            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+            TypeError, ValueError: `action` is no whole number, or no action of the game.
+            IllegalAction: with illegal="raise", `action` is not legal now; nothing is changed.
         """
         self._check_live("step")
         action = as_action(action, self.game.num_actions, "the learner")
@@ -109,8 +109,8 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._told(flat)
 
     def _told(self, flat: np.ndarray) -> tuple[Any, dict[str, Any]]:
-        """Return observation and info of the learner's view, int8 (features,), and mask, as `_legal`."""
-        mask = self._legal.astype(np.int8)  # a copy: what a user does to it does not change what is legal
+        """Return observation and info, from the learner's flat observation int8 (features,) and `_legal`."""
+        mask = self._legal.astype(np.int8)  # a copy, because the user may change it
         if self.render_mode == "human":
             self.render()
         player, opponent = int(self._games.players[0]), self._opponent
@@ -120,19 +120,19 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._encode.shown(flat, mask), info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return bool (num_actions,): the method that sb3-contrib's MaskablePPO asks for."""
+        """Return the legal actions, bool (num_actions,), as sb3-contrib's MaskablePPO requires."""
         self._check_live("action_masks")
         return self._legal.copy()
 
     def get_state(self) -> bytes:
-        """Return the whole position, hidden things and learner's number included, for any such env's `set_state`."""
+        """Return the position as bytes, with hidden information and the learner's number, for `set_state`."""
         self._check_live("get_state")
         return self._games.get_state(0)
 
     def set_state(self, data: bytes) -> tuple[Any, dict[str, Any]]:
-        """Go to a position from `get_state`; returns as `reset` does. The opponents are those of the saved episode.
+        """Restore a position from `get_state`; return values as `reset`. The opponents are those of the saved episode.
 
-        Raises TypeError or ValueError, saying why, for bytes that are no such position.
+        Raises TypeError or ValueError, with the reason, for invalid bytes.
         """
         self._games.set_states([data])
         return self._started()
@@ -149,7 +149,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self.game.draw(*self._shown()) if self._live else None
 
     def _shown(self) -> tuple[Any, int | None]:
-        """Return the position, and who looks at it: everybody when the game is over."""
+        """Return the position and the viewer: the learner, or None (everything) when the game is over."""
         state = self._games.batch.states[0]
         return state, None if state["done"] else int(self._games.players[0])
 

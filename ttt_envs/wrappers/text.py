@@ -1,4 +1,4 @@
-"""A game for players who read and write text, such as language models: the loop of TextArena's environments.
+"""A game for players who read and write text, such as language models, with the loop of TextArena's environments.
 
 ::
 
@@ -9,7 +9,7 @@
         prompt, reward, terminated, truncated, info = env.step(models[env.player](prompt))
     print(env.rewards)
 
-`reset`, `step`, `render` and `close` are as Gymnasium's. `facts` are as in TextArena: Guertler et al., "TextArena",
+`reset`, `step`, `render` and `close` follow Gymnasium. `facts` follow TextArena: Guertler et al., "TextArena",
 arXiv:2504.11442. See docs/language_models.md.
 """
 
@@ -32,15 +32,16 @@ from ttt_envs.wrappers.self_play import first_player, fixed_player
 
 
 class TextGame:
-    """One game by prompts and answers. Players who choose simultaneously are asked one after the other, and learn
-    nothing of each other's choice.
+    """One game by prompts and answers. Players who choose simultaneously are asked one after the other, without seeing
+    each other's choices.
 
     Attributes:
         game: the game.
-        retries: further answers that a player may give where one names no legal action.
+        retries: number of further answers that a player may give if an answer names no legal action.
         illegal: the consequence when these are used up: "lose" or "random".
         rules: whether each prompt begins with the rules.
-        player: the player to answer; after the end the one who answered last. With an opponent it is always the same.
+        player: the player to answer; after the end, the last player who answered. With opponents it never changes
+            during a game.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class TextGame:
     ) -> None:
         """Make the game; call `reset` first. Arguments and errors as for `ttt_envs.make_text`.
 
-        `opponents` play all but one player, inside `reset` and `step`; None: all players answer.
+        `opponents` play all players but one, inside `reset` and `step`; None: all players answer prompts.
         """
         within(0, 100, retries=retries)
         self.game, self.retries, self.illegal = game, retries, choice("illegal", illegal, ILLEGAL_ANSWERS)
@@ -68,21 +69,22 @@ class TextGame:
             opponents.check_player(self._fixed)
         self._env = AECGame(game, max_plies=max_plies, render_mode="ansi")
         self._pay = Pay(game, 1, reward)
-        self._memory = Memory(game, 1)  # for opponents who go by it
-        self._others = np.full(game.num_players, -1)  # their keys
-        self._turn = self.player = 0  # who answers in this game, if they alternate: counted on from the first one
+        self._memory = Memory(game, 1)  # for opponents with a memory
+        self._others = np.full(game.num_players, -1)  # the opponents' keys
+        self._turn = self.player = 0  # `_turn` modulo the players is the player who answers, if this alternates
         self._asks = False  # whether an answer is awaited
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.game!r})"
 
     def reset(self, *, seed: int | None = None) -> tuple[str, dict[str, Any]]:
-        """Start a game. `seed` fixes it and all that follow; None goes on with the next.
+        """Start a game. `seed` determines it and all later games; None starts the next game.
 
-        Returns the prompt for `player`, and info: "player", who that is, and "opponent", see `opponent_names`.
+        Returns the prompt for `player`, and info with "player", the player's number, and "opponent", see
+        `opponent_names`.
         """
         if self._asks:
-            self._tell()  # of a game that is left before its end
+            self._tell()  # notify the opponents of a game that is abandoned before its end
         goes_on = seed is None and self._env.agents
         self._env.reset(seed)
         self._pay.begin(FIRST)
@@ -90,7 +92,7 @@ class TextGame:
         return self.prompt, self._told()
 
     def _start(self, turn: int) -> None:
-        """Begin at the position of the environment: draw the opponents, and let them play until an answer is due."""
+        """Begin at the present position: draw the opponents, and let them play until an answer is required."""
         self._turn = turn
         facts: dict[str, Any] = {"turn_count": 0, "invalid_move": False, "illegal_answers": 0, "random_moves": 0}
         self._facts = [{"role": name, **facts} for name in self.game.player_names]
@@ -111,14 +113,14 @@ class TextGame:
     def step(self, text: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take the answer of `player`.
 
-        Returns (prompt, reward, terminated, truncated, info): the next prompt, with the reason after a rejected answer,
-        empty after the end; and the reward of the player who has answered since their last step, in most games 0.0
-        before the end: `rewards` has all players' totals. info holds "player", who has answered; "action", the name of
-        the action taken, or None; "illegal", the reason of the rejection, or None; "retries_left"; "lost", whether the
-        player has lost by it; and the info of `reset`. An answer that cannot be used leaves the game as it is, as long
-        as there are retries left.
+        Returns (prompt, reward, terminated, truncated, info). After a rejected answer, the next prompt states the
+        reason; after the end it is empty. The reward is what the answering player has earned since that player's last
+        step, in most games 0.0 before the end; `rewards` has all players' totals. info contains "player", the player
+        who answered; "action", the name of the action taken, or None; "illegal", the reason for the rejection, or None;
+        "retries_left"; "lost", whether the player has lost by the answer; and the info of `reset`. A rejected answer
+        does not change the game as long as there are retries left.
 
-        Raises TypeError if the answer is no text, RuntimeError before `reset` or after the end.
+        Raises TypeError if the answer is not text, RuntimeError before `reset` or after the end.
         """
         view, player, before = self.view(), self.player, self._pay.before(self._env._states)
         if not isinstance(text, str):
@@ -153,7 +155,7 @@ class TextGame:
         return self.prompt, reward, self.done and not self.truncated, self.truncated, info
 
     def _play(self, player: int, action: int) -> None:
-        """Note a player's choice; when all who act have chosen, the ply is played."""
+        """Note a player's choice; play the ply if all acting players have chosen."""
         env = self._env
         if env._acting == 1 << player:
             joint = env._committed.copy()
@@ -162,7 +164,7 @@ class TextGame:
         env.step(action)
 
     def _settle(self, before: np.ndarray | None) -> None:
-        """Note the payments since the last call; `before` from `Pay.before`."""
+        """Add up the rewards since the last call; `before` comes from `Pay.before`."""
         if self._pay.function is None or before is not None:
             paid = self._pay.of_all(self._env._states, before)
             self._total, self._due = self._total + paid, self._due + paid
@@ -193,24 +195,24 @@ class TextGame:
             self._memory.over(FIRST, self._env._states["rewards"], self._others[None], self._opponents.by_key)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the game holds no resources."""
 
     @property
     def prompt(self) -> str:
-        """The question to `player`, after an answer that could not be used with the reason; empty after the end."""
+        """The prompt for `player`, with the reason after a rejected answer; empty after the end."""
         self._env._check_live("prompt")
         return again(prompt(self.view(), rules=self.rules), self._refused) if self._asks else ""
 
     @property
     def rewards(self) -> dict[int, float]:
-        """The pay of each player so far: in most games 0 before the end. RuntimeError before `reset`."""
+        """Each player's total reward so far, in most games 0 before the end. Raises RuntimeError before `reset`."""
         self._env._check_live("rewards")
         return dict(enumerate(self._total.tolist()))
 
     def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these from now on, at each reset; as `opponent` of `make_single`.
+        """Draw opponents from these agents from the next reset on; `opponent` as for `make_single`.
 
-        Raises TypeError or ValueError for an invalid one, and ValueError if all players answer here.
+        Raises TypeError or ValueError for an invalid agent, and ValueError if the game was made without opponents.
         """
         if self._opponents is None:
             raise ValueError("all players are asked here: make the environment with an opponent")
@@ -218,12 +220,12 @@ class TextGame:
 
     @property
     def opponent_names(self) -> dict[int, str]:
-        """The names of the agents that `info["opponent"]` numbers; none without opponents."""
+        """The names of the agents by their keys, as in `info["opponent"]`; empty without opponents."""
         return {} if self._opponents is None else self._opponents.names
 
     @property
     def states(self) -> NDArray[Any]:
-        """The position with all that is hidden, to be looked at: structured (1,), read-only, a copy."""
+        """A read-only copy of the position with hidden information, structured (1,)."""
         return self._env.states
 
     def view(self) -> View:
@@ -234,7 +236,7 @@ class TextGame:
         return self._env.view(self._env.agent_selection)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return bool (num_actions,): the legal actions of the player to answer, by number; see `legal` for names."""
+        """Return the legal actions of the player to answer, bool (num_actions,); `legal` has their names."""
         return self._env.action_masks(self._env.possible_agents[self.player])
 
     @property
@@ -243,16 +245,16 @@ class TextGame:
         return legal_names(self.game, self.action_masks())
 
     def get_state(self) -> bytes:
-        """Return the whole position, hidden things and choices that wait for others included, for `set_state`."""
+        """Return the position, with hidden information and committed choices, for `set_state`."""
         if self._opponents is None:
             return self._env.get_state()
         nothing = np.full(self.game.num_players, -1)
         return pack_state(self.game, self.states[0], nothing, self._env._episode_seed, learner=self.player)
 
     def set_state(self, data: bytes) -> tuple[str, dict[str, Any]]:
-        """Go to a position from `get_state` of any environment; returns as `reset` does.
+        """Restore a position from `get_state` of any environment; return values as `reset`.
 
-        Raises TypeError or ValueError, saying why, for bytes that are no such position.
+        Raises TypeError or ValueError, with the reason, for invalid bytes.
         """
         saved = unpack_state(self.game, data)
         if self._opponents is not None:
@@ -266,10 +268,10 @@ class TextGame:
 
     @property
     def facts(self) -> dict[int, dict[str, Any]]:
-        """Facts of each player's game, as TextArena tells them.
+        """Each player's facts in the format of TextArena.
 
-        These are "role", "turn_count" and "invalid_move", whether the player has lost by an answer that could not be
-        used; and the counts "illegal_answers" and "random_moves".
+        These are "role", "turn_count", "invalid_move" (whether the player has lost by a rejected answer), and the
+        counts "illegal_answers" and "random_moves".
 
         Raises RuntimeError before `reset`.
         """
@@ -287,5 +289,5 @@ class TextGame:
         return bool(self._env.agents) and any(self._env.truncations.values())
 
     def render(self) -> Any:
-        """Return the whole position as text, for people who look on."""
+        """Return the whole position as text, for spectators."""
         return self._env.render()

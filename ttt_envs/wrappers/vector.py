@@ -1,4 +1,4 @@
-"""Gymnasium VectorEnv: many games, one player of each learns."""
+"""Gymnasium VectorEnv: many games with one learner each."""
 
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -18,12 +18,12 @@ _RENDER_MODES = ("rgb_array", "ansi")
 
 
 class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
-    """`num_envs` games for one player each. A finished game restarts, as `autoreset_mode` says.
+    """`num_envs` games for one player each. Finished games restart according to `autoreset_mode`.
 
     Attributes:
-        autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game gives the next one's first observation, and
-            the last one in `infos["final_obs"]`. NEXT_STEP: it returns the last observation, and the next step starts
-            the next game, with any action and reward 0.
+        autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game returns the first observation of the next
+            game, and the last observation in `infos["final_obs"]`. NEXT_STEP: it returns the last observation; the
+            next step ignores its action, starts the next game and pays 0.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **settings: Any,
     ) -> None:
-        """Environments for `game`; call `reset` first. Arguments and errors as `ttt_envs.make_vec` and `PlayerEnv`."""
+        """Make the games; call `reset` first. Arguments and errors as for `ttt_envs.make_vec` and `PlayerEnv`."""
         given = EnvSettings(**settings)
         self.game = game
         self.num_envs = num_envs
@@ -58,21 +58,21 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         self.action_space = batch_space(self.single_action_space, num_envs)
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start all games. `seed` fixes them and all that follow; None goes on. There are no `options`.
+        """Start all games. `seed` determines them and all later games; None starts the next games. No `options`.
 
-        Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`, or the
-        first alone with mask="info".
+        Observations are `{"observation": int8 (num_envs, ...), "action_mask": int8 (num_envs, num_actions)}`, or only
+        the first array with mask="info".
 
         Args:
-            seed: up to 128 bits, from which each game gets a seed of its own by its number, so that neighbouring seeds
-                share no game, as they do where game i gets seed + i. Or a list of `num_envs`, as Gymnasium's vectors
-                take it: game i is then the game of a single environment with that seed; with None it goes on.
+            seed: a seed of up to 128 bits, from which each game gets its own. Neighbouring seeds share no games, unlike
+                environments that give game i the seed + i. Or a list of `num_envs` seeds, as in Gymnasium's vector
+                environments: game i is then that of a single environment with seed i; None starts its next game.
 
         Raises ValueError or TypeError for a wrong seed.
         """
         warn_of_options(options)
         self._games.reset(seed)
-        # Gymnasium's own generator, which nothing here draws from, and which takes one number alone.
+        # Seed Gymnasium's generator, which is unused here and accepts only a single number.
         super().reset(seed=int(seed) if isinstance(seed, (int, np.integer)) else None)
         self._live = True
         return self._look()
@@ -80,15 +80,15 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
     def step(
         self, actions: Any
     ) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Play int (num_envs,); returns observations, rewards, terminated, truncated, infos.
+        """Play actions int (num_envs,); return observations, rewards, terminated, truncated, infos.
 
-        With SAME_STEP `infos` holds the last observation of each finished game under "final_obs", and its last info
-        under "final_info", as Gymnasium's vectors do.
+        With SAME_STEP `infos` contains the last observation of each finished game under "final_obs", and its last info
+        under "final_info", as in Gymnasium's vector environments.
 
         Raises:
             RuntimeError: before `reset`.
-            TypeError, ValueError: not whole numbers, a wrong shape, or numbers that are no action.
-            IllegalAction: not legal now, with illegal="raise"; nothing is changed.
+            TypeError, ValueError: entries that are no whole numbers, a wrong shape, or numbers that are no action.
+            IllegalAction: with illegal="raise", an action is not legal now; nothing is changed.
         """
         self._check_live("step")
         offences = self._games.step(actions)
@@ -98,7 +98,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
             infos["illegal_action"][i] = action
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         if same_step and done.any():
-            # As `_add_info` would game by game, which takes longer than the games.
+            # Equivalent to `_add_info` game by game, which would take longer than the games.
             ended, last_seen = done.nonzero()[0], np.full(self.num_envs, None, object)
             nothing = np.zeros((len(ended), self.game.num_actions), np.int8)
             for i, seen, mask in zip(ended.tolist(), self._games.final_observations, nothing, strict=True):
@@ -124,19 +124,19 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         return self._encode.shown(self._games.observations(), masks), infos
 
     def set_state(self, saved: Sequence[bytes]) -> tuple[Any, dict[str, Any]]:
-        """Go to positions from `get_state` of any environments, one per game; returns as `reset` does.
+        """Restore positions from `get_state` of any environments, one per game; return values as `reset`.
 
-        Raises TypeError or ValueError, saying why, for bytes that are no such positions.
+        Raises TypeError or ValueError, with the reason, for invalid bytes.
         """
         self._games.set_states(saved)
         self._live = True
         return self._look()
 
     def render(self) -> tuple[Any, ...] | None:
-        """Return each game as its learner may see it: text ("ansi") or uint8 (height, width, 3) ("rgb_array")."""
+        """Return each game from its learner's view: text ("ansi") or uint8 (height, width, 3) ("rgb_array")."""
         self._check_live("render")
         if self.render_mode is None:
-            self._renderer(None)  # says so
+            self._renderer(None)  # warns
             return None
         players = self._games.players.tolist()
         return tuple(

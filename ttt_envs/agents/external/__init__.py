@@ -1,1 +1,1 @@
-"""Agents that are not the library's own: programs in any language, language models, and OpenSpiel's search."""
+"""Agents from outside the library: programs in any language, language models, and OpenSpiel's search."""

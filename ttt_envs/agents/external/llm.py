@@ -1,8 +1,8 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
-A decision is a conversation: the prompt of `ttt_envs.core.prompts`, and where the answer names no legal action, the
-reason and another answer. With `rules="first"` a game is one conversation. A model receives what its player may know,
-and no seed. See docs/language_models.md.
+A decision is a conversation: the prompt of `ttt_envs.core.prompts`; if the answer names no legal action, the reason and
+another answer. With `rules="first"` a whole game is one conversation. A model receives only the player's view, and no
+seed. See docs/language_models.md.
 """
 
 import json
@@ -28,30 +28,30 @@ from ttt_envs.storage.untrusted import brief, printable, read_json
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-# Where OpenAI's own models are, which need a key, and call the most tokens of an answer by another name.
+# OpenAI's own server, which needs a key and has another name for `max_tokens`.
 _OPENAI = "https://api.openai.com/v1"
 
-# Characters of a model's answer that are sent back to it with the reason why it could not be used.
+# The most characters of a rejected answer that are sent back to the model with the reason.
 _REPEATED = 4000
 
-# Seconds to see whether there is a server.
+# Timeout in seconds for the check that the server can be reached.
 _REACH = 10.0
 
-# The most bytes of an answer; a long one takes some hundred kilobytes.
+# The most bytes of a response; long ones have some hundred kilobytes.
 _MOST_BYTES = 4 << 20
 
-# The only headers for a server that the agent's text names: the `openai` package would add others, some of them from
-# environment variables.
+# The only headers sent to a server named in the agent's spec: the `openai` package would add others, some of them
+# from environment variables.
 _PLAIN_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
 
 _KEY = "OPENAI_API_KEY"
 
 _MILLION = 1e6
 
-#: Among the counts: decisions in which the server failed or was too slow.
+#: Key in `counts` for decisions in which the server failed or was too slow.
 FAILED = "server failures"
 
-#: When the prompt includes the rules: always, at the beginning of a game (which is then one conversation), or never.
+#: Whether prompts include the rules: always, only the first of a game (which is then one conversation), or never.
 RULES = ("always", "first", "never")
 
 _TOOL = {
@@ -67,7 +67,7 @@ _TOOL = {
     },
 }
 
-# Further entries of a request, for each answer format.
+# Answer format -> further entries of a request.
 _FORMS: dict[str, dict[str, Any]] = {
     "text": {},
     "json": {"response_format": {"type": "json_object"}},
@@ -76,18 +76,18 @@ _FORMS: dict[str, dict[str, Any]] = {
 
 
 class _Unusable(Exception):
-    """An answer that is not read."""
+    """Raised for a response that cannot be read."""
 
 
 class LanguageModel(Agent):
     """A language model behind any server that speaks OpenAI's chat completions protocol.
 
-    Questions on positions of several games are sent at the same time. A server that fails, or a model that names no
-    legal action, loses only the games in question. Reports list requests, tokens and cost.
+    Requests for positions of several games are sent concurrently. If the server fails or the model names no legal
+    action, only the game in question is lost. Reports list requests, tokens and cost.
     """
 
     name = "llm"
-    failure = ""  # what the server did when it failed last
+    failure = ""  # the last failure of the server
 
     def __init__(
         self,
@@ -111,35 +111,35 @@ class LanguageModel(Agent):
         input_price: float | None = None,
         output_price: float | None = None,
     ) -> None:
-        """No request is made before a game is checked or asked about.
+        """Set up the client. The first request is made when a game is checked or an action is requested.
 
         Args:
             model: name of the model, as the server knows it.
             url: base URL of the server, such as http://localhost:8000/v1; by default the environment variable
                 OPENAI_BASE_URL, or OpenAI's.
-            key: name of the environment variable that holds the key; by default OPENAI_API_KEY, which only the
-                default server is sent. With another `url` no key is sent unless `key` is given.
-            seconds: time for a decision, all its requests and their unpacking included.
-            retries: further answers that the model may give where one names no legal action.
-            illegal: the consequence: they "lose" the game, or a "random" legal action is played.
-            server_retries: further tries of a request that fails, with growing pauses.
-            at_once: requests that are made at the same time.
-            rules: "always" includes the rules in each prompt; "first" in the first one of a game, which is then one
-                conversation, if the caller tells games apart (`View.episodes`); "never" omits them.
+            key: name of the environment variable with the API key; by default OPENAI_API_KEY, which is sent only to
+                the default server. With another `url` no key is sent unless `key` is given.
+            seconds: time limit for a decision, including all its requests and their decompression.
+            retries: number of further answers that the model may give if an answer names no legal action.
+            illegal: the consequence when the retries are used up: "lose" the game, or play a "random" legal action.
+            server_retries: number of times that a failed request is repeated, with growing pauses.
+            at_once: the most concurrent requests.
+            rules: "always" includes the rules in each prompt; "first" only in the first one of a game, which is then
+                one conversation if the caller distinguishes games (`View.episodes`); "never" omits them.
             legal: whether prompts list the legal actions.
             system: system message that begins each conversation; None for none.
             answers: "text" for a last line with the action's name, "json" for a JSON object {"action": name}, "tool"
-                for a call of the tool `play`. A server must know the last two.
-            temperature: of the model's sampling; None leaves it to the server.
-            max_tokens: most tokens of an answer; None leaves it to the server.
+                for a call of the tool `play`. The server must support the last two.
+            temperature: sampling temperature of the model; None uses the server's default.
+            max_tokens: the most tokens of an answer; None uses the server's default.
             extra_body: further entries of each request, such as {"top_p": 0.9, "reasoning_effort": "low"}: a mapping,
-                or its text as JSON.
-            transcripts: file to which each decision is added as a line of JSON; None for none.
-            input_price: price of a million tokens of prompts, such as dollars, for the cost in reports.
-            output_price: price of a million tokens of answers, in the same unit.
+                or JSON text.
+            transcripts: file to which each decision is appended as a line of JSON; None for none.
+            input_price: price of a million prompt tokens in any currency, for the cost in reports.
+            output_price: price of a million answer tokens, in the same currency.
 
         Raises:
-            ValueError: a value out of range, a URL that is none, `extra_body` that is no JSON object, or no key for
+            ValueError: a value out of range, an invalid URL, `extra_body` that is no JSON object, or no key for
                 OpenAI's own server.
             ImportError: the extra `llm` is not installed.
         """
@@ -167,7 +167,7 @@ class LanguageModel(Agent):
         self.rules, self.answers = choice("rules", rules, RULES), choice("answers", answers, ANSWERS)
         self.legal, self.system = legal, system
         self.transcripts = None if transcripts is None else Transcripts(transcripts)
-        # The conversation of each game in progress, by its number.
+        # Game number -> conversation, for running games.
         self._talks: dict[int, list[dict[str, str]]] = {}
         settings = {
             "temperature": temperature,
@@ -180,8 +180,8 @@ class LanguageModel(Agent):
         self._counts: Counter[str] = Counter()
 
     def counts(self) -> Mapping[str, float]:
-        """Return requests, tokens, answers that could not be used, random moves, decisions in which the server failed
-        or was too slow; and the cost, if there are prices.
+        """Return the numbers of requests, tokens, rejected answers, random moves and decisions in which the server
+        failed or was too slow; and the cost, if there are prices.
         """
         counts: dict[str, float] = dict(self._counts)
         price_in, price_out = self._prices
@@ -193,7 +193,7 @@ class LanguageModel(Agent):
         return counts
 
     def check(self, game: Game) -> None:
-        """Raise ValueError if no server answers, or if it refuses the key."""
+        """Raise ValueError if the server does not answer or rejects the key."""
         super().check(game)
         from anyio.from_thread import start_blocking_portal
 
@@ -203,13 +203,13 @@ class LanguageModel(Agent):
     def act(self, view: View) -> np.ndarray:
         """Return int64 (n,); -1 where the player has no legal action.
 
-        Raises AgentFailed if the server failed in some positions, or the model named no legal action.
+        Raises AgentFailed if, in some positions, the server failed or the model named no legal action.
         """
         from anyio.from_thread import start_blocking_portal
 
         rows, answers = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
-            # A loop of its own, in a thread: a notebook has one running. An interrupt cancels open requests.
+            # An event loop in a thread, because a notebook already runs one. An interrupt cancels open requests.
             with start_blocking_portal() as portal:
                 answers = portal.call(self._decide_all, view, rows)
         return gathered(self.name, len(view), answers)
@@ -228,7 +228,7 @@ class LanguageModel(Agent):
         return os.environ.get(self._key_name) if self._key_name else None
 
     async def _reach(self) -> None:
-        """Ask for the list of models, which costs nothing; a server that has no such list will do."""
+        """Request the list of models, which is free; a server without such a list is accepted."""
         import anyio
         import openai
 
@@ -257,7 +257,7 @@ class LanguageModel(Agent):
         return f"refuses the key in the environment variable {self._key_name}, {known}"
 
     async def _decide_all(self, view: View, rows: Sequence[int]) -> dict[int, int | Fault]:
-        """The action or the fault of each of these positions."""
+        """Return the action or the fault in each of the positions `rows`."""
         import anyio
 
         answers: dict[int, int | Fault] = {}
@@ -271,7 +271,7 @@ class LanguageModel(Agent):
             async with self._client() as client, anyio.create_task_group() as group:
                 for row in rows:
                     group.start_soon(decide, row)
-        except ExceptionGroup as several:  # of transcripts that cannot be written
+        except ExceptionGroup as several:  # errors of transcripts that cannot be written
             raise several.exceptions[0] from None
         return answers
 
@@ -281,7 +281,7 @@ class LanguageModel(Agent):
             self._talks.pop(episode, None)
 
     async def _decide(self, client: "AsyncOpenAI", view: View, row: int) -> int | Fault:
-        """Ask about one position until an answer names a legal action, or there are no retries left."""
+        """Request answers for one position until one names a legal action or no retries are left."""
         import anyio
 
         episode = None if self.rules != "first" or view.episodes is None else int(view.episodes[row])
@@ -296,10 +296,10 @@ class LanguageModel(Agent):
         try:
             with anyio.fail_after(self.seconds):
                 found = await self._until_legal(client, view, row, messages, answers)
-                await anyio.lowlevel.checkpoint()  # what took too long without a pause took too long as well
+                await anyio.lowlevel.checkpoint()  # applies the time limit to work without a pause, too
         except TimeoutError:
             failed = f"gave no answer within {self.seconds:g} s"
-        except Exception as error:  # whatever a server sends costs its own game, and no other
+        except Exception as error:  # an invalid response costs only its own game
             failed = f"the server at {self.url} failed: {self._reason(error)}"
         if failed:
             self._counts[FAILED] += 1
@@ -330,8 +330,7 @@ class LanguageModel(Agent):
         messages: list[dict[str, str]],
         answers: list[dict[str, Any]],
     ) -> int | Fault:
-        """Ask until an answer names a legal action; append to `messages` the conversation, and to `answers` the
-        answers."""
+        """Request answers until one names a legal action; append to `messages` (the conversation) and `answers`."""
         reason = ""
         for again in range(self.retries + 1):
             if again:
@@ -356,8 +355,8 @@ class LanguageModel(Agent):
         )
 
     async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> tuple[dict[str, Any], str]:
-        """A model's answer for a transcript, and the reason for rejecting it, or ""; raises any error caused by a bad
-        server.
+        """Return an answer for the transcript, and the reason for its rejection or ""; raise any error that a faulty
+        server causes.
         """
         self._counts["requests"] += 1
         started = perf_counter()
@@ -368,7 +367,7 @@ class LanguageModel(Agent):
         usage, choice = completion.usage, completion.choices[0]
         message, ended = choice.message, choice.finish_reason
         asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
-        # A server could say anything.
+        # Checked, because a server may send anything.
         tokens = [each for each in (asked, answered) if isinstance(each, int) and 0 <= each <= MOST]
         if len(tokens) == 2:
             self._counts["input tokens"] += tokens[0]
@@ -410,12 +409,12 @@ def _object(name: str, given: str | Mapping[str, Any] | None) -> Mapping[str, An
 
 
 def _said(message: Any) -> tuple[str, str | None, str]:
-    """Return the text of a message, the reasoning if the server gives it, and why the text is not to be read, or "".
+    """Return the text of a message, the reasoning if the server sends it, and the reason for a rejection or "".
 
-    The text is the arguments of calls of tools, if there are some.
+    If there are tool calls, the text is their arguments.
     """
     content, calls = getattr(message, "content", None), getattr(message, "tool_calls", None)
-    # Servers of models that reason call it by one of these names, or send a list of parts.
+    # Servers use one of these names for reasoning, or send a list of parts.
     thoughts = [getattr(message, name, None) for name in ("reasoning_content", "reasoning")]
     if isinstance(content, list):
         thoughts += ["".join(_parts(content, "thinking"))]
@@ -439,9 +438,9 @@ def _parts(content: Sequence[Any], kind: str) -> Iterator[str]:
 
 
 def _http_client(headers: Mapping[str, str] | None) -> Any:
-    """Return the HTTP client of the requests: it follows no redirects and reads at most the allowed size of an answer.
+    """Return the HTTP client of the requests: it follows no redirects and limits the size of responses.
 
-    `headers`: sent besides plain ones, instead of all others; None for everything that `openai` sends.
+    `headers`: headers to send with the plain ones, instead of all others; None sends all headers of `openai`.
     """
     import openai
 
@@ -450,9 +449,9 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
             sent = dict(request.headers)
             if headers is not None:
                 sent = {name: value for name, value in sent.items() if name in _PLAIN_HEADERS} | dict(headers)
-            # A small compressed answer can be one of gigabytes, and unpacking cannot be interrupted.
+            # A small compressed response may expand to gigabytes, and decompression cannot be interrupted.
             sent["accept-encoding"] = "identity"
-            # `openai` reads the headers of the request itself again.
+            # `openai` later reads the headers from the request again.
             plain = type(request)(
                 request.method, request.url, headers=sent, stream=request.stream, extensions=request.extensions
             )
@@ -464,7 +463,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
             status = answer.status_code
             if request.method == "POST" and status == 200 and not _is_completion(body):
                 said = brief(printable(body.decode(errors="replace")))
-                # `openai` tries this again.
+                # With this status, `openai` repeats the request.
                 status, body = 502, json.dumps({"error": {"message": f"no chat completion: {said}"}}).encode()
             return type(answer)(status, headers=answer.headers, content=body, request=request)
 
@@ -472,7 +471,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
 
 
 def _is_completion(body: bytes) -> bool:
-    """Return whether a body is a chat completion, and no error with the status of a success."""
+    """Return whether a body is a chat completion: some servers send errors with a success status."""
     try:
         found = read_json(body)
         return not found.get("error") and isinstance(found["choices"][0]["message"], dict)
@@ -481,7 +480,7 @@ def _is_completion(body: bytes) -> bool:
 
 
 async def _body(answer: Any) -> bytes:
-    """The body of an answer; raises _Unusable if that is elsewhere, compressed or too long."""
+    """Return the body of a response; raise _Unusable for a redirect or a compressed or too long body."""
     if answer.is_redirect:
         place = printable(answer.headers.get("location", "elsewhere"))
         raise _Unusable(f"it redirects to {brief(place)}, which is not followed: give the agent that url")
@@ -497,7 +496,7 @@ async def _body(answer: Any) -> bytes:
 
 
 def _checked_url(url: str) -> str:
-    """Return the URL without a slash at its end; ValueError for one that is none, or that holds a password."""
+    """Return the URL without a final slash; raise ValueError if it is invalid or contains a password."""
     try:
         parts = urlsplit(url)
         port_is_number = parts.port is None or parts.port >= 0

@@ -1,4 +1,4 @@
-"""OpenSpiel's search in C++ as an agent, in games that OpenSpiel has, too. Needs the extra `crosscheck`."""
+"""OpenSpiel's C++ search as an agent, for games that OpenSpiel has, too. It needs the extra `crosscheck`."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -12,18 +12,18 @@ from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 from ttt_envs.storage.extras import require
 
-#: The most simulations for a decision, whose tree takes gigabytes.
+#: The most simulations for a decision; their tree takes gigabytes.
 MOST_SIMULATIONS = 10**8
 
-# MiB that a tree may take: enough for the most simulations of any use.
+# Limit of a tree's size in MiB: enough for all useful numbers of simulations.
 _MEMORY = 4096
 
 
 class OpenSpiel(Agent):
     """Plays the MCTSBot of OpenSpiel, in C++, in games that OpenSpiel has with the same rules.
 
-    OpenSpiel represents a position by its moves, so the agent follows a game from its start; for a short opening it
-    finds an order of the moves. If a move is several actions in OpenSpiel, it searches for each.
+    OpenSpiel represents a position by its moves, so the agent follows each game from its start. For a position early in
+    a game it can find an order of moves itself. If a move is several actions in OpenSpiel, it searches for each.
     """
 
     name = "open_spiel"
@@ -35,7 +35,7 @@ class OpenSpiel(Agent):
 
         Args:
             mcts: simulations for each decision.
-            uct_c: UCT's exploration constant, for values from -1 to 1: half as much is the `exploration` of mcts.
+            uct_c: UCT's exploration constant for values from -1 to 1; half of it corresponds to `exploration` of mcts.
             rollouts: random playouts that value a position.
             solve: back up results that are proven in the tree.
         """
@@ -46,7 +46,7 @@ class OpenSpiel(Agent):
         self._histories: dict[int, list[int]] = {}
 
     def check(self, game: Game) -> None:
-        """Raise ValueError if OpenSpiel has no such game, or not with these options; ImportError if it is missing."""
+        """Raise ValueError if OpenSpiel lacks the game with these options; ImportError if it is not installed."""
         super().check(game)
         if game.extras.counterpart is None:
             raise ValueError(
@@ -55,9 +55,9 @@ class OpenSpiel(Agent):
         require("crosscheck", "pyspiel")
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. By the view's seeds alone.
+        """Return int64 (n,); -1 if the player has no legal action. The result depends only on the view's seeds.
 
-        Raises errors as `check` does, and ValueError for a position without an order of moves.
+        Raises errors as `check`, and ValueError if no order of moves is found for a position.
         """
         self.check(view.game)
         out, worlds = np.full(len(view), -1), view.sample_worlds()

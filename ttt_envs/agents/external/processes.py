@@ -1,9 +1,9 @@
-"""Processes that answer lines with lines, under limits of time, and that leave nothing behind.
+"""Processes that answer lines with lines, within time limits, and leave nothing behind.
 
-A process has its own session and process group, no open files but its standard streams, and an environment of a few
+A process has its own session and process group, no open files except its standard streams, and only a few environment
 variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when the library's
-process ends; if that one is killed, the process meets the end of its input. Standard error is read continuously, and
-its end is kept.
+process ends. If the library's process is killed, the process reaches the end of its input. Standard error is read
+continuously, and its end is kept.
 """
 
 import os
@@ -17,29 +17,29 @@ from contextlib import suppress
 
 from ttt_envs.storage.untrusted import printable
 
-#: Environment variables that a program is given, if they are set.
+#: Environment variables that a program receives, if they are set.
 ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
 #: The longest answer, in bytes.
 LONGEST = 1 << 16
 
-# Bytes of standard error that are kept, and seconds in which a process may exit.
+# Bytes of standard error to keep, and seconds for a process to exit.
 _TAIL, _MOMENT = 2000, 0.5
 
-# Bytes read at once, and the most that a pipe holds on any system in its usual size.
+# Bytes per read, and the largest default capacity of a pipe on any system.
 _CHUNK, _PIPE = 1 << 14, 1 << 16
 
 
 class Broken(RuntimeError):
-    """Raised when a process gives no answer that can be used.
+    """Raised when a process gives no usable answer.
 
     Attributes:
-        reason: the fault, as the end of a sentence.
+        reason: the fault, in the form of the end of a sentence.
         stderr: the end of its standard error.
     """
 
     def __init__(self, reason: str, stderr: str = "") -> None:
-        """Sets the attributes."""
+        """Set the attributes."""
         super().__init__(reason)
         self.reason, self.stderr = reason, stderr
 
@@ -57,7 +57,7 @@ class Process:
     """A running program; one line answers each question.
 
     Attributes:
-        owner: number of the process that started it. A fork of that one has no part in it.
+        owner: id of the process that started it; forks of that process must not use it.
     """
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
@@ -65,11 +65,11 @@ class Process:
 
         Args:
             command: the program and its arguments.
-            variables: all of its environment.
+            variables: its complete environment.
 
         Raises:
             NotImplementedError: the system is Windows.
-            OSError: no process can be started.
+            OSError: the process cannot be started.
         """
         if os.name != "posix":
             raise NotImplementedError("agents in processes of their own need Linux or macOS")
@@ -95,15 +95,14 @@ class Process:
         self._selector = selectors.PollSelector()
         self._selector.register(self._out, selectors.EVENT_READ)
         self._selector.register(self._error, selectors.EVENT_READ)
-        # At the end of Python, too.
+        # Also called when Python exits.
         self._end = weakref.finalize(self, _end, self._process, self.owner)
 
     def ask(self, lines: bytes, seconds: float, longest: int = LONGEST) -> bytes:
-        """Write `lines`, and return the next line that the process writes, without its end.
+        """Write `lines` and return the next line that the process writes, without the line end.
 
-        Raises Broken, and the process is killed, if there is no such line within that time, or none of at most
-        `longest` bytes. Anything else that interrupts the question kills the process, too: its answer would be taken
-        for that to the next one.
+        If there is no line of at most `longest` bytes within `seconds`, kills the process and raises Broken. Any other
+        interruption also kills the process, because its late answer would be taken for the next one.
         """
         try:
             return self._ask(lines, seconds, longest)
@@ -124,12 +123,12 @@ class Process:
         """Kill the process and its group."""
         if self._end.alive and os.getpid() == self.owner:
             _kill(self._process)
-            for _ in range(_PIPE // _CHUNK):  # no more can be there, unless it left its group
+            for _ in range(_PIPE // _CHUNK):  # a pipe contains no more, unless a process outside the group writes
                 self._read_error()
         self._end()
 
     def quit(self, lines: bytes = b"") -> None:
-        """Write `lines`, close the standard input, and give the process a moment to end; then kill its group."""
+        """Write `lines`, close the standard input and wait briefly for the process to end; then kill its group."""
         if self._end.alive and os.getpid() == self.owner:
             assert self._process.stdin is not None
             with suppress(OSError):
@@ -170,7 +169,7 @@ class Process:
         except BlockingIOError:
             pass
         except BrokenPipeError:
-            # It ended, or closed its input: that it answers nothing will show which.
+            # It ended or closed its input; the missing answer will be reported.
             return memoryview(b"")
         return data
 
@@ -211,7 +210,7 @@ def _signal_name(number: int) -> str:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    # The number of a group is not given to another one while a process is in it, nor before its leader is waited for.
+    # A group's id is not reused while a process is in the group, nor before its leader has been waited for.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

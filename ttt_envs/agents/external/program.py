@@ -1,4 +1,4 @@
-"""Programs in any language as agents: they speak lines of JSON, see docs/your_own_agent.md."""
+"""Programs in any language as agents, which exchange lines of JSON; see docs/your_own_agent.md."""
 
 import itertools
 import json
@@ -28,20 +28,20 @@ PROTOCOL = 1
 # Attributes that a copy does not share.
 _OWN = ("_lock", "_process", "_game", "_notes", "_spent", "_questions", "_open")
 
-# After this many failed starts in a row, a program is not started again.
+# After this many consecutive failed starts, a program is not started again.
 _STARTS = 3
 
 
 class GameRefused(ValueError):
-    """Raised for a game that the program says it cannot play."""
+    """Raised if the program declares that it cannot play the game."""
 
 
 class Program(Agent):
-    """A program in any language, which speaks lines of JSON on its standard input and output.
+    """A program in any language, which exchanges lines of JSON on its standard input and output.
 
-    It runs in its own process, receives what its player may know, and gets no seed. It is started when a game is
-    checked or first asked about, and asked one question after the other. A program that breaks a limit or the protocol
-    is killed; the position it was asked about is a fault, and a new process answers the next question.
+    It runs in its own process and receives only its player's view, without a seed. It is started when a game is checked
+    or an action is first requested, and receives one request at a time. A program that breaks a limit or the protocol
+    is killed; the position counts as a fault, and a new process receives the next request.
     """
 
     name = "program"
@@ -57,15 +57,15 @@ class Program(Agent):
         """Set the command and its limits.
 
         Args:
-            command: the program and its arguments, as a shell splits them; the last parameter, with all commas and
-                colons that follow. There is no shell: no variables, no pipes.
-            seconds: time for a move, by the clock. A program that takes longer loses the game.
+            command: the program and its arguments, split as by a shell, but without variables and pipes. In a spec it
+                is the last parameter and includes all commas and colons that follow.
+            seconds: wall-clock time for a move. A program that takes longer loses the game.
             game_seconds: time for all moves of a player in one game.
-            start_seconds: time to start and to say that it is ready.
+            start_seconds: time to start and to report that it is ready.
 
         Raises:
-            ValueError: no command, quotes that do not match, or a limit out of range.
-            FileNotFoundError: no program of that name.
+            ValueError: no command, unbalanced quotes, or a limit out of range.
+            FileNotFoundError: there is no such program.
             PermissionError: the file cannot be executed.
         """
         within(1e-3, 1e6, seconds=seconds, start_seconds=start_seconds)
@@ -76,7 +76,7 @@ class Program(Agent):
         self._begin()
 
     def check(self, game: Game) -> None:
-        """Start the process and ask it; raise ValueError if it cannot be started or does not play the game."""
+        """Start the process; raise ValueError if this fails or the program does not play the game."""
         try:
             with self._lock:
                 self._ready(game)
@@ -85,7 +85,7 @@ class Program(Agent):
             raise ValueError(f"agent {self.name!r} {broken.reason}{stderr}") from None
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,), asked for one after the other; -1 where the player has no legal action.
+        """Return int64 (n,), requested one after the other; -1 if the player has no legal action.
 
         Raises AgentFailed if the program failed in some positions, and ValueError if it does not play the game.
         """
@@ -99,7 +99,7 @@ class Program(Agent):
         return gathered(self.name, len(view), answers)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Tell the program, with its next question, of the games that it knows; int64 (k,), float32 (k,)."""
+        """Queue a message about games that the program knows, for the next request; int64 (k,), float32 (k,)."""
         for game, reward in zip(episodes.tolist(), rewards.tolist(), strict=True):
             self._spent.pop(game, None)
             if game in self._open:
@@ -107,13 +107,13 @@ class Program(Agent):
                 self._notes.append({"type": "end", "game": game, "reward": reward})
 
     def close(self) -> None:
-        """End the process. The next question starts another one."""
+        """End the process. The next request starts another one."""
         with self._lock:
             self._spent.clear()
             self._stop()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return a copy has a process of its own."""
+        """Return the state for a copy, which starts its own process."""
         return {name: value for name, value in vars(self).items() if name not in _OWN}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -123,12 +123,12 @@ class Program(Agent):
     # --- questions ---
 
     def _begin(self) -> None:
-        self._lock = threading.RLock()  # one question at a time
+        self._lock = threading.RLock()  # one request at a time
         self._process: Process | None = None
         self._game: Game | None = None
-        self._notes: list[dict[str, Any]] = []  # messages without an answer, sent before the next question
-        self._spent: dict[int, float] = {}  # number of a game: seconds
-        self._open: set[int] = set()  # games that the process has been told of
+        self._notes: list[dict[str, Any]] = []  # messages without an answer, sent before the next request
+        self._spent: dict[int, float] = {}  # game number -> seconds
+        self._open: set[int] = set()  # games that the process knows
         self._questions = itertools.count(1)
         self._failed_starts = 0
 
@@ -158,7 +158,7 @@ class Program(Agent):
         return action
 
     def _checked_answer(self, view: View, row: int, number: int, answer: dict[str, Any]) -> int:
-        """Return the legal action of an answer; raises Broken."""
+        """Return the legal action in an answer; raise Broken if there is none."""
         if answer.get("type") != "answer":
             raise Broken(f"answered a question with {brief(repr(answer))}, whose type is not 'answer'")
         if not is_whole(answer.get("id")) or answer["id"] != number:
@@ -205,7 +205,7 @@ class Program(Agent):
     # --- starts ---
 
     def _ready(self, game: Game) -> Process:
-        """Return the process, which has said that it plays the game; raises Broken or GameRefused."""
+        """Return a process that has confirmed that it plays the game; raise Broken or GameRefused."""
         if self._process is not None and self._process.owner == os.getpid() and _same(self._game, game):
             return self._process
         self._stop()
@@ -232,7 +232,7 @@ class Program(Agent):
             process.quit(b"".join(map(_line, [*notes, {"type": "quit"}])))
 
     def _welcome(self, game: Game, answer: dict[str, Any]) -> None:
-        """Check the answer to the first message; raises Broken or GameRefused."""
+        """Check the answer to the first message; raise Broken or GameRefused."""
         if answer.get("type") == "refuse":
             reason = brief(printable(str(answer.get("reason"))), 500)
             raise GameRefused(f"agent {self.name!r} does not play {game}: {reason}")
@@ -258,7 +258,7 @@ class Program(Agent):
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Tell whether a value of JSON is a whole number."""
+    """Return whether a JSON value is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -267,14 +267,14 @@ def _same(one: Game | None, other: Game) -> bool:
 
 
 def _line(message: Mapping[str, Any]) -> bytes:
-    """Return a message as it is sent: one line of ASCII, without blanks between its parts."""
+    """Return a message as one line of ASCII JSON, without blanks between its parts."""
     return json.dumps(message, separators=(",", ":"), allow_nan=False, default=str).encode() + b"\n"
 
 
 def _message(line: bytes) -> dict[str, Any]:
     try:
         message = read_json(line)
-    except ValueError:  # no JSON, no UTF-8, or too deep
+    except ValueError:  # invalid JSON or UTF-8, or too deep
         message = None
     if not isinstance(message, dict):
         shown = brief(ascii(line.decode(errors="replace")))
@@ -292,10 +292,10 @@ def _words(command: str) -> list[str]:
         raise ValueError("agent program needs a command, such as 'program:./engine --fast'")
     try:
         program, is_file = shutil.which(words[0]), "/" in words[0] and Path(words[0]).is_file()
-    except (OSError, ValueError) as error:  # such as a name that is too long
+    except (OSError, ValueError) as error:  # for example a name that is too long
         raise FileNotFoundError(f"agent program: no program {brief(words[0])!r}: {error}") from None
     if program is not None:
-        # As it is now: the folder may change.
+        # Resolve the path now, because the current folder may change.
         return [str(Path(program).absolute()), *words[1:]]
     if is_file:
         raise PermissionError(f"agent program: {words[0]} cannot be executed; chmod +x {words[0]}")

@@ -10,16 +10,16 @@ from ttt_envs.storage.untrusted import read_json
 
 
 class Transcripts:
-    """A file to which decisions are added, a line each; several processes may add to the same one."""
+    """A file to which decisions are appended, one per line; several processes may append to the same file."""
 
     def __init__(self, path: str | Path) -> None:
-        """Nothing is written before the first decision."""
+        """`path`: the file, which is created at the first decision."""
         self.path = Path(path)
 
     def add(self, decision: Mapping[str, Any]) -> None:
-        """Add a decision; raises OSError if that cannot be written."""
+        """Append a decision; raise OSError if this fails."""
         line = json.dumps(decision, ensure_ascii=True).encode() + b"\n"
-        # One write to a file that is open for appending: lines of several processes do not mix.
+        # A single write to a file opened for appending, so that lines of several processes do not mix.
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             os.write(file, line)
@@ -28,9 +28,9 @@ class Transcripts:
 
 
 def read_transcripts(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the decisions of a file, in order; a last line that a killed process left unfinished is passed over.
+    """Yield the decisions of a file in order, without an unfinished last line from a killed process.
 
-    Raises FileNotFoundError, and ValueError naming a line that is no decision.
+    Raises FileNotFoundError, and ValueError naming an invalid line.
     """
     lines = Path(path).read_text(encoding="utf-8").split("\n")
     for number, line in enumerate(lines[:-1], 1):

@@ -1,15 +1,15 @@
-"""Alpha-beta search: for games of perfect information without chance.
+"""Alpha-beta search for games of perfect information without chance.
 
-Between more than two sides it is the paranoid algorithm: all others are taken for one side against the player who
-searches (Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With `replies="own"` it is
-opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA Journal 16(4), 1993): each
-other side is taken to make the move that its own values say is best, one ply deep, so that it plays for itself.
+With more than two sides it is the paranoid algorithm, which treats all others as one side against the searching player
+(Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With `replies="own"` it is
+opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA Journal 16(4), 1993), which
+assumes that each other side plays for itself: it makes the best move by its own values, one ply deep.
 
-Negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial Intelligence 6, 1975),
-iterative deepening, a transposition table, killer moves, and the order of the other actions by the value of the
-position after each. `reduce` adds late-move reductions and null windows (Reinefeld, "An improvement to the Scout tree
-search algorithm", ICCA Journal 6(4), 1983). At the horizon, a value function values the position: an n-tuple network,
-or any network that has values.
+The search is negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial
+Intelligence 6, 1975), iterative deepening, a transposition table and killer moves; the other actions are ordered by the
+values of their successors. `reduce` adds late-move reductions and null windows (Reinefeld, "An improvement to the Scout
+tree search algorithm", ICCA Journal 6(4), 1983). The value function at the horizon is an n-tuple network or any network
+with values.
 
 `expand`, `reply` and `search` are templates, compiled for one game's rules; `legal_mask` and `step` are the game's
 kernels, and `evaluate` is one of the value functions of `ttt_envs.agents.search.horizon`.
@@ -39,26 +39,26 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: One position on the way from the root to the one that is searched.
+#: A position on the path from the root to the position that is searched.
 FRAME = np.dtype(
     [
         ("alpha", np.float64),
         ("beta", np.float64),
-        ("low", np.float64),  # alpha at the beginning
+        ("low", np.float64),  # the initial alpha
         ("best", np.float64),
         ("key", np.uint64),
         ("mover", np.int32),
         ("move", np.int32),  # the best action so far, or -1
-        ("count", np.int32),  # legal actions
-        ("next", np.int32),  # actions that were taken up
-        ("left", np.int32),  # plies to search from here
+        ("count", np.int32),  # number of legal actions
+        ("next", np.int32),  # number of actions tried
+        ("left", np.int32),  # remaining plies
         ("trial", np.int32),  # how the latest action was searched: FULL, NARROW or FEWER
-        ("again", np.bool_),  # it must be searched again
+        ("again", np.bool_),  # whether it must be searched again
     ],
     align=True,
 )
 
-#: An entry of the transposition table; the newest position stays.
+#: An entry of the transposition table; new entries replace old ones.
 ENTRY = np.dtype(
     [("key", np.uint64), ("value", np.float64), ("move", np.int32), ("depth", np.int16), ("bound", np.int16)],
     align=True,
@@ -66,30 +66,30 @@ ENTRY = np.dtype(
 _EXACT, _AT_LEAST, _AT_MOST = 0, 1, 2
 _ENTRIES = 1 << 17
 
-#: A result of the game is worth twice its reward, which no estimate reaches, and more the sooner it comes.
+#: The value of a game's result is twice its reward, more than any estimate, and larger the sooner the game ends.
 _CERTAIN = 2.0
 
-# A larger score means a certain win.
+# A larger score means a proven win.
 _PROVED = 1.5
 _SOONER = 1e-3
 _INFINITE = 1e9
 
-# How the latest action of a frame was searched: with all plies and the whole window; in a window of _WIDTH, that only
-# tells if it beats the best; and with fewer plies, too.
+# The searches of a frame's latest action: full depth and full window; a null window of _WIDTH, which only tells whether
+# the action beats the best; a null window and reduced depth.
 FULL, NARROW, FEWER = 0, 1, 2
 _WIDTH = 1e-6
 
 #: The deepest search.
 MOST_PLIES = 64
 
-# Positions between two looks at the clock.
+# Positions between two checks of the clock.
 _CHUNK = 20_000
 
 
 @jit.kernel
 @jit.allocates_nothing
 def digest_of(memory, start):
-    """Return the number of a position, uint64, from its record as uint64 (words,); `start` tells searches apart."""
+    """Return a hash of a position, uint64, from its record as uint64 (words,); `start` distinguishes searches."""
     digest = start
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -102,18 +102,18 @@ class Scratch(NamedTuple):
     Attributes:
         stack: states (depth + 1,), the root first.
         memory: the positions of `stack` as uint64 (depth + 1, words).
-        frames: FRAME (depth + 1,). The root's is filled in by the caller of `search`.
-        place: int64 (1,): the level that is searched.
+        frames: FRAME (depth + 1,). The caller of `search` fills in the root's frame.
+        place: int64 (1,): the current level.
         table: ENTRY (a power of two,).
-        killers: int32 (depth + 1, 2): the latest actions that were refutations.
+        killers: int32 (depth + 1, 2): the latest refutations.
         order: int32 (depth + 1, num_actions): the actions of each level.
-        guess: float64 (depth + 1, 2, num_actions): the value to the player to move after each action, and whether the
-            game is over.
+        guess: float64 (depth + 1, 2, num_actions): after each action, the value to the player who chose it, and whether
+            the game is over.
         scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
         legal: bool (num_actions,).
         joint: int64 (players,).
-        reductions: int32 (plies, actions): plies by which a search of that depth is reduced, by the number of the
-            action in the order; (0, 0) for none.
+        reductions: int32 (plies, actions): the reduction in plies, by remaining depth and the action's place in the
+            order; (0, 0) for none.
     """
 
     stack: np.ndarray
@@ -132,7 +132,7 @@ class Scratch(NamedTuple):
 
 @jit.allocates_nothing
 def expand(level, remaining, scratch, valuation):
-    """Play every legal action of stack[level]: write the actions to `order` and the values to `guess` of `scratch`.
+    """Play every legal action of stack[level]; write the actions to `order` and the values to `guess` of `scratch`.
 
     Returns the number of actions.
     """
@@ -160,7 +160,7 @@ def expand(level, remaining, scratch, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def sort_actions(order, count, values, first, killers):
-    """Sort order[:count] by falling values; `first` stands before all others, and `killers` count a little more."""
+    """Sort order[:count] by decreasing values; `first` precedes all others, and `killers` get a small bonus."""
     for k in range(1, count):
         action = order[k]
         worth = rank(action, values, first, killers)
@@ -174,7 +174,7 @@ def sort_actions(order, count, values, first, killers):
 @jit.kernel
 @jit.allocates_nothing
 def rank(action, values, first, killers):
-    """Return the number that an action is sorted by."""
+    """Return the sort key of an action."""
     if action == first:
         return _INFINITE
     bonus = 0.1 if action in (killers[0], killers[1]) else 0.0
@@ -185,7 +185,7 @@ def rank(action, values, first, killers):
 @jit.inlined
 @jit.allocates_nothing
 def improve(level, action, value, scratch):
-    """Take note of the value of an action."""
+    """Update the frame of a level with the value of an action."""
     frame = scratch.frames[level]
     if value > frame["best"]:
         frame["best"], frame["move"] = value, action
@@ -198,7 +198,7 @@ def improve(level, action, value, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def take(level, action, value, scratch):
-    """Take note of a value that was searched for, unless the action must be searched again, with all plies."""
+    """Update the frame with a searched value, unless the action must be searched again at full depth."""
     frame = scratch.frames[level]
     if value > frame["alpha"] and (frame["trial"] == FEWER or (frame["trial"] == NARROW and value < frame["beta"])):
         frame["next"] -= 1
@@ -211,9 +211,9 @@ def take(level, action, value, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def begin_trial(frame, reductions):
-    """Decide how the latest action is searched; returns the plies, and the upper end of the window.
+    """Choose the search of the latest action; return the plies and the upper end of the window.
 
-    Late moves are searched in a narrow window, and by `Scratch.reductions` with fewer plies.
+    Late moves are searched with a null window and fewer plies, see `Scratch.reductions`.
     """
     plies, high = frame["left"] - 1, frame["beta"]
     frame["trial"] = FULL
@@ -231,7 +231,7 @@ def begin_trial(frame, reductions):
 def look_up(entry, key, plies, window):
     """Read an entry of the table.
 
-    Returns whether its value will do for a search of `plies` in this window, the value, and the action to begin with,
+    Returns whether its value suffices for a search of `plies` in this window, the value, and the action to try first,
     -1 for none.
     """
     if entry["key"] != key:
@@ -245,7 +245,7 @@ def look_up(entry, key, plies, window):
 @jit.inlined
 @jit.allocates_nothing
 def store(frame, entry, killers):
-    """Write the result of a frame to its entry of the table, and a refutation to `killers` int32 (2,) as well."""
+    """Write the result of a frame to its table entry, and a refutation to `killers` int32 (2,), too."""
     entry["key"], entry["value"] = frame["key"], frame["best"]
     entry["move"], entry["depth"] = frame["move"], frame["left"]
     entry["bound"] = _AT_MOST if frame["best"] <= frame["low"] else _EXACT
@@ -257,8 +257,8 @@ def store(frame, entry, killers):
 
 @jit.allocates_nothing
 def reply(level, scratch, valuation):
-    """Let the others move in stack[level], each as is best for themselves one ply deep, until the root's side is to
-    move or the game is over; returns the number of positions that were valued."""
+    """Play the others' moves in stack[level], each the best for that player one ply deep, until the root's side is to
+    move or the game is over; return the number of evaluated positions."""
     state, order, guess, joint = scratch.stack[level], scratch.order[level], scratch.guess[level, 0], scratch.joint
     valued = 0
     while not state["done"] and valuation.sides[state["to_move"]] != 0:
@@ -275,14 +275,14 @@ def reply(level, scratch, valuation):
 
 @jit.allocates_nothing
 def search(depth, start, budget, own_replies, scratch, valuation):
-    """Search the root, scratch.stack[0], or go on with it; returns whether it came to its end.
+    """Begin or continue the search of the root, scratch.stack[0]; return whether it is complete.
 
     Args:
         depth: plies, at least 2.
-        start: uint64, tells this root's entries of the table from others'.
-        budget: positions after which it returns, to be called again.
-        own_replies: the others make the moves of `reply`; plies then count the root's side only.
-        scratch: `Scratch`, in which the root's frame, order and guess are filled in.
+        start: uint64, distinguishes this root's table entries from others.
+        budget: positions after which it returns, so that the caller can call it again.
+        own_replies: the others move as in `reply`; plies then count only the root's side.
+        scratch: `Scratch` with the root's frame, order and guess filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
     stack, memory, frames, place, table, killers, order, guess, _, _, joint, reductions = scratch
@@ -342,7 +342,7 @@ def search(depth, start, budget, own_replies, scratch, valuation):
 
 
 class _Kernels(NamedTuple):
-    """The templates, compiled for one game and one kind of value function."""
+    """The compiled templates for one game and one kind of value function."""
 
     expand: Callable[..., Any]
     search: Callable[..., Any]
@@ -358,11 +358,10 @@ def _kernels(kernels: Kernels, kind: str, find: Callable[..., Any] | None) -> _K
 
 
 class AlphaBeta(Agent):
-    """Searches to a fixed depth, or for a fixed time, and values the positions there by a trained file.
+    """Searches to a fixed depth or for a fixed time, and evaluates the leaves with a trained value function.
 
-    Plays games of perfect information in which one player acts at a time and nothing is left to chance after the start.
-    With more than two sides it assumes that all others play against it, or with `replies="own"` that each plays for
-    itself.
+    Plays games of perfect information without chance after the start, in which one player acts at a time. With more
+    than two sides it assumes that all others play against it, or with `replies="own"` that each plays for itself.
     """
 
     name = "alphabeta"
@@ -380,20 +379,20 @@ class AlphaBeta(Agent):
         """Load the value function.
 
         Args:
-            path: a run folder or file of an n-tuple network, or of a network with values; without one, positions at
-                the horizon are worth nothing, so that the search sees decided games alone.
-            depth: plies to look ahead; the most with `seconds`.
-            seconds: time for each decision; without one, all of `depth` is searched. Such a search is not reproducible:
-                how far it gets depends on the machine and its load.
-            reduce: leave plies out where an action stands far back in the order, `reduce` times the logarithms of the
-                plies and of its place, and search it again if it turns out better than the best. A search of the same
-                time looks further ahead, and may overlook something; 0 leaves nothing out.
-            replies: moves of the other sides: "worst" for the searching player; or "own", each one's best move one ply
-                deep, by the same file. Then `depth` counts the player's own plies alone.
+            path: a run folder or file of an n-tuple network, or of a network with values. Without one, all leaves have
+                value 0, so the search sees only finished games.
+            depth: plies to look ahead; with `seconds`, the largest depth.
+            seconds: time for each decision. The result is then not reproducible, because the depth depends on the
+                machine and its load. By default all of `depth` is searched.
+            reduce: strength of late-move reductions: an action late in the order is searched with fewer plies, by
+                `reduce` times the logarithms of the depth and of its place, and again if it beats the best. In the
+                same time the search looks further ahead, but may overlook something; 0 disables this.
+            replies: moves of the other sides: "worst" for the searching player; or "own": each one's best move one ply
+                deep, by the same file. `depth` then counts only the player's own plies.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadNetworkFile: the file is damaged, or is none.
+            BadNetworkFile: the file is damaged or no network.
             ValueError: a parameter out of range, or a network without values.
         """
         within(1, MOST_PLIES, depth=depth)
@@ -417,7 +416,7 @@ class AlphaBeta(Agent):
         self._game: Game | None = None
 
     def check(self, game: Game) -> None:
-        """Raise ValueError, naming the reason, unless the game is of the kind that it plays."""
+        """Raise ValueError, naming the reason, if the agent cannot play `game`."""
         super().check(game)
         game.check_rewards(f"agent {self.name}")
         if len(game.teams) < 2:
@@ -430,7 +429,7 @@ class AlphaBeta(Agent):
             self.values.check(game)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): 1 for the best action; of equals, the seed chooses."""
+        """Return float64 (n, num_actions): 1 for the best action; the seed breaks ties."""
         scores = self.scores(view)
         out = np.zeros(scores.shape)
         rows = np.flatnonzero(view.masks.any(axis=1))
@@ -438,10 +437,10 @@ class AlphaBeta(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the value of the best action, the others are NaN: float64 (n, num_actions).
+        """Return the value of the best action, float64 (n, num_actions); all others are NaN.
 
-        It is known where the game is surely won or lost; and elsewhere by a network, in games of two sides. With more,
-        a search that takes all others for one side proves wins alone.
+        It is known for proven wins and losses, and otherwise from a network in games of two sides. With more sides, a
+        search that treats all others as one side proves only wins.
         """
         game, scores = view.game, self.scores(view)
         out, rows = np.full(scores.shape, np.nan), np.flatnonzero(view.masks.any(axis=1))
@@ -454,10 +453,10 @@ class AlphaBeta(Agent):
 
     @kept
     def scores(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions), NaN where illegal: the best action's score; others are at most theirs.
+        """Return the best action's score and upper bounds for the others: float64 (n, num_actions), NaN where illegal.
 
-        A game that is surely won or lost is worth plus or minus 2 and a little more, the sooner the more. A forced
-        action is not searched. Without a file, each round of a match is a game of its own.
+        A proven win or loss scores slightly more than 2 in size, more for a shorter game. A forced action is not
+        searched. Without a file, each round of a match is searched as a separate game.
         """
         return by_round(view, self._values) if self.values is None else self._values(view)
 
@@ -476,7 +475,7 @@ class AlphaBeta(Agent):
 
 
 def reductions_of(reduce: float, depth: int, actions: int) -> np.ndarray:
-    """See `Scratch.reductions`."""
+    """Return `Scratch.reductions`."""
     if not reduce:
         return np.zeros((0, 0), np.int32)
     plies, place = np.log(np.maximum(np.arange(depth + 1), 1)), np.log(np.arange(1, actions + 1))
@@ -484,7 +483,7 @@ def reductions_of(reduce: float, depth: int, actions: int) -> np.ndarray:
 
 
 class _Search:
-    """The memory that searches of one game need, which is used again for each decision."""
+    """The memory for searches of one game, reused for each decision."""
 
     def __init__(
         self, game: Game, values: Network | NTuples | None, depth: int, reduce: float, own_replies: bool
@@ -530,7 +529,7 @@ class _Search:
         self.searches = 0
 
     def __call__(self, root: np.ndarray, seed: int, depth: int, seconds: float | None, out: np.ndarray) -> None:
-        """Write the values of the root's actions, deepening until `depth` or the time is reached."""
+        """Write the values of the root's actions to `out`, deepening until `depth` or the time limit."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         self.searches += 1
         start = np.uint64(rng.mix(np.uint64(self.searches)))
@@ -541,7 +540,7 @@ class _Search:
         count = self.kernels.expand(0, depth, scratch, self.valuation)
         actions = scratch.order[0, :count].copy()
         scores = scratch.guess[0, 0].copy()
-        # Among equals, chance decides: the first in the order is taken.
+        # Break ties at random: the search takes the first of equal actions.
         actions = np.random.default_rng(seed).permutation(actions)
         out[actions] = scores[actions]
         for plies in range(2, depth + 1):
@@ -560,14 +559,14 @@ class _Search:
             while not done and time.monotonic() < deadline:
                 done = self.kernels.search(plies, start, _CHUNK, self.own_replies, scratch, self.valuation)
             bounds = scratch.scores.copy()
-            # Actions not searched to this depth rank behind the best of the others.
+            # Actions not searched to this depth rank after the best of the others.
             if not done and bounds.max() == -_INFINITE:
                 break
             scores = bounds
             out[actions] = np.where(bounds[actions] == -_INFINITE, -_CERTAIN - 1, bounds[actions])
             if not done:
                 break
-        # The first of the best is exact: all others are bounds, which may be equal to it.
+        # Only the first of the best is exact; bounds of others may equal it.
         best_action = actions[np.argmax(out[actions])]
         others = actions[actions != best_action]
         out[others] = np.minimum(out[others], np.nextafter(out[best_action], -np.inf))

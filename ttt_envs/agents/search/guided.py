@@ -14,21 +14,21 @@ from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
-# Limit in bytes of the trees of positions that are searched side by side; real trees take a tenth of that.
+# Limit in bytes for the trees of positions that are searched together; real trees take a tenth of it.
 _MEMORY = 1 << 28
 
-# More positions side by side are no faster.
+# Searching more positions together is no faster.
 _SIDE_BY_SIDE = 512
 
-# Simulations of the first search that is limited by time: they tell how fast a search is.
+# Simulations of the first search with a time limit, which measures the speed.
 _TRIAL = 32
 
 
 def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_temperature: float = 0.1) -> Evaluate:
-    """Return prior and value of a network, for `GumbelSearch`.
+    """Return a network's prior and value function for `GumbelSearch`.
 
-    A q network gives its values divided by `prior_temperature` as logits, and the highest as the value of a position.
-    A network without a policy gives all actions the same logit.
+    For a q network, the logits are its values divided by `prior_temperature`, and a position's value is the highest
+    one. For a network of kind value, all logits are equal.
     """
 
     def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_t
 
 
 class Guided(Agent):
-    """Plays the best action of a Gumbel tree search whose prior and values are a network's.
+    """Plays the best action of a Gumbel tree search with a network's prior and values.
 
     Plays any game of perfect information in which one player acts at a time. Rewards must lie in -1..1.
     """
@@ -73,24 +73,24 @@ class Guided(Agent):
         Args:
             path: a run folder of a learner, or a network file (.safetensors) of kind policy+value, q or value.
             simulations: simulations for each decision.
-            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
-                gets depends on the machine and its load.
-            considered: actions that are compared, the likeliest by the network.
-            temperature: 0 plays the best action; more draws from the improved policy, 1 as it is, less sharpened.
-            symmetric: average the network over the board's symmetries: stronger, and slower.
-            c_visit: the more, the less the network's policy weighs against the values found by the search. The improved
-                policy has its logits plus (c_visit + visits of the action visited most) * c_scale * value, for values
-                from 0 (loss) to 1 (win).
+            seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
+                number of simulations depends on the machine and its load.
+            considered: number of actions to compare, the likeliest by the network.
+            temperature: 0 plays the best action; 1 draws from the improved policy, lower values sharpen it.
+            symmetric: average the network over the board's symmetries: stronger, but slower.
+            c_visit: larger values give the search's values more weight against the network's policy. The logits of the
+                improved policy are the network's plus (c_visit + visits of the action visited most) * c_scale * value,
+                for values from 0 (loss) to 1 (win).
             c_scale: see c_visit.
-            prior_temperature: divides the values of a q network, to be the logits of a policy.
-            proofs: look two plies beyond each new position for wins at once, keep wins and losses that are proven in
-                the tree, play a proven win, and no proven loss where there is a choice. Only in games of two players,
-                without chance.
+            prior_temperature: divides the values of a q network to make the logits of the prior.
+            proofs: look two plies beyond each new position for immediate wins, record proven wins and losses in the
+                tree, play proven wins, and avoid proven losses if possible. Only in games of two players without
+                chance.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadNetworkFile: the file is damaged, or no network.
-            ValueError: a parameter out of range, or a network that has no values.
+            BadNetworkFile: the file is damaged or no network.
+            ValueError: a parameter out of range, or a network without values.
         """
         self.network = network_with_values(path, "search with")
         within(1, MOST_SIMULATIONS, simulations=simulations)
@@ -104,7 +104,7 @@ class Guided(Agent):
         self.prior_temperature, self.proofs = prior_temperature, proofs
 
     def check(self, game: Game) -> None:
-        """Raise ValueError unless the game is one of perfect information and the network is for it."""
+        """Raise ValueError unless the game has perfect information and the network fits it."""
         super().check(game)
         self.network.check(game)
         if self.proofs:
@@ -124,18 +124,18 @@ class Guided(Agent):
         return softmax_rows(logits, view.masks, self.temperature)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the completed values of the search: float64 (n, num_actions); NaN for a forced action, too."""
+        """Return the completed values of the search, float64 (n, num_actions); NaN also for a forced action."""
         return self.search(view).q.astype(np.float64)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the reward under the improved policy of the search: float64 (n,); NaN for a forced action."""
+        """Return the expected reward under the search's improved policy, float64 (n,); NaN for a forced action."""
         return self.search(view).values[np.arange(len(view)), view.players].astype(np.float64)
 
     @kept
     def search(self, view: View) -> SearchResult:
-        """Return the results of the searches. A forced action is not searched; a player without any has no action, -1.
+        """Search and return the results. A forced action is not searched; the action of a player without one is -1.
 
-        The same decision gets the same result in any batch, except with `seconds`, and except for rounding in networks.
+        The result of a decision does not depend on the batch, except with `seconds` and for rounding in networks.
         """
         game, masks = view.game, view.masks
         self.check(game)
@@ -169,13 +169,13 @@ class Guided(Agent):
     def _search_until(
         self, deadline: float, game: Game, world: np.ndarray, seed: np.ndarray, evaluate: Evaluate
     ) -> SearchResult:
-        """Return searches of one position, each larger than the one before it, as long as there is time for one."""
+        """Search one position repeatedly with more simulations until the deadline; return the last result."""
         simulations = _TRIAL
         while True:
             started, search = time.monotonic(), self._searcher(game, 1, simulations)
             result = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
             now = time.monotonic()
-            # Sequential halving must know its size beforehand: one more search, of a size for the time that is left.
+            # Sequential halving must know its size in advance: choose it to fit the remaining time.
             fitting = int(simulations * (deadline - now) / max(now - started, 1e-9))
             if fitting <= simulations:
                 return result

@@ -1,16 +1,16 @@
 """Gumbel Monte Carlo tree search with a network, for many games in lockstep.
 
 Danihelka, Guez, Schrittwieser and Silver, "Policy improvement by planning with Gumbel", ICLR 2022. A network gives each
-position a prior over its actions and a value for each player. At the root the simulations are shared out by sequential
-halving among the actions of highest logit plus Gumbel noise; below it, actions are visited in proportion to the
-improved policy. It is the softmax of the logits plus a monotone function of the "completed" values, where an untried
-action has a mixture of the position's own value and those of the tried ones.
+position a prior over its actions and a value for each player. At the root, sequential halving distributes the
+simulations among the actions with the highest logit plus Gumbel noise. Below the root, actions are visited in
+proportion to the improved policy, which is the softmax of the logits plus a monotone function of the "completed"
+values. The completed value of an untried action is a mixture of the position's value and the values of tried actions.
 
-- One simulation of all games ends in new positions, which the network values in one call.
-- Any number of players in any order: values are vectors, and each position's mover maximises their own.
-- Chance: the tree holds no states. Each simulation plays from the root in a newly drawn future, and recognises
-  positions as `ttt_envs.agents.search.mcts` does. The k-th visit of each action at the root meets the same draws, which
-  takes noise out of their comparison.
+- One network call evaluates the new positions of one simulation in all games.
+- Any number of players in any order: values are vectors, and the player to move maximises their own entry.
+- Chance: the tree contains no states. Each simulation plays from the root with new random draws and recognises
+  positions as `ttt_envs.agents.search.mcts`. The k-th visits of all actions at the root share their draws, which makes
+  the comparison of actions less noisy.
 """
 
 import math
@@ -40,13 +40,13 @@ from ttt_envs.core.state import position_start
 #: The most simulations for a decision: the edges of their tree take gigabytes.
 MOST_SIMULATIONS = 10**6
 
-#: Prior and value: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), of the players to
-#: move, -> logits float (n, num_actions), what each player will get float (n, num_players), from -1 to 1.
+#: Prior and value function: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), all of the
+#: players to move, -> logits float (n, num_actions), each player's expected reward float (n, num_players), -1 to 1.
 Evaluate = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def considered_visits(actions: int, simulations: int) -> np.ndarray:
-    """Sequential halving, int64 (simulations,): how many visits the action has by then that a simulation may visit."""
+    """Return, for sequential halving, how many visits each simulation's action already has: int64 (simulations,)."""
     if actions < 2:
         return np.arange(simulations)
     phases, left, visits, planned = math.ceil(math.log2(actions)), actions, 0, 0
@@ -65,7 +65,7 @@ def visits_table(considered: int, simulations: int) -> np.ndarray:
 
 
 def check_gumbel(game: Game, name: str) -> None:
-    """Raise ValueError, naming the fact, for simultaneous choices or hidden information."""
+    """Raise ValueError, naming the reason, for simultaneous choices or hidden information."""
     for fact, words in (("simultaneous", "simultaneous choices"), ("hidden_information", "hidden information")):
         if getattr(game, fact):
             raise ValueError(f"{name} needs a game without {words}; {game} does not fit")
@@ -81,7 +81,7 @@ def check_proofs(game: Game, name: str) -> None:
 
 
 class GumbelSearch:
-    """Searches of one game, for up to a number of positions side by side; its memory is kept between searches."""
+    """Searches up to `games` positions of one game together; the memory is reused."""
 
     proofs = False
 
@@ -94,15 +94,15 @@ class GumbelSearch:
         c_visit: float = 50.0,
         c_scale: float = 0.3,
     ) -> None:
-        """Reserve the memory.
+        """Allocate the memory.
 
         Args:
             game: a game that passes `check_gumbel`, with rewards from -1 to 1.
-            games: the most positions that are searched side by side.
+            games: the most positions to search together.
             simulations: the most simulations for each position.
-            considered: actions at the root that sequential halving begins with.
-            c_visit: the improved policy has the logits plus (`c_visit` + visits of the action visited most) *
-                `c_scale` * value, for values from 0 (loss) to 1 (win).
+            considered: number of root actions with which sequential halving begins.
+            c_visit: the logits of the improved policy are the prior's plus (`c_visit` + visits of the action visited
+                most) * `c_scale` * value, for values from 0 (loss) to 1 (win).
             c_scale: see `c_visit`.
 
         Raises ValueError for another game, or a number out of range.
@@ -117,7 +117,7 @@ class GumbelSearch:
         if self.proofs:
             check_proofs(game, type(self).__name__)
         world = np.repeat(game.prototype, 3)
-        # Untouched memory costs nothing: no tree reaches its largest size.
+        # Untouched memory costs nothing, and no tree reaches the largest size.
         self._forest = Forest(
             np.zeros(games, HEAD),
             np.empty((games, size), node_for(players)),
@@ -139,7 +139,7 @@ class GumbelSearch:
 
     @staticmethod
     def memory_for(game: Game, simulations: int) -> int:
-        """Return bytes that each position takes at most."""
+        """Return the most bytes that a position can take."""
         each = node_for(game.num_players).itemsize + game.num_actions * edge_for(game.num_players).itemsize
         return (simulations + 1) * (each + mcts.INDEX.itemsize + 4)
 
@@ -156,12 +156,12 @@ class GumbelSearch:
 
         Args:
             states: structured (n,), none finished. They are not changed.
-            seeds: uint64 (n,); each search depends on its own alone, if the same holds for `evaluate`.
+            seeds: uint64 (n,); a search depends only on its own seed, if `evaluate` does not depend on the batch.
             evaluate: prior and value.
             noise: float32 (n, num_actions), Gumbel noise that draws the root's actions without replacement; None
                 considers the likeliest ones.
-            simulations: for each position; None for as many as there is room for.
-            deadline: a time by `time.monotonic`, when the search is to end even if it is not complete.
+            simulations: simulations for each position; None for the largest number.
+            deadline: time by `time.monotonic` at which the search stops even if it is incomplete.
         """
         n, simulations = len(states), self.simulations if simulations is None else simulations
         if noise is None:
@@ -171,7 +171,7 @@ class GumbelSearch:
         forest.heads[:n] = 0
         forest.tries["branches"][:n, :1] = 0
         forest.tries["digest"][:n, :1] = 0
-        for simulation in range(-1, simulations):  # the first one only makes the roots
+        for simulation in range(-1, simulations):  # the first pass only makes the roots
             if deadline is not None and simulation > 0 and time.monotonic() >= deadline:
                 break
             count = self._walk(simulation, plan, forest, leaves)
@@ -191,9 +191,9 @@ class GumbelSearch:
 
 
 class ProvingSearch(GumbelSearch):
-    """Looks two plies beyond each new position for wins at once, and keeps wins and losses that are proven in the tree.
+    """Looks two plies beyond each new position for immediate wins, and records proven wins and losses in the tree.
 
-    For a game that passes `check_proofs`. Winands, Björnsson and Saito, "Monte-Carlo tree search solver", CG 2008.
+    The game must pass `check_proofs`. Winands, Björnsson and Saito, "Monte-Carlo tree search solver", CG 2008.
     """
 
     proofs = True

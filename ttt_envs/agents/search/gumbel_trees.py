@@ -1,4 +1,4 @@
-"""The trees of `ttt_envs.agents.search.gumbel` and the compiled kernels that walk them.
+"""The trees of `ttt_envs.agents.search.gumbel` and the kernels that walk them.
 
 `walk` and `prove` are templates, compiled for one game's rules; `legal_mask`, `step`, `observe` and `resample` are the
 game's kernels, `arrive` is `follow` or `recognise`, and `probe` and `settle` prove results or do nothing.
@@ -21,35 +21,35 @@ from ttt_envs.core.loops import Kernels, advance_for
 
 
 def node_for(players: int) -> np.dtype:
-    """Return the dtype of a position in a tree."""
+    """Return the dtype of a node: a position in a tree."""
     return np.dtype(
         [
             ("value", np.float32, (players,)),  # by the network
             ("mover", np.int32),
             ("first", np.int32),  # its first edge
-            ("count", np.int32),  # its edges: one for each legal action
+            ("count", np.int32),  # number of its edges: one per legal action
         ],
         align=True,
     )
 
 
 def edge_for(players: int) -> np.dtype:
-    """Return the dtype of an action in a position."""
+    """Return the dtype of an edge: an action in a position."""
     return np.dtype(
         [
-            ("total", np.float32, (players,)),  # of the values that its visits led to
-            ("proved", np.float32, (players,)),  # the rewards that it is proved to lead to, a win; 0 for no proof
+            ("total", np.float32, (players,)),  # sum of the values of its visits
+            ("proved", np.float32, (players,)),  # the proven rewards, if a side wins; 0 without a proof
             ("logit", np.float32),  # logarithm of `prior`
             ("prior", np.float32),
             ("visits", np.int32),
             ("action", np.int32),
-            ("child", np.int32),  # the position after it, 0 for none; with chance always 0
+            ("child", np.int32),  # the node after it, 0 for none; with chance always 0
         ],
         align=True,
     )
 
 
-#: A tree as a whole: numbers of its nodes and edges; the node that waits for the network; edges of the last walk.
+#: A tree's numbers of nodes and edges; the node that waits for the network; the length of the last walk.
 HEAD = np.dtype([("nodes", np.int32), ("edges", np.int32), ("leaf", np.int32), ("length", np.int32)], align=True)
 
 
@@ -62,10 +62,10 @@ class Forest(NamedTuple):
         edges: `edge_for` (g, (simulations + 1) * num_actions).
         paths: int32 (g, simulations + 1), the edges of the last walk.
         tries: `mcts.INDEX` (g, simulations + 1), with chance; otherwise (g, 0).
-        world: states (3,), room to play.
-        memory: the memory of `world` that makes its position, uint64.
-        scores: float64 (num_actions,), room to work.
-        legal: bool (num_actions,), likewise.
+        world: states (3,), scratch memory to play in.
+        memory: the memory of `world` that identifies a position, uint64.
+        scores: float64 (num_actions,), scratch memory.
+        legal: bool (num_actions,), scratch memory.
     """
 
     heads: np.ndarray
@@ -83,11 +83,11 @@ class Plan(NamedTuple):
     """The settings and the positions of a search.
 
     Attributes:
-        roots: states (g,), not finished.
-        seeds: uint64 (g,), of the draws of chance.
+        roots: states (g,), unfinished.
+        seeds: uint64 (g,), seeds of random draws.
         noise: float32 (g, num_actions), added to the logits at the root.
-        visits: int32 (considered + 1, simulations): entry [m, s] is how many visits an action of m has that simulation
-            s may visit; see `gumbel.considered_visits`.
+        visits: int32 (considered + 1, simulations): with m considered actions, simulation s visits an action that has
+            [m, s] visits; see `gumbel.considered_visits`.
         c_visit: see `gumbel.GumbelSearch`.
         c_scale: likewise.
     """
@@ -101,10 +101,10 @@ class Plan(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """New positions that wait for the network, at most one of each game.
+    """New positions that wait for the network, at most one per game.
 
     Attributes:
-        games: int64 (g,), the game of each.
+        games: int64 (g,), the game of each position.
         observations: int8 (g, size).
         masks: bool (g, num_actions).
         players: int64 (g,), the players to move.
@@ -121,7 +121,7 @@ class SearchResult(NamedTuple):
 
     Attributes:
         policy: float32 (n, num_actions), the improved policy.
-        actions: int64 (n,), the best of the actions that were visited most.
+        actions: int64 (n,), the best of the actions with the most visits.
         values: float32 (n, num_players), each player's expected reward under the improved policy.
         q: float32 (n, num_actions), the completed value of each action to the player to move; NaN where illegal.
         visits: int32 (n, num_actions).
@@ -136,7 +136,7 @@ class SearchResult(NamedTuple):
 
 @jit.kernel
 def follow(memory, trie, edge, new):
-    """Return the node after an edge where nothing is left to chance; `new` where there was none."""
+    """Return the node after an edge in a game without chance; `new` if there was none."""
     if edge["child"] == 0:
         edge["child"] = new
     return edge["child"]
@@ -144,7 +144,7 @@ def follow(memory, trie, edge, new):
 
 @jit.kernel
 def recognise(memory, trie, edge, new):
-    """Return the node of the position in `memory` uint64 (words,); `new` where there was none."""
+    """Return the node of the position in `memory` uint64 (words,); `new` if there was none."""
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -153,10 +153,10 @@ def recognise(memory, trie, edge, new):
 
 @jit.kernel
 def mixed_value(node, edges, player):
-    """Return the value to a player of the actions that were not tried in a node; `edges` are the node's own.
+    """Return the value to a player of the untried actions in a node; `edges` are the node's own.
 
-    It is the mean of the network's value of the position, which counts as one visit, and of the visits' values, each
-    action weighted by its prior.
+    It is the mean of the network's value of the position, which counts as one visit, and the values of the tried
+    actions, weighted by their priors.
     """
     visits, prior, value = 0, 0.0, 0.0
     for k in range(edges.shape[0]):
@@ -171,7 +171,7 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """Return the value of an edge to a player, `mixed` if it was not tried and nothing is proven of it."""
+    """Return the value of an edge to a player; `mixed` if it is untried and unproven."""
     if edge["visits"]:
         return edge["total"][player] / edge["visits"]
     return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed
@@ -179,14 +179,14 @@ def completed(edge, player, mixed):
 
 @jit.kernel
 def score(node, edges, plan, scores):
-    """Logits of the improved policy of a node, to scores float64; returns the sum and the most of the visits."""
+    """Write the logits of a node's improved policy to scores float64; return the sum and the maximum of the visits."""
     visits = most = 0
     for k in range(edges.shape[0]):
         visits += edges[k]["visits"]
         most = max(most, edges[k]["visits"])
     mover = node["mover"]
     mixed = mixed_value(node, edges, mover)
-    scale = 0.5 * plan.c_scale * (plan.c_visit + most)  # 0.5 * value: from -1..1 to 0..1, but for a constant
+    scale = 0.5 * plan.c_scale * (plan.c_visit + most)  # 0.5 * value maps -1..1 to 0..1 up to a constant
     for k in range(edges.shape[0]):
         scores[k] = edges[k]["logit"] + scale * completed(edges[k], mover, mixed)
     return visits, most
@@ -206,7 +206,7 @@ def softmax(scores):
 
 @jit.kernel
 def best_at_root(edges, scores, noise, visits):
-    """Return the edge of highest score plus noise among those with `visits` visits; noise float32 (num_actions,)."""
+    """Return the edge with the highest score plus noise of those with `visits` visits; noise float32 (num_actions,)."""
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
         if edges[k]["visits"] == visits:
@@ -218,7 +218,7 @@ def best_at_root(edges, scores, noise, visits):
 
 @jit.kernel
 def best_below(edges, scores, visits):
-    """Return the edge whose share of the visits is furthest below its probability."""
+    """Return the edge whose share of visits is furthest below its probability."""
     softmax(scores)
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
@@ -236,7 +236,7 @@ def own_edges(edges, node):
 
 @jit.kernel
 def lost_edges(node, edges):
-    """Return how many edges of a node are proven to lose."""
+    """Return the number of a node's edges that are proven to lose."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["proved"][node["mover"]] < 0
@@ -245,7 +245,7 @@ def lost_edges(node, edges):
 
 @jit.kernel
 def open_edges(node, edges):
-    """Return the number of root edges compared: those not lost from the first; all if there are no others."""
+    """Return the number of root edges to compare: those not initially proven to lose, or all if there are none."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
@@ -254,9 +254,9 @@ def open_edges(node, edges):
 
 @jit.kernel
 def best_result(node, edges, scores, noise):
-    """Return the edge to play: one that is proven to win, or the best of those visited most.
+    """Return the edge to play: one that is proven to win, or the best of those with the most visits.
 
-    Edges proven to lose are excluded, with a score of minus infinity, unless all are.
+    Edges proven to lose are excluded by a score of minus infinity, unless all are.
     """
     some, most = lost_edges(node, edges) < edges.shape[0], 0
     for k in range(edges.shape[0]):
@@ -271,7 +271,7 @@ def best_result(node, edges, scores, noise):
 
 @jit.kernel
 def back_up(edges, path, values):
-    """Count a visit and its values, (players,), in the edges of a path."""
+    """Add a visit and its values, (players,), to the edges of a path."""
     for k in range(path.shape[0]):
         edge = edges[path[k]]
         edge["visits"] += 1
@@ -281,7 +281,7 @@ def back_up(edges, path, values):
 
 @jit.kernel
 def add_node(forest, game, mover, legal):
-    """A node with an edge for each legal action; the network's answer is left to be filled in."""
+    """Add a node with an edge for each legal action; the network's output is filled in later."""
     head = forest.heads[game]
     node = forest.nodes[game, head["nodes"]]
     node["mover"], node["first"] = mover, head["edges"]
@@ -300,13 +300,13 @@ def add_node(forest, game, mover, legal):
 
 @jit.kernel
 def unproved(forest, game):
-    """Replaces `prove`: prove nothing."""
+    """Prove nothing, instead of `prove`."""
     return False
 
 
 def prove(forest, game):
-    """Look two plies ahead of the new node, whose position is in `forest.world`: mark its actions that win at once, or
-    after which the other player can. Return whether it decides the position; the rewards are then the position's."""
+    """Look two plies ahead from the new node, whose position is in `forest.world`. Mark actions that win immediately or
+    allow the other player to. Return whether this decides the position; its `rewards` are then set."""
     worlds, legal, joint = forest.world, forest.legal, np.zeros(2, np.int64)
     state, child, reply = worlds[0], worlds[1], worlds[2]
     node = forest.nodes[game, forest.heads[game]["leaf"]]
@@ -338,12 +338,12 @@ def prove(forest, game):
 
 @jit.kernel
 def ignore(forest, game, rewards):
-    """In the place of `carry_up`: results prove nothing."""
+    """Prove nothing from results, instead of `carry_up`."""
 
 
 @jit.kernel
 def carry_up(forest, game, rewards):
-    """Mark the edges of the last walk, from its end, that lead to these rewards if both players play their best."""
+    """Mark the edges of the last walk, from its end, that lead to these rewards under optimal play by both."""
     edges, path = forest.edges[game], forest.paths[game]
     if abs(rewards[0]) < 1:
         return
@@ -358,9 +358,9 @@ def carry_up(forest, game, rewards):
 
 
 def walk(simulation, plan, forest, leaves):
-    """Run a simulation of each game to a new position, or to the end of the game, whose rewards are backed up.
+    """Run a simulation of each game to a new position, or to the end of the game, and back up the final rewards.
 
-    Games whose tree is empty get their root instead. Returns how many leaves wait for the network.
+    Games with an empty tree get their root instead. Returns the number of leaves that wait for the network.
     """
     state, joint, count = forest.world[0], np.zeros(forest.world[0]["rewards"].shape[0], np.int64), 0
     for game in range(plan.roots.shape[0]):
@@ -395,7 +395,7 @@ def walk(simulation, plan, forest, leaves):
             observe(state, mover, leaves.observations[count])
             leaves.games[count], leaves.players[count] = game, mover
             add_node(forest, game, mover, leaves.masks[count])
-            # The root's actions must be compared, even if their results are known.
+            # At the root, actions must be compared even if their results are known.
             known = probe(forest, game) and length > 0
             count += not known
         if known or state["done"]:
@@ -406,7 +406,7 @@ def walk(simulation, plan, forest, leaves):
 
 @jit.kernel
 def grow(logits, values, leaves, forest):
-    """Fill in the network's output for the leaves, and back it up; as many as there are rows of `logits`."""
+    """Fill in the network's output for the leaves, one per row of `logits`, and back it up."""
     for k in range(logits.shape[0]):
         head = forest.heads[leaves.games[k]]
         node, edges = forest.nodes[leaves.games[k], head["leaf"]], forest.edges[leaves.games[k]]
@@ -416,7 +416,7 @@ def grow(logits, values, leaves, forest):
         scores = forest.scores[: own.shape[0]]
         some = lost_edges(node, own) < own.shape[0]
         for i in range(own.shape[0]):
-            # Actions proven to lose are skipped unless all are.
+            # Skip actions that are proven to lose, unless all are.
             hopeless = some and own[i]["proved"][node["mover"]] < 0
             scores[i] = -np.inf if hopeless else logits[k, own[i]["action"]]
         softmax(scores)

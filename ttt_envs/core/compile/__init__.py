@@ -1,1 +1,1 @@
-"""Compile kernels: everything that configures, caches, links or extends Numba, and uses its internals."""
+"""Compile kernels: all code that configures, caches, links or extends Numba, or uses its internals."""

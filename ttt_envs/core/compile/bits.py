@@ -1,10 +1,10 @@
 """Vectorised reads and writes of bool arrays.
 
-Numba's compiled code lacks such access, so these are intrinsics, each a few instructions. If they do not apply, entries
-are read and written one by one: with the JIT off, on big-endian machines, and for arrays with gaps. `many` says whether
-they apply to a mask; a caller's loop then does all of the reading.
+Numba does not vectorise such access, so this module has intrinsics of a few instructions each. With the JIT off, on
+big-endian machines and for arrays with gaps, entries are read and written one by one instead. `many` says whether a
+mask can be read eight entries at a time; if not, the caller reads it in a loop of its own.
 
-A set is a uint64 of which bit k says whether k is in it.
+A set is a uint64: bit k says whether k is a member.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -23,21 +23,21 @@ from ttt_envs.core.compile import jit
 _LITTLE_ENDIAN = sys.byteorder == "little"
 _BIT, _BYTE, _WORD, _INT = map(ir.IntType, (1, 8, 32, 64))
 
-#: Number of entries that `write_set` writes at a time, see `up_to`.
+#: The most entries for `up_to`.
 MOST_AT_ONCE = 62
 
 _NO_MEMBERS, _1, _2, _3, _4, _7, _8, _127, _255 = map(np.uint64, (0, 1, 2, 3, 4, 7, 8, 127, 255))
 _PAIRS, _FOURS, _HALVES = (np.uint64(int(pattern * 8, 16)) for pattern in ("55", "33", "0f"))
 
-# A product with _BYTES holds sums from the lowest byte on: in byte k, that of the first k + 1.
+# In a product with _BYTES, byte k is the sum of bytes 0 to k.
 _BYTES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
-# In byte k bit k alone; and what, added to it, sets the top bit.
+# _BIT_K: byte k holds only bit k. Adding _TO_TOP sets the top bit of each byte that is not 0.
 _BIT_K, _TO_TOP = np.uint64(0x8040201008040201), np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 def _at_once(*arrays):
-    """Return whether many entries of such arrays of bytes are read or written at once."""
+    """Return whether several entries of such byte arrays can be read or written at once."""
     return _LITTLE_ENDIAN and all(array.layout == "C" for array in arrays)
 
 
@@ -46,7 +46,7 @@ def _length(context, builder, kind, array):
 
 
 def _vector(context, builder, array, at, count):
-    """Return a pointer to `count` entries at once, from `at` on, of an array (n,) of bytes: its type and its value."""
+    """Return a pointer to a vector of `count` entries, from `at` on, of a byte array (n,), given as (type, value)."""
     kind, value = array
     made = context.make_array(kind)(context, builder, value)
     stride = ir.Constant(_INT, 1) if kind.layout == "C" else unpack_tuple(builder, made.strides)[0]
@@ -55,17 +55,16 @@ def _vector(context, builder, array, at, count):
 
 
 def _known(kind):
-    """Return the number that a type tells: of a constant, or of the entries of an array in a record; else None."""
+    """Return a constant's value or the length of an array in a record, if the type tells it; else None."""
     if isinstance(kind, types.NestedArray):
         return kind.shape[0]
     return getattr(kind, "literal_value", None)
 
 
 def _parts(builder, size, widths, do, known=None):
-    """Call `do(first, count)` until all `size` entries are done, as many at once as the `widths` allow.
+    """Generate calls of `do(first, count)` for all `size` entries, in parts as large as `widths` allow.
 
-    The last part may begin among what is done already. If the size is known, no question is left of all this, which
-    takes less time to compile.
+    The last part may overlap the one before it. If the size is known, the code has no branches and compiles faster.
     """
     if known is not None and known >= min(widths, default=np.inf):
         most = max(count for count in widths if count <= known)
@@ -97,25 +96,25 @@ def _taken(builder, entries, relation, value):
 
 
 def _is_few(builder, size):
-    """Return whether that many entries, 9 to 16, are read as `_sixteen`."""
+    """Return whether `size` is from 9 to 16: `_sixteen` then reads the array."""
     return builder.icmp_unsigned("<", builder.sub(size, ir.Constant(_INT, 9)), ir.Constant(_INT, 8))
 
 
 def _sixteen(context, builder, array):
-    """Return an array of 9 to 16 entries, zeros behind them, as one vector, and its last 8 entries as another."""
+    """Return an array of 9 to 16 entries as a vector, padded with zeros; and its last 8 entries as another vector."""
     size = _length(context, builder, *array)
     low, high = (
         builder.load(_vector(context, builder, array, at, 8), align=1)
         for at in (ir.Constant(_INT, 0), builder.sub(size, ir.Constant(_INT, 8)))
     )
-    known = builder.mul(builder.sub(ir.Constant(_INT, 16), size), ir.Constant(_INT, 8))  # bits that are in `low`
+    known = builder.mul(builder.sub(ir.Constant(_INT, 16), size), ir.Constant(_INT, 8))  # bits that `low` also has
     rest = builder.bitcast(builder.lshr(builder.bitcast(high, _INT), known), high.type)
     order = ir.Constant(ir.VectorType(_WORD, 16), list(range(16)))
     return builder.shuffle_vector(low, rest, order), high
 
 
 def _few(typingctx, numbers, out):
-    """Return whether an array has 9 to 16 entries that are read at once, and another one is written so."""
+    """Return whether `numbers` has 9 to 16 entries and both arrays can be accessed several entries at a time."""
     whole = _at_once(numbers, out)
 
     def generate(context, builder, signature, args):
@@ -131,7 +130,7 @@ def _sum(typingctx, numbers):
         entries, _ = _sixteen(context, builder, (numbers, args[0]))
         words = builder.bitcast(entries, ir.VectorType(_INT, 2))
         low, high = (builder.extract_element(words, ir.Constant(_WORD, k)) for k in range(2))
-        # The top byte of this product is the sum of all bytes, and none of them carries.
+        # The top byte of this product is the sum of all bytes; no byte overflows.
         sums = builder.mul(builder.add(low, high), ir.Constant(_INT, int(_BYTES)))
         return builder.lshr(sums, ir.Constant(_INT, 56))
 
@@ -139,7 +138,7 @@ def _sum(typingctx, numbers):
 
 
 def _passed(typingctx, numbers, skip):
-    """Return how many running sums of `few` entries are `skip` or less."""
+    """Return the number of running sums of `numbers`, see `_few`, that are at most `skip`."""
 
     def generate(context, builder, signature, args):
         sums, _ = _sixteen(context, builder, (numbers, args[0]))
@@ -154,7 +153,7 @@ def _passed(typingctx, numbers, skip):
 
 
 def _mark_few(typingctx, numbers, most, out, at):
-    """See `mark_counts`: of `few` numbers, once or more often."""
+    """`mark_counts` for `numbers` as in `_few`; `most` is at least 1."""
 
     def generate(context, builder, signature, args):
         entries, high = _sixteen(context, builder, (numbers, args[0]))
@@ -166,7 +165,7 @@ def _mark_few(typingctx, numbers, most, out, at):
             place = builder.add(builder.add(args[3], builder.mul(c, size)), first)
             builder.store(taken, _vector(context, builder, (out, args[2]), place, entries.type.count), align=1)
 
-        with for_range(builder, last) as loop:  # what is written too much is written over
+        with for_range(builder, last) as loop:  # the next part overwrites surplus entries
             mark(entries, loop.index, zero)
         order = ir.Constant(ir.VectorType(_WORD, 8), list(range(8)))
         mark(builder.shuffle_vector(entries, entries, order), last, zero)
@@ -190,7 +189,7 @@ def _many(typingctx, mask):
 
 
 def _read_part(typingctx, mask, at, size):
-    """Return the `size` entries from `at` on as a set; 8, 32 or 64, a constant. There must be that many."""
+    """Return the `size` entries from `at` on as a set. `size` is a constant: 8, 32 or 64; all entries must exist."""
     count = size.literal_value
 
     def generate(context, builder, signature, args):
@@ -203,7 +202,7 @@ def _read_part(typingctx, mask, at, size):
 
 
 def _lowest_bit(typingctx, x):
-    """Return the number of zeros below the lowest bit of a uint64 that is not 0."""
+    """Return the position of the lowest set bit of a uint64 that is not 0."""
 
     def generate(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
@@ -236,7 +235,7 @@ def _put(typingctx, members, count, out, at):
 
 
 def _where(relation):
-    """Return an intrinsic: the set of entries of int8 (n,) that are so related to a number."""
+    """Return an intrinsic that gives the set of entries of int8 (n,) with this relation to a number."""
 
     def where(typingctx, numbers, value):
         widths = (32, 16, 8) if _at_once(numbers) else ()
@@ -299,7 +298,7 @@ def _intrinsic(function: Any, plainly: Any) -> Any:
     if jit.DISABLED:
         return plainly
     compiled: Any = intrinsic(prefer_literal=True)(function)
-    compiled.py_func = plainly  # as kernels have it
+    compiled.py_func = plainly  # kernels have this attribute
     return compiled
 
 
@@ -315,19 +314,19 @@ def _as_set(taken: np.ndarray) -> Any:
 many = _intrinsic(_many, lambda mask: False)
 _read = _intrinsic(_read_part, None)
 
-#: (members, count, out, at): write `count` entries, 64 at most, of int8 or bool (n,) from `at` on: whether 0, 1, ...
-#: are in the set. Not into a slice of `out`: Numba counts references to it, which takes longer than the writing.
+#: (members, count, out, at): write whether 0, 1, ... count-1 are in the set, to int8 or bool (n,) from `at` on; `count`
+#: is at most 64. Pass `at` instead of a slice: Numba counts references to slices, which takes longer than the writing.
 write_set = _intrinsic(_put, _put_plainly)
 lowest_bit = _intrinsic(_lowest_bit, lambda x: np.uint64((int(x) & -int(x)).bit_length() - 1))
 set_size = _intrinsic(_size, lambda x: int(x).bit_count())
 
-#: (numbers int8 (n,), value): the set of entries, 64 at most, that are equal to the value.
+#: (numbers int8 (n,), value): return the set of entries equal to the value; n is at most 64.
 where_equal = _intrinsic(_where("=="), lambda numbers, value: _as_set(numbers == value))
 
-#: The same for numbers that are greater than the value.
+#: (numbers int8 (n,), value): return the set of entries greater than the value; n is at most 64.
 where_above = _intrinsic(_where(">"), lambda numbers, value: _as_set(numbers > value))
 
-#: (numbers int8 (n,), value, out, at): write from `at` on, into int8 or bool (m,), whether each number is the value.
+#: (numbers int8 (n,), value, out, at): write whether each number equals the value, to int8 or bool (m,) from `at` on.
 mark_equal = _intrinsic(_mark, lambda numbers, value, out, at: np.copyto(out[at : at + len(numbers)], numbers == value))
 
 _are_few = _intrinsic(_few, lambda numbers, out: False)
@@ -338,7 +337,7 @@ _sum_few, _passed_few, _mark_few_counts = (_intrinsic(each, None) for each in (_
 @jit.inlined
 @jit.allocates_nothing
 def total(counts):
-    """Return the number of things, 127 at most, of which these are counts int8 (n,) by kind."""
+    """Return the sum of counts int8 (n,); it is at most 127."""
     if _are_few(counts, counts):
         return _sum_few(counts)
     result = np.int64(0)
@@ -351,11 +350,11 @@ def total(counts):
 @jit.inlined
 @jit.allocates_nothing
 def counted(counts, skip):
-    """Return the kind of item number `skip`, if items are in a row by kind; see `total`, which must be larger."""
+    """Return the kind of item number `skip`, with items ordered by kind and counts int8 (n,); `skip` < `total`."""
     if _are_few(counts, counts):
         return _passed_few(counts, skip)
     kind, passed = np.int64(0), np.int64(0)
-    for k in range(counts.shape[0]):  # no branch on what is random
+    for k in range(counts.shape[0]):  # a branch on random values would be mispredicted
         passed += counts[k]
         kind += passed <= skip
     return kind
@@ -365,7 +364,7 @@ def counted(counts, skip):
 @jit.inlined
 @jit.allocates_nothing
 def mark_counts(counts, most, out, at):
-    """Write into int8 or bool (m,) from `at` on whether counts int8 (n,) are greater than 0, 1, ..., `most` times."""
+    """Write whether counts int8 (n,) are greater than c, for c from 0 to most-1, to int8 or bool (m,) from `at` on."""
     if _are_few(counts, out) and most > 0:
         _mark_few_counts(counts, most, out, at)
         return
@@ -379,9 +378,9 @@ def mark_counts(counts, most, out, at):
 @jit.inlined
 @jit.allocates_nothing
 def read_set(mask, at):
-    """Return the entries from `at` on, 64 at most, as a set, of a mask bool (n,) that can be read `many` at a time.
+    """Return at most 64 entries from `at` on as a set, of a mask bool (n,) for which `many` is true.
 
-    `at` is a multiple of 64. The last part is read with entries before it.
+    `at` is a multiple of 64. The last read may overlap the entries before it.
     """
     size = mask.shape[0]
     if at + 64 <= size:
@@ -401,15 +400,15 @@ def read_set(mask, at):
 @jit.inlined
 @jit.allocates_nothing
 def nth(members, skip):
-    """Return the member of a set after `skip` others; there must be enough. No branch goes by what is random."""
+    """Return the member of a set after `skip` others, which must exist. The code has no branch on random values."""
     members, left = np.uint64(members), np.uint64(skip)
     sums = members - (members >> _1 & _PAIRS)
     sums = (sums & _FOURS) + (sums >> _2 & _FOURS)
-    sums = ((sums + (sums >> _4)) & _HALVES) * _BYTES  # in byte k: how many members the bytes up to it have
+    sums = ((sums + (sums >> _4)) & _HALVES) * _BYTES  # in byte k: the number of members in bytes 0 to k
     first = lowest_bit(_above(sums, left)) & ~_7
     byte = members >> first & _255
     left -= (sums << _8) >> first & _255
-    # Each bit of it in a byte of its own.
+    # Move each bit of the byte into a byte of its own.
     sums = (((byte * _BYTES & _BIT_K) + _TO_TOP) >> _7 & _BYTES) * _BYTES
     return np.int64(first + (lowest_bit(_above(sums, left)) >> _3))
 
@@ -418,7 +417,7 @@ def nth(members, skip):
 @jit.inlined
 @jit.allocates_nothing
 def _above(sums, left):
-    """Return the top bits of the bytes of `sums`, each at most 64, that are greater than `left`, which is below 64."""
+    """Return the top bit of each byte of `sums` that is greater than `left`; bytes are at most 64, `left` below 64."""
     return (sums + (_127 - left) * _BYTES) & _TOPS
 
 
@@ -426,7 +425,7 @@ def _above(sums, left):
 @jit.inlined
 @jit.allocates_nothing
 def up_to(number, most):
-    """Return the set of numbers from 0 on that are less than both `number` and `most`, `MOST_AT_ONCE` at most."""
+    """Return the set of numbers from 0 on that are less than `number` and `most`; `most` is at most `MOST_AT_ONCE`."""
     return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1
 
 
@@ -434,7 +433,7 @@ def up_to(number, most):
 @jit.inlined
 @jit.allocates_nothing
 def write_count(number, most, out, at):
-    """Write `most` entries of an int8 or bool array (n,) from `at` on: whether the number is greater than 0, 1, ..."""
+    """Write whether the number is greater than c, for c from 0 to most-1, to int8 or bool (n,) from `at` on."""
     for first in range(0, most, MOST_AT_ONCE):
         here = min(np.int64(most) - first, MOST_AT_ONCE)
         write_set(up_to(max(np.int64(number) - first, 0), here), here, out, at + first)

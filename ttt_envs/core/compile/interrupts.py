@@ -1,6 +1,7 @@
-"""Ctrl-C while Numba compiles: LLVM calls back to Python, where an exception would be printed and dropped.
+"""Postpone Ctrl-C while Numba compiles.
 
-Code that calls LLVM then misses a function, and raises RuntimeError instead of KeyboardInterrupt.
+LLVM calls back to Python, which prints and drops exceptions there. A function is then missing, and the code that called
+LLVM raises RuntimeError instead of KeyboardInterrupt.
 """
 
 import signal
@@ -11,9 +12,9 @@ from numba.core import event
 
 
 class HeldInterrupts(event.Listener):
-    """Holds SIGINT back until the function that is being compiled is done; its handler is then called.
+    """Postpones SIGINT until the current function is compiled, then calls the handler.
 
-    In the main thread, the only one that signals reach, and where the handler is a function of Python.
+    Only in the main thread, because signals reach no other, and only if the handler is a Python function.
     """
 
     def __init__(self) -> None:
@@ -22,7 +23,7 @@ class HeldInterrupts(event.Listener):
         self._asked: tuple[Any, ...] | None = None
 
     def on_start(self, event: Any) -> None:
-        """A function is compiled now, which may be for another one that is."""
+        """Note that the compilation of a function begins; compilations may be nested."""
         if not self._depth and threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
             if callable(handler) and not isinstance(handler, signal.Handlers):
@@ -31,22 +32,22 @@ class HeldInterrupts(event.Listener):
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """A function has been compiled, or could not be."""
+        """Note that a compilation has ended or failed."""
         self._depth = max(self._depth - 1, 0)
         if self._before is not None and (self._asked or not self._depth):
             self.let_go()
 
     def let_go(self) -> None:
-        """Put the handler back, unless another one was set meanwhile, and call it if there was a signal."""
+        """Restore the handler, unless another one was set meanwhile, and call it if there was a signal."""
         before, asked = self._before, self._asked
         self._before = self._asked = None
         if before is not None and signal.getsignal(signal.SIGINT) == self._note:
             signal.signal(signal.SIGINT, before)
         if asked:
-            before(*asked)  # no second signal: one that is told of signals by a file, as asyncio is, has been told
+            before(*asked)  # called directly: a second signal would also wake asyncio a second time
 
     def forget(self) -> None:
-        """In a forked process, where nothing is being compiled."""
+        """Reset the state in a forked process, which compiles nothing yet."""
         self._depth = 0
         self._asked = None
         self.let_go()

@@ -1,9 +1,9 @@
 """The one place that sets Numba's options.
 
-Numba's disk cache notices when the file of a function changes, but not when a function that it calls, in another
-file, does: stale machine code would then be run. Therefore every kernel's qualified name (part of Numba's cache key)
-contains a digest of all the source that it can call: its file, the files of this package that it imports, directly or
-indirectly, and for a kernel defined elsewhere (a game of your own) also its file's folder.
+Numba's disk cache notices changes in a function's own file, but not in other files with functions that it calls. It
+would then run stale machine code. Therefore every kernel's qualified name, which is part of the cache key, contains a
+digest of all source that the kernel can call: its file and the files of this package that it imports, directly or
+indirectly. For a kernel defined elsewhere (a game of your own) it also covers the file's folder.
 """
 
 import gc
@@ -41,11 +41,11 @@ if not DISABLED:
 
 
 def _number_kernels_apart() -> None:
-    """Let no two processes give the same symbol to different machine code.
+    """Prevent two processes from using the same symbol for different machine code.
 
-    Numba tells one kernel's versions for different states apart by numbers that it counts up in each process, and
-    keeps them on disk as parts of the symbols' names. A process that loads what two others compiled at the same time
-    may so find two versions under one name, and run either for both.
+    Numba numbers the versions of a kernel for different states. Each process counts from the same start, and the number
+    is part of the symbol's name on disk. Two processes that compile at the same time may give different versions the
+    same name, and a third one that loads both would run either for both.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 
@@ -57,30 +57,30 @@ if not DISABLED:
 
 
 class _NoCollection(event.Listener):
-    """Has Python's collector of cyclic garbage pause while Numba compiles.
+    """Pauses Python's cyclic garbage collector while Numba compiles.
 
-    Else it walks through all that Numba keeps, again and again, for a twelfth of the time. Numba holds a lock while it
-    reports compilation, so that one thread does at a time.
+    Otherwise it scans Numba's objects again and again, a twelfth of the compile time. Numba holds a lock while it
+    reports a compilation, so only one thread calls these methods at a time.
     """
 
     def __init__(self) -> None:
         self._depth, self._paused = 0, False
 
     def on_start(self, event: Any) -> None:
-        """A kernel is compiled now, which may be for another one that is."""
+        """Note that the compilation of a kernel begins; compilations may be nested."""
         if not self._depth:
             self._paused = gc.isenabled()
             gc.disable()
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Called when a kernel was compiled, or its compilation failed."""
+        """Note that a compilation has ended or failed."""
         self._depth = max(self._depth - 1, 0)
         if not self._depth:
             self.resume()
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume garbage collection."""
         if self._paused:
             gc.enable()
         self._depth, self._paused = 0, False
@@ -90,24 +90,24 @@ if not DISABLED:
     _collection = _NoCollection()
     event.register("numba:compile", _collection)
     _interrupts = HeldInterrupts()
-    event.register("numba:compile", _interrupts)  # told last, as it may raise
-    if hasattr(os, "register_at_fork"):  # by a thread, while another one compiles
+    event.register("numba:compile", _interrupts)  # registered last, because it may raise
+    if hasattr(os, "register_at_fork"):  # a thread may fork while another one compiles
         os.register_at_fork(after_in_child=_collection.resume)
         os.register_at_fork(after_in_child=_interrupts.forget)
 
-# Marks a function of that decorator.
+# Marks a function decorated with `allocates_nothing`.
 _ALLOCATES_NOTHING = "_allocates_nothing"
 
-# Likewise.
+# Marks a function decorated with `inlined`.
 _INLINED = "_inlined"
 _KEEPS_GIL = "_keeps_gil"
 
-# Marks a specialised kernel that binds one which is not kept on disk, and so is not kept either.
+# Marks a specialised kernel that is not cached on disk because it binds an uncached one.
 _ANEW = "_compiled_anew"
 
 
-# Found without parsing, which would take a tenth of a second in each process. Text that looks like an import in a
-# docstring makes a digest change more often than it must.
+# Finds imports without parsing, which would take 0.1 s in each process. It also finds text in a docstring that looks
+# like an import; the digest then changes more often than necessary.
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE)
 
 
@@ -129,7 +129,7 @@ def _imports(path: Path) -> frozenset[Path]:
 
 
 def _with_imports(paths: Iterable[Path]) -> set[Path]:
-    """Return the files, and the package's files that they import, directly or indirectly."""
+    """Return the files and the package's files that they import, directly or indirectly."""
     files: set[Path] = set()
     waiting = set(paths)
     while waiting:
@@ -141,10 +141,10 @@ def _with_imports(paths: Iterable[Path]) -> set[Path]:
 
 @cache
 def source_digest(place: Path) -> str:
-    """Return a hex digest of Python files' names and contents: `place` and what it imports of this package.
+    """Return a hex digest of the names and contents of `place` and the package's files that it imports.
 
-    `place` is a file of this package; or a folder elsewhere, with all its files if it is a package, else with those
-    right in it.
+    `place` is a file of this package, or a folder elsewhere. Of a folder, all Python files count if it is a package;
+    otherwise only those directly in it.
     """
     if place.is_file():
         files = {place}
@@ -160,7 +160,7 @@ def source_digest(place: Path) -> str:
 
 
 def _digest_for(function: Callable[..., Any]) -> str | None:
-    """Digest of all that the function can call; None if that cannot be known: it is no file's, or a closure."""
+    """Return a digest of all source that the function can call; None for closures and functions without a file."""
     path = Path(function.__code__.co_filename)
     if function.__closure__ or not path.is_file():
         return None
@@ -186,7 +186,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
         "pipeline_class": Linking,
     }
     compiled = njit(nogil=not getattr(function, _KEEPS_GIL, False), **options)(function)
-    # Most kernels are called by kernels alone: they need no code that unpacks Python's objects.
+    # Most kernels are only called by kernels and need no code that unpacks Python objects.
     for_kernels = njit(nogil=True, no_cpython_wrapper=True, **options)(function)
     compiled.get_overload = for_kernels.get_overload
     compiled.get_call_template = _template(for_kernels.get_call_template)
@@ -194,21 +194,21 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
         try:
             compiled._cache = MachineCode(function)
             for_kernels._cache = MachineCode(function, "for kernels", Loading)
-        except RuntimeError:  # its text names the kernel, and would make a warning for each
+        except RuntimeError:  # its text names the kernel: it would cause a warning per kernel
             warn_once("kernels are compiled in each process, as no folder for their machine code can be written")
     return compiled
 
 
 def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the version that a kernel's call gets; Numba has one more for each constant in a call."""
+    """Return `template_for` without constants in types: otherwise Numba compiles a version per constant argument."""
     return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
 def allocates_nothing(function: Function) -> Function:
-    """Declare that neither the function nor what it calls makes an array. A decorator below `kernel` or on a template.
+    """Declare that neither the function nor its callees make an array. A decorator below `kernel` or on a template.
 
-    Numba then counts no references to the arrays it was given, which takes a tenth of the time where rows are short. A
-    template is compiled so if all kernels that it names are of this kind.
+    Numba then counts no references to the arguments, which saves a tenth of the time for short rows. For a template
+    this requires that all kernels it names are declared in the same way.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
     return function
@@ -217,29 +217,29 @@ def allocates_nothing(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Inline the function in each caller. A decorator below `kernel` or on a template.
 
-    For what is short and called all the time: a call hands over each array as seven numbers.
+    Use it for short functions that are called very often: a call passes each array as seven numbers.
     """
     setattr(function, _INLINED, True)
     return function
 
 
 def keeps_gil(function: Function) -> Function:
-    """Let no other thread run during a template's call: it is shorter than letting others run. A decorator."""
+    """Keep the GIL during calls of a template that take less time than releasing the GIL. A decorator."""
     setattr(function, _KEEPS_GIL, True)
     return function
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile `function` on its first call, without the GIL, and keep the machine code on disk. A decorator.
+    """Compile `function` on its first call, without the GIL, and cache the machine code on disk. A decorator.
 
-    A function from a notebook, or a closure, is compiled in each process.
+    A closure or a function from a notebook is compiled in each process.
     """
     assert isinstance(function, types.FunctionType)
     return _compile(function, _digest_for(function))
 
 
 def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do as `kernel`, for 64-bit arithmetic that is meant to overflow: NumPy then does not warn without the JIT."""
+    """As `kernel`, for 64-bit arithmetic that overflows on purpose: without the JIT, NumPy does not warn."""
     if not DISABLED:
         return kernel(function)
 
@@ -252,11 +252,11 @@ def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a copy of the plain function `template` in which the global names `kernels` mean the given kernels.
+    """Compile a copy of the plain function `template` whose global names are bound to the given `kernels`.
 
-    A function that takes kernels as arguments, or closes over them, is compiled in every process; a copy with its own
-    globals and its own qualified name is cached on disk like any other kernel. Kernels that the template does not name
-    are left out: they neither affect how it is compiled nor distinguish copies.
+    Numba compiles a function that takes kernels as arguments or closes over them in every process. A copy with its own
+    globals and qualified name is cached on disk like any other kernel. Kernels that the template does not name have no
+    effect.
     """
     assert isinstance(template, types.FunctionType)
     kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}
@@ -286,10 +286,10 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
 
 
 def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """Return a kernel for arguments of exactly these types, compiled, to be called from Python in half the time.
+    """Compile a kernel for arguments of exactly these types; Python calls the result in half the time.
 
-    Numba looks at the types of all arguments at each call of a kernel. Here the caller answers for them: an array of
-    another dtype is taken for one of this dtype.
+    A kernel checks the types of all arguments at each call. This function omits the check: it would read an array of
+    another dtype as if it had this one.
     """
     if DISABLED:
         return kernel

@@ -1,11 +1,11 @@
 """On-disk cache of compiled kernels: one file per kernel and signature.
 
-It takes the place of Numba's own cache, which raises an error for a damaged file, and loses or mixes up entries when
-two processes write the index of one kernel. Here there is no index: a file's name is a digest of all that its contents
-depend on. Its first bytes are a digest of the rest; if they do not match, the kernel is recompiled and the file
-replaced.
+It replaces Numba's own cache, which raises an error for a damaged file, and loses or mixes up entries when two
+processes write the index of one kernel. This cache has no index: a file's name is a digest of everything that its
+contents depend on. The first bytes are a digest of the rest; if they do not match, the kernel is recompiled and the
+file replaced.
 
-A file holds a pickle, which runs code when it is loaded. See docs/reliability.md for who may write the folder.
+A file contains a pickle, which can run code when it is loaded. docs/reliability.md says who may write to the folder.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ _SIZE = _DIGEST().digest_size
 
 @cache
 def warn_once(message: str) -> None:
-    """Warn, once a process for each message."""
+    """Warn, at most once per message and process."""
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 class MachineCode:
-    """One kernel's files, as Numba's dispatcher asks for them: the methods have the names of Numba's caches.
+    """The cached files of one kernel, with the methods that Numba's dispatcher expects of a cache.
 
     Attributes:
-        compiled: the folder of each kernel that this process has compiled, as it was not on disk.
+        compiled: the folder of each kernel that was not on disk, so that this process compiled it.
     """
 
     compiled: ClassVar[list[Path]] = []
@@ -47,10 +47,10 @@ class MachineCode:
     ) -> None:
         """Find the folder: NUMBA_CACHE_DIR, the source's `__pycache__`, or the user's cache.
 
-        `version` tells apart what is compiled from one function with different options. `loading` makes of Numba's
-        target the one for which files are read.
+        `version` distinguishes compilations of one function with different options. `loading` converts Numba's target
+        to the one for which files are read.
 
-        Raises RuntimeError if none can be written.
+        Raises RuntimeError if none of the folders is writeable.
         """
         from numba.core.caching import CompileResultCacheImpl
 
@@ -63,12 +63,12 @@ class MachineCode:
         return str(self._folder)
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        # The kernel's name, and so that of its files, holds the digest of all its source: see `jit`.
+        # The kernel's name, and with it the file's name, contains the digest of all its source, see `jit`.
         key = repr((numba.__version__, llvmlite.__version__, codegen.magic_tuple(), signature, self._version))
         return self._folder / f"{self._results.filename_base}.{_DIGEST(key.encode()).hexdigest()[:32]}.nbc"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the result of compiling for a signature; None if there is none or not a whole one."""
+        """Return the compiled code for a signature; None if its file is missing or damaged."""
         target.refresh()
         try:
             data = self._path(signature, target.codegen()).read_bytes()
@@ -81,7 +81,7 @@ class MachineCode:
         return self._results.rebuild(self._loading(target) if self._loading else target, pickle.loads(data[_SIZE:]))
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep the result of compiling for a signature."""
+        """Write the compiled code for a signature."""
         from numba.core.serialize import dumps
 
         if notice.notice is not None:
@@ -91,7 +91,7 @@ class MachineCode:
             data = dumps(self._results.reduce(result))
             try:
                 write_whole(self._path(signature, result.codegen), _DIGEST(data).digest() + data, wait=False)
-            except OSError as error:  # its text names the file, and would make a warning for each
+            except OSError as error:  # its text names the file: it would cause a warning per file
                 fault = os.strerror(error.errno) if error.errno else type(error).__name__
                 warn_once(f"kernels are compiled in each process, as none can be kept in {self._folder}: {fault}")
 

@@ -1,7 +1,7 @@
 """Compile internal kernels to bitcode only; they are optimised inside their callers.
 
-Numba does both separately for each function, and then again for each caller, which is a quarter of the time until the
-first move of a game. Nothing here is a documented part of Numba.
+Numba optimises each function by itself, and again inside each caller, which takes a quarter of the time until a game's
+first move. This module uses undocumented parts of Numba.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from numba.core.compiler import Compiler
 
 
 class Linked(JITCodeLibrary):
-    """The code of one such kernel, with that of all that it calls."""
+    """The bitcode of one internal kernel and of its callees."""
 
     @classmethod
     def read(cls, codegen: Any, name: str, code: bytes) -> "Linked":
-        """From what `serialize_using_object_code` gives."""
+        """Return the library from the bitcode that `serialize_using_object_code` gives."""
         self = cls(codegen, name)
         self._final_module = self._shared_module = llvm.parse_bitcode(code)
         self._settle()
@@ -38,7 +38,7 @@ class Linked(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """0, for none."""
+        """Return 0: there is no machine code."""
         self._ensure_finalized()
         return 0
 
@@ -47,11 +47,11 @@ class Linked(JITCodeLibrary):
         return self
 
     def set_env(self, name: str, env: Any) -> None:
-        """Nothing: this is done in the callers, see `Linking`."""
+        """Do nothing: the callers do this, see `Linking`."""
 
 
 class Linking(Compiler):
-    """Numba's compiler, with `Linked` for functions that have no code for Python."""
+    """Numba's compiler, which makes `Linked` libraries for functions that Python cannot call."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         state = self.state
@@ -65,7 +65,7 @@ class Linking(Compiler):
 
 
 class Loading:
-    """A target of Numba's for which `Linked` is read from disk."""
+    """A Numba target that reads `Linked` libraries from disk."""
 
     def __init__(self, target: Any) -> None:
         self._target = target

@@ -1,22 +1,22 @@
-"""Word for people that machine code is being compiled, which the command `ttt` passes on: it may take a minute."""
+"""A notice for users that kernels are being compiled, which may take a minute; the command `ttt` prints it."""
 
 import time
 from collections.abc import Callable
 
-# Seconds of compiling after which it is worth a word.
+# Seconds of compilation before the notice.
 _LONG = 1.5
 
 
 class Notice:
-    """Tells once that kernels are being compiled, if that takes long."""
+    """Calls a function once if the compilation of kernels takes long."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        """`tell`: called once at most."""
+        """`tell`: called at most once."""
         self._tell, self._told = tell, False
         self._depth, self._seconds, self._since = 0, 0.0, 0.0
 
     def begins(self) -> None:
-        """A kernel is compiled now, which may be for another one that is."""
+        """Note that the compilation of a kernel begins; compilations may be nested."""
         now = time.monotonic()
         self._depth += 1
         if self._depth == 1:
@@ -26,7 +26,7 @@ class Notice:
             self._tell()
 
     def ends(self) -> None:
-        """A kernel has been compiled."""
+        """Note that the compilation of a kernel has ended."""
         self._depth = max(self._depth - 1, 0)
         if not self._depth:
             self._seconds += time.monotonic() - self._since
@@ -37,6 +37,6 @@ notice: Notice | None = None
 
 
 def announce(tell: Callable[[], None] | None) -> None:
-    """Have `tell` called when compiling takes long; None for no more."""
+    """Call `tell` when compilation takes long; None ends this."""
     global notice
     notice = None if tell is None else Notice(tell)
