@@ -1,6 +1,6 @@
-"""The values of positions at the horizon of an alpha-beta search, as templates for its kernels.
+"""Value functions for the horizon of an alpha-beta search, as templates for its kernels.
 
-Each is (state, mover, valuation) -> the value of the position to `mover`, who has just moved. In the templates
+Each maps (state, mover, valuation) to the value of the position to `mover`, who has just moved. In the templates,
 `legal_mask`, `observe` and `find` are the game's kernels.
 """
 
@@ -15,17 +15,17 @@ import numpy as np
 from ttt_envs.agents.networks import Network
 from ttt_envs.core.compile import jit
 
-# Below all values of actions.
+# Less than all values of actions.
 _LEAST = -1e9
 
 
 class Valuation(NamedTuple):
-    """A value function and memory to compute it in.
+    """A value function and the memory to compute it.
 
     Attributes:
-        sides: int64 (players,), numbers their sides.
-        weights: float32 (numbers,), of an n-tuple network, or by `flattened`.
-        form: int64, by `flattened`.
+        sides: int64 (players,), each player's side.
+        weights: float32 (numbers,), the weights of an n-tuple network, or from `flattened`.
+        form: int64, from `flattened`.
         present: int64 (patterns of a position,), scratch memory.
         features: int8 (observation size,), scratch memory.
         activations: float32 (2, the widest layer), scratch memory.
@@ -55,14 +55,14 @@ def evaluate_patterns(state, mover, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def forward(features, weights, form, activations):
-    """Return the row of `activations` float32 (2, the widest layer) that holds a network's outputs, see `flattened`.
+    """Evaluate a network, see `flattened`; return the row of `activations` float32 (2, widest layer) with the outputs.
 
-    features: its inputs, int8 (n,), most of them 0.
+    features: the inputs, int8 (n,), most of them 0.
     """
     place, now = 0, 0
     for layer in range(form[0]):
         inputs, outputs = form[4 + layer], form[5 + layer]
-        # Along a slice the processor takes several numbers at a time.
+        # Slices allow vectorised instructions.
         before, after = activations[now], activations[1 - now]
         row = weights[place + inputs * outputs :]
         for j in range(outputs):
@@ -114,7 +114,7 @@ TEMPLATES = {"patterns": evaluate_patterns, "network": evaluate_network, "nothin
 
 
 def flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
+    """Return the weights for a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
     info = network.info
     head = "q" if info.kind == "q" else "value"
     layers = network.layers(head)

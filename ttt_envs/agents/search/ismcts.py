@@ -1,26 +1,26 @@
-"""Information set Monte Carlo tree search: for games with hidden information.
+"""Information set Monte Carlo tree search, for games with hidden information.
 
-SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE TCIAIG
-4(2), 2012. The search is that of `ttt_envs.agents.search.mcts`: each simulation plays in a newly drawn world that fits
-what the searcher, the player at the root, knows, with different hands and future draws. What differs:
+This is SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE
+TCIAIG 4(2), 2012. The player at the root is called the searcher. The search is that of `ttt_envs.agents.search.mcts`,
+but each simulation plays in a new world, sampled consistently with the searcher's view. Differences:
 
-- The tree is over the searcher's knowledge. A position in which the searcher is to move is recognised by two things
-  alone: their last action in the tree, which represents all that they knew before it, and their present observation. A
-  position in which another player is to move is recognised by the actions since the searcher's last one, and by the
-  player to move. The searcher thus never acts on anything they do not see, be it cards or another player's secret
-  action, and others do not act on what the searcher drew since that last action.
-- Not every action that is in the tree is legal in every world. UCB1 weighs the visits of an action against how often
-  it was legal when its position was visited, and not against all visits there: otherwise actions that are seldom legal
-  would be tried too often.
-- Others explore a little more or less by chance. Two players who do not see each other's choices may otherwise fall
-  into step, and one exploit the other for ever: that UCB1 does not settle there is from Shafiei, Sturtevant and
-  Schaeffer, "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing
-  agents, 2009.
+- The tree is over the searcher's information. A position in which the searcher is to move is identified by the
+  searcher's last action in the tree, which represents everything known before it, and by the present observation. A
+  position in which another player is to move is identified by the actions since the searcher's last one and by the
+  player to move. So the searcher never acts on cards or secret actions that they do not see, and others do not act on
+  cards that the searcher has drawn since that last action.
+- Not every action in the tree is legal in every world. UCB1 compares an action's visits with the number of times that
+  it was legal when its position was visited, instead of all visits of the position. Otherwise actions that are rarely
+  legal would be tried too often.
+- The exploration constant of other players varies at random. Otherwise two players who do not see each other's choices
+  may synchronise, so that one exploits the other for ever. Shafiei, Sturtevant and Schaeffer, "Comparing UCT versus CFR
+  in simultaneous games", IJCAI workshop on general intelligence in game-playing agents, 2009, show that UCB1 does not
+  converge there.
 
-In another player's position all their possible hands are merged, and they play the best response on average against the
-searcher's own hand: the tree contains no bluffs, and no player who falls for one.
+In another player's position all possible hands of that player are merged. The player thus makes the best average
+response to the searcher's actual hand: the tree contains no bluffs and no player who falls for one.
 
-With a network it uses the search of `ttt_envs.agents.search.puct`, over the same positions.
+With a network, it uses the search of `ttt_envs.agents.search.puct` over the same positions.
 
 `arrive` is a template, compiled for one game's rules; `observe` is the game's kernel.
 """
@@ -46,18 +46,18 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.view import View
 
-#: `available`: how often the action was legal when its position was visited, since the visit that added it.
+#: `available`: number of visits of the position in which the action was legal, since the visit that added it.
 NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
 
-# Features of an observation that are taken together, as bits of a uint64.
+# Features of an observation per uint64, as bits.
 _WORD = 64
 
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """Return the legal action of highest upper confidence bound in a position; 0 while a legal one was not tried.
+    """Return the legal action with the highest upper confidence bound in a position; 0 while a legal one is untried.
 
-    For players other than the searcher the exploration constant varies at random, by up to a quarter.
+    For players other than the searcher, the exploration constant varies at random by up to a quarter.
     """
     missing = 0
     for action in range(legal.shape[0]):
@@ -80,7 +80,7 @@ def best_child(tree, place, legal, exploration):
 
 
 def arrive(state, tree, index, node, seen):
-    """Return the position after action `node`, see the module; seen int8 (observation size,) is room to work."""
+    """Return the position after action `node`, see the module; seen int8 (observation size,) is scratch memory."""
     player, mover = tree[0]["mover"], state["to_move"]
     if mover != player:
         return mcts.find(index, tree[0]["visits"] + 1, rng.fold(node, mover))
@@ -97,14 +97,14 @@ def arrive(state, tree, index, node, seen):
 
 @jit.kernel
 def as_given(state, player, seed):
-    """Replaces a game's `resample`: given worlds are searched as they are."""
+    """Do nothing, instead of a game's `resample`: given worlds are searched unchanged."""
 
 
 @cache
 def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> Callable[..., Any]:
-    """Return `mcts.simulate` for one game's rules, with positions as here, from sampled or given worlds.
+    """Return `mcts.simulate` for one game's rules with this module's positions, from sampled or given worlds.
 
-    With a network it is `puct.simulate`.
+    With a network, return `puct.simulate`.
     """
     bound = {**kernels_of(kernels), "observe": kernels.observe}
     if given:
@@ -121,7 +121,7 @@ def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> 
 
 
 class ISMCTS(mcts.MCTS):
-    """Plays the action that a tree search over many possible worlds visited most; ties as in MCTS.
+    """Plays the most visited action of a tree search over many possible worlds; ties are broken as in MCTS.
 
     Plays any game in which one player acts at a time, with any hidden information; in a match, each round separately.
     Rewards must lie in -1..1.
@@ -141,22 +141,22 @@ class ISMCTS(mcts.MCTS):
         playout_plies: int | None = None,
         network: str | Path | Network = "",
     ) -> None:
-        """Set up a search of a fixed size, or of a fixed time.
+        """Set up a search of fixed size or fixed time.
 
         Args:
-            simulations: simulations for each decision, each in another world.
-            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
-                gets depends on the machine and its load.
-            exploration: the constant of UCB1, or with a network of PUCT, for values from 0 (loss) to 1 (win); half of
+            simulations: simulations for each decision, each in a new world.
+            seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
+                number of simulations depends on the machine and its load.
+            exploration: the constant of UCB1, or of PUCT with a network, for values from 0 (loss) to 1 (win); half of
                 it below the root.
-            threads: Number of threads. Does not change the result of a fixed-size search.
-            playout_plies: plies after which a playout ends as a draw; None plays on to the end.
+            threads: number of threads. It does not change the result of a fixed-size search.
+            playout_plies: plies after which a playout ends as a draw; None plays to the end.
             network: a run folder of a learner, or a network file (.safetensors), of kind q: its values guide the search
-                and take the place of playouts. Only in games of two sides.
+                and replace playouts. Only in games of two sides.
 
         Raises:
             FileNotFoundError: there is no such path.
-            BadNetworkFile: the file is damaged, or no network.
+            BadNetworkFile: the file is damaged or no network.
             ValueError: a parameter out of range, playout_plies with a network, or a network of another kind.
         """
         super().__init__(simulations, seconds, exploration, threads, playout_plies)
@@ -171,7 +171,7 @@ class ISMCTS(mcts.MCTS):
             self._weights, self._form = flattened(self.network)
 
     def check(self, game: Game) -> None:
-        """Raise ValueError, naming the reason, if the agent cannot play `game`, or its network was not made for it."""
+        """Raise ValueError, naming the reason, if the agent cannot play `game` or its network does not fit it."""
         super().check(game)
         if self.network is not None:
             if len(game.teams) != 2:
@@ -179,11 +179,11 @@ class ISMCTS(mcts.MCTS):
             self.network.check(game)
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
-        """Return the worlds that a player who knows more than they see now thinks possible: states, structured (n, k).
+        """Return possible worlds from a player's memory, structured (n, k), or None.
 
-        By default None: each simulation draws its own world that fits the view. A subclass with a memory gives worlds
-        of its own, such as `view.sample_worlds` with the hands that it believes others to hold. Each simulation draws
-        one of the k worlds of its position, and redraws future chance.
+        By default None: each simulation samples its own world consistent with the view. A subclass with a memory can
+        return its own worlds, such as `view.sample_worlds` with the hands that it believes others to have. Each
+        simulation draws one of the k worlds of its position, and redraws future chance.
         """
         return None
 
@@ -201,7 +201,7 @@ class ISMCTS(mcts.MCTS):
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """As `MCTS`, but a network sees the whole match: it was made for the game, not for its rounds."""
+        """As `MCTS`, but a network sees the whole match, because it was trained for the match, not for its rounds."""
         if self.network is None:
             return super()._results(view)
         self.check(view.game)

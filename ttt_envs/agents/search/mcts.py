@@ -1,22 +1,22 @@
-"""Monte Carlo tree search: UCT on compiled kernels, for any game of perfect information.
+"""Monte Carlo tree search: UCT on compiled kernels, for games of perfect information.
 
-UCT: Kocsis and Szepesvári, "Bandit based Monte-Carlo planning", ECML 2006; with random playouts, in the terms
-of Browne et al., "A survey of Monte Carlo tree search methods", IEEE TCIAIG 4(1), 2012. Each simulation plays
-from the root through the tree, adds one node, and plays on at random to the end.
+UCT: Kocsis and Szepesvári, "Bandit based Monte-Carlo planning", ECML 2006; terms follow Browne et al., "A survey of
+Monte Carlo tree search methods", IEEE TCIAIG 4(1), 2012. Each simulation plays from the root through the tree, adds one
+node, and plays on at random to the end.
 
-- Any number of players in any order: a node's value counts for the player who moved into it (max^n).
-- Chance: each simulation redraws the future, so that no plan can rest on dice that are not known. The resulting
-  position decides where in the tree it goes on. The tree holds no states, but recognises a position by a digest of its
-  record, by any order of moves: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo tree
-  search", IEEE CIG 2008.
-- Proofs, if asked for, in games of two sides without chance: an action that ends the game has its value for good, and
-  so has one after which every answer loses, or one that allows an answer that wins. MCTS-Solver: Winands, Björnsson and
-  Saito, "Monte-Carlo tree search solver", CG 2008. A proven win is a value of infinity, a proven loss one of minus
-  infinity: UCB1 then takes the first and leaves the second alone, and what is added changes neither.
+- Any number of players in any order: a node's value is that of the player who moved into it (max^n).
+- Chance: each simulation redraws the future, so that no plan can rely on unknown dice. The resulting position decides
+  where the simulation continues in the tree. The tree contains no states; it recognises a position, after any order of
+  moves, by a digest of its record: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo
+  tree search", IEEE CIG 2008.
+- Proofs, optionally, in games of two sides without chance. An action's value is final if the action ends the game, if
+  every reply loses, or if some reply wins. MCTS-Solver: Winands, Björnsson and Saito, "Monte-Carlo tree search solver",
+  CG 2008. A proven win has the value infinity, a proven loss minus infinity: UCB1 then chooses the first and avoids the
+  second, and further visits change neither.
 
 `playout` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample` and `drawn` are
-as `core.loops.kernels_of` names them, and `arrive` is `follow` or `recognise`. Another search may have another
-`best_child`, `arrive` and `settle`.
+named as in `core.loops.kernels_of`, and `arrive` is `follow` or `recognise`. Other searches replace `best_child`,
+`arrive` and `settle`.
 """
 
 # ruff: noqa: F821
@@ -40,46 +40,46 @@ from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: Entry k is two things: an action that was tried in a position, and, in `child` alone, a position with the actions
-#: tried there. Without chance it is the position after action k, see `follow`; else see `recognise`. Position 0 is the
-#: root; no link is 0.
+#: Entry k describes two things: an action that was tried in a position; and, in the field `child`, a position with the
+#: actions tried there. Without chance this is the position after action k, see `follow`; else see `recognise`.
+#: Position 0 is the root; 0 means no link.
 NODE = np.dtype(
     [
-        ("value", np.float64),  # reward of the mover's side, mapped from -1..1 to 0..1; of the root: see `simulate`
+        ("value", np.float64),  # sum of rewards of the mover's side, mapped from -1..1 to 0..1; root: see `simulate`
         ("visits", np.int32),
-        ("action", np.int32),  # of the root: the most plies of a playout
-        ("mover", np.int32),  # of the root: the player to move there
-        ("parent", np.int32),  # the action before it, in the last simulation; several may lead to one position
-        ("child", np.int32),  # of the position: the newest action
+        ("action", np.int32),  # root: the most plies of a playout
+        ("mover", np.int32),  # root: the player to move
+        ("parent", np.int32),  # the preceding action in the last simulation; several may lead to one position
+        ("child", np.int32),  # position: its newest action
         ("sibling", np.int32),  # the next older action in the same position
     ],
     align=True,
 )
 
-#: Index of positions by their digests: a trie of 4 branches, each entry a position of the same number.
+#: Index of positions by their digests: a trie with 4 branches; entry k belongs to position k.
 INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
 
-# With chance, share of the exploration constant that holds below the root. Each position is seen seldom there, and
-# exploration in it blurs the values above. The root must find the best action, the other nodes collect reward: Tolpin
-# and Shimony, "MCTS based on simple regret", AAAI 2012.
+# With chance, factor of the exploration constant below the root. Positions there have few visits, and their exploration
+# blurs the values above. The root must find the best action, while the other nodes collect reward: Tolpin and Shimony,
+# "MCTS based on simple regret", AAAI 2012.
 _BELOW_ROOT = 0.5
 
-#: The most simulations for a decision: their tree takes gigabytes.
+#: The most simulations for a decision; their tree takes gigabytes.
 MOST_SIMULATIONS = 10**8
 
-#: More plies than any game has: a playout goes on to the end.
+#: More plies than any game has, so that playouts continue to the end.
 TO_THE_END = 2**31 - 1
 
 # Number of values that `vary` takes.
 _STEPS = 1 << 16
 
-# Simulations between two looks at the clock.
+# Simulations between two checks of the clock.
 _CHUNK = 64
 
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """Return the action of highest upper confidence bound (UCB1) in a position; 0 while a legal one was not tried.
+    """Return the action with the highest upper confidence bound (UCB1) in a position; 0 while a legal one is untried.
 
     -1 if all of them are proven to lose.
     """
@@ -107,7 +107,7 @@ def best_child(tree, place, legal, exploration):
 
 @jit.kernel
 def vary(tree, number):
-    """Return a factor of exploration from 0.75 to 1.25, random for each number and simulation; see `ismcts`."""
+    """Return a random exploration factor from 0.75 to 1.25 for this number and simulation; see `ismcts`."""
     return 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], number), _STEPS) / _STEPS
 
 
@@ -122,7 +122,7 @@ def keep_untried(tree, place, legal):
 
 @jit.kernel
 def back_up(tree, node, rewards, sides):
-    """Count a visit and its reward in `node` and all above it; a reward that a side shares counts as a whole one."""
+    """Add a visit and its reward to `node` and its ancestors; a reward shared by a side counts fully."""
     while node:
         mover = tree[node]["mover"]
         tree[node]["visits"] += 1
@@ -133,15 +133,15 @@ def back_up(tree, node, rewards, sides):
 
 @jit.kernel
 def settle(state, tree, node, grown):
-    """Look at the end of a simulation's way through the tree, before its playout: nothing is done without proofs."""
+    """Process the end of a simulation's path through the tree, before its playout. Without proofs, do nothing."""
 
 
 @jit.kernel
 def prove(state, tree, node, grown):
     """Record proofs at the end of a simulation's path through the tree: of the last action, and of the one before it.
 
-    A descent that adds no node before the game is over has found that all actions there are proven losses: the player
-    who moved last has won the simulation. Ancestors are updated on the next visit.
+    If a descent adds no node before the end of the game, all actions there are proven losses: the player who moved last
+    has won the simulation. Ancestors are updated on the next visit.
     """
     if node == 0:
         return  # all actions at the root lose
@@ -159,16 +159,16 @@ def prove(state, tree, node, grown):
 
 @jit.kernel
 def follow(state, tree, index, node, memory):
-    """Return the position after action `node` where nothing is left to chance: it has the same number."""
+    """Return the position after action `node` in a game without chance: it has the same number."""
     return node
 
 
 @jit.kernel
 def recognise(state, tree, index, node, memory):
-    """Return the position of a record, the memory of `state` as uint64 (words,) from `position_start` on.
+    """Return the position of a record; `memory` is `state` as uint64 (words,) from `position_start` on.
 
-    A position is all of a record but the generator, its script and the fields that are only shown. The count of plies
-    is part of it, so that no simulation returns to a position.
+    A position is a record without the generator, the script and the fields that are only shown. It includes the number
+    of plies, so no simulation returns to a position.
     """
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
@@ -194,7 +194,7 @@ def find(index, new, digest):
 def playout(state, joint, legal, plies):
     """Play uniformly random actions, in place, to the end or for `plies`; joint int64 (players,) is scratch memory.
 
-    An unfinished game pays no player, and so counts as a draw.
+    An unfinished game pays nothing and so counts as a draw.
     """
     while plies > 0 and not state["done"]:
         plies -= 1
@@ -204,13 +204,13 @@ def playout(state, joint, legal, plies):
 
 
 class Scratch(NamedTuple):
-    """The scratch memory of a search, besides its tree.
+    """The scratch memory of a search, in addition to its tree.
 
     Attributes:
         world: states (1,), in which simulations are played.
-        memory: input of `arrive`; for MCTS the memory of `world` that makes its position, as uint64.
+        memory: input of `arrive`; for MCTS the memory of `world` that identifies its position, as uint64.
         legal: bool (num_actions,).
-        sides: float64 (players,), how many share each player's reward.
+        sides: float64 (players,), the number of players who share each player's reward.
     """
 
     world: np.ndarray
@@ -220,14 +220,14 @@ class Scratch(NamedTuple):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
+    """Add simulations until `tree` is full: one fewer than its nodes.
 
     Args:
         root: states (k,), not finished; each simulation begins in one of them, drawn at random.
-        seed: uint64; the draws of simulation s depend on it and on s.
-        tree: NODE (simulations + 1,); node 0 holds the simulations done so far, the player to move, as its value the
-            exploration constant, and as its action the most plies of a playout.
-        index: INDEX (simulations + 1,), of the same search; of a game without chance, (0,).
+        seed: uint64; the draws of simulation s depend only on it and on s.
+        tree: NODE (simulations + 1,); node 0 has the number of simulations so far, the player to move, the exploration
+            constant as its value, and the most plies of a playout as its action.
+        index: INDEX (simulations + 1,) of the same search; (0,) for a game without chance.
         scratch: `Scratch`.
     """
     world, memory, legal, sides = scratch
@@ -269,7 +269,7 @@ def simulate(root, seed, tree, index, scratch):
 
 @jit.kernel
 def read_root(tree, out):
-    """Visits and sum of values of each action at the root: out float64 (2, num_actions)."""
+    """Write the visits and the sum of values of each action at the root to out float64 (2, num_actions)."""
     out[:] = 0.0
     child = tree[0]["child"]
     while child:
@@ -279,7 +279,7 @@ def read_root(tree, out):
 
 
 def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the legal actions that were visited most and, of these, have the best mean value: bool (n, num_actions).
+    """Return the legal actions with the most visits and, of these, the best mean value: bool (n, num_actions).
 
     Visits and sums of values are float64 (n, num_actions).
     """
@@ -291,7 +291,7 @@ def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> n
 
 @cache
 def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable[..., Any]:
-    """Build `simulate` for the rules of one game, for games with or without chance, with or without proofs."""
+    """Return `simulate` for one game's rules, with or without chance, with or without proofs."""
     bound = kernels_of(kernels)
     return jit.specialise(
         simulate,
@@ -303,7 +303,7 @@ def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable
 
 
 class MCTS(Agent):
-    """Plays the action that a tree search visited most; ties go to the better value, then to the seed.
+    """Plays the most visited action of a tree search; ties are broken by value, then by the seed.
 
     Plays any game of perfect information in which one player acts at a time; in a match, each round separately. Rewards
     must lie in -1..1.
@@ -313,7 +313,7 @@ class MCTS(Agent):
     plays = {"simultaneous": False, "hidden_information": False}
     reaches = {}
     hint_simulations = 4000
-    #: Number of rows that `_read` gives.
+    #: Number of rows that `_read` returns.
     _rows = 2
 
     def __init__(
@@ -325,18 +325,18 @@ class MCTS(Agent):
         playout_plies: int | None = None,
         proofs: bool = False,
     ) -> None:
-        """Set up a search of a fixed size, or of a fixed time.
+        """Set up a search of fixed size or fixed time.
 
         Args:
             simulations: simulations for each decision.
-            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
-                gets depends on the machine and its load.
+            seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
+                number of simulations depends on the machine and its load.
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
-            threads: Number of threads. Does not change the result of a fixed-size search.
-            playout_plies: plies after which a playout ends as a draw; None plays on to the end. In long games, a short
-                playout takes less time, and counts what is near.
-            proofs: keep wins and losses that are proven in the tree, play a proven win, and no proven loss where there
-                is a choice. Only in games of two players, without chance.
+            threads: number of threads. It does not change the result of a fixed-size search.
+            playout_plies: plies after which a playout ends as a draw; None plays to the end. In long games, short
+                playouts take less time and give weight to near results.
+            proofs: record proven wins and losses in the tree, play proven wins, and avoid proven losses if possible.
+                Only in games of two players without chance.
         """
         within(1, MOST_SIMULATIONS, simulations=simulations)
         within(1, 1024, threads=threads)
@@ -344,7 +344,7 @@ class MCTS(Agent):
             within(1e-6, 1e6, seconds=seconds)
         if playout_plies is not None:
             within(0, TO_THE_END, playout_plies=playout_plies)
-        within(0.0, 1e6, exploration=exploration)  # a much larger one would not be finite in bounds
+        within(0.0, 1e6, exploration=exploration)  # larger values could overflow the bounds
         self.simulations = simulations
         self.seconds = seconds
         self.exploration = exploration
@@ -362,17 +362,17 @@ class MCTS(Agent):
             )
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): the probabilities of `act`'s answers, for one tree; for visits see `search`.
+        """Return the probabilities of `act`'s answers from one search, float64 (n, num_actions); see also `search`.
 
-        It varies with the view's seeds. ValueError as of `check`.
+        They vary with the view's seeds. Raises ValueError as `check`.
         """
         return self._policy(view.masks, self._results(view))
 
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """Return visits of each action, and the sum of its values from 0 to 1: two float64 (n, num_actions).
+        """Return the visits of each action and the sum of its values from 0 to 1, both float64 (n, num_actions).
 
-        A forced action is not searched, and has one visit. In a match the values refer to the current round. A win that
-        is proven counts as if all visits had been won, a loss as if all had been lost.
+        A forced action is not searched and has one visit. In a match the values refer to the current round. A proven
+        win counts as if all visits had been won, a proven loss as if all had been lost.
         """
         results = self._results(view)
         return results[:, 0], np.clip(results[:, 1], 0.0, results[:, 0])
@@ -380,11 +380,11 @@ class MCTS(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the mean reward of the simulations that began with each action: float64 (n, num_actions).
 
-        NaN for an action that was not visited, and for a forced one, which is not searched.
+        NaN for an unvisited action, and for a forced one, which is not searched.
         """
         visits, sums = self.search(view)
         searched = (visits > 0) & (view.masks.sum(axis=1, keepdims=True) > 1)
-        means = 2 * sums / np.where(searched, visits, 1) - 1  # a search counts wins of the side from 0 to 1
+        means = 2 * sums / np.where(searched, visits, 1) - 1  # the search's values are from 0 to 1
         return np.where(searched, means / view.game.sharers[view.players][:, None], np.nan)
 
     def _policy(self, masks: np.ndarray, results: np.ndarray) -> np.ndarray:
@@ -410,7 +410,7 @@ class MCTS(Agent):
         def work(some: np.ndarray) -> None:
             world, legal = worlds[0, :1].copy(), np.empty(game.num_actions, np.bool_)
             for i in some:
-                # New room each time: NumPy takes ten times as long to clear records as to hand out zeros.
+                # New memory each time: NumPy takes ten times as long to clear records as to allocate zeros.
                 size = self.simulations + 1 if self.seconds is None else 1 << 12
                 tree, index, memory = self._memory(game, world, size)
                 scratch = Scratch(world, memory, legal, game.sharers)
@@ -428,22 +428,22 @@ class MCTS(Agent):
         elif threads:
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, [rows[k::threads] for k in range(threads)]))
-        results.flags.writeable = False  # it is given again
+        results.flags.writeable = False  # the result is cached
         return results
 
     def _worlds(self, view: View) -> tuple[np.ndarray, Callable[..., Any]]:
-        """Return the positions that are searched, structured (n, k), and the kernel that searches."""
+        """Return the positions to search, structured (n, k), and the search kernel."""
         return view.sample_worlds()[:, None], self._kernel(view.game)
 
     def _kernel(self, game: Game) -> Callable[..., Any]:
         return kernel_for(game.kernels, self._recognises(game), self.proofs)
 
     def _recognises(self, game: Game) -> bool:
-        """Return `recognise` if an action can lead to several positions, so that they are looked up; else `follow`."""
+        """Return whether an action can lead to several positions, so that `recognise` must look them up."""
         return game.stochastic and not self.proofs
 
     def _memory(self, game: Game, world: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a tree of a given size, the index of its positions, and memory for `arrive`; see `simulate`."""
+        """Return a tree of this size, the index of its positions, and memory for `arrive`; see `simulate`."""
         position = world.view(np.uint64)[position_start(world.dtype) // 8 :]
         return np.zeros(size, NODE), np.zeros(size if self._recognises(game) else 0, INDEX), position
 
@@ -458,9 +458,9 @@ class MCTS(Agent):
 def _run_until(
     deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, scratch: Scratch
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search until the deadline, for one chunk at least, or until the tree is as large as it may be.
+    """Search for at least one chunk, until the deadline or the largest size of the tree.
 
-    Returns the tree and its index, moved if they needed more room.
+    Returns the tree and its index, which are reallocated if they grow.
     """
     size = 1
     while True:

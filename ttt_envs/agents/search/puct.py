@@ -1,17 +1,18 @@
-"""Tree search by a network's values of actions, on compiled kernels.
+"""Tree search with a network's action values, on compiled kernels.
 
-The search is the one of `ttt_envs.agents.search.mcts`; the caller defines what a position is (`arrive`). What differs:
+The search is that of `ttt_envs.agents.search.mcts`; the caller defines the positions by `arrive`. Differences:
 
-- A simulation ends at the node that it adds, with the network's value of the best action there, instead of a
-  playout: "neural network evaluation" of Silver et al., "Mastering the game of Go without human knowledge", Nature 550,
-  2017, like the other points.
-- Actions are selected by PUCT, with the softmax of the network's values as prior. An action is thus never tried merely
-    because it is untried: if others hold one of very many hands, positions seldom recur.
-- The value of an action is the mean of its visits and of `_PRIOR_VISITS` at the network's value. The network is
-    evaluated in each world, as the player to move sees it: a position of the tree may represent many hands of theirs.
+- Instead of a playout, a simulation ends at the node that it adds, with the network's value of the best action there.
+  This is "neural network evaluation" of Silver et al., "Mastering the game of Go without human knowledge", Nature 550,
+  2017, as are the other points.
+- PUCT selects actions, with the softmax of the network's values as prior. It does not try every action first: if others
+  have one of very many hands, positions rarely recur.
+- The value of an action is the mean over its visits and `_PRIOR_VISITS` visits with the network's value. The network is
+  evaluated in each world from the view of the player to move, because a position of the tree may represent many hands
+  of that player.
 
-`simulate` is a template, compiled for one game's rules; `legal_mask`, `step`, `observe`, `resample` and `arrive` are as
-in `mcts`.
+`simulate` is a template, compiled for one game's rules; `legal_mask`, `step`, `observe`, `resample` and `arrive` are
+named as in `mcts`.
 """
 
 # ruff: noqa: F821
@@ -28,25 +29,25 @@ from ttt_envs.core import rng
 from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 
-# Visits that the network's value of an action counts for.
+# The network's value of an action counts as this many visits.
 _PRIOR_VISITS = 2.0
 
-# Divides values from 0 to 1, for the softmax that is the prior.
+# Temperature of the prior: divides values from 0 to 1 before the softmax.
 _TEMPERATURE = 0.1
 
 
 class Guide(NamedTuple):
-    """A q network, and the scratch memory of its search, besides that of `mcts`.
+    """A q network and the scratch memory of its search, in addition to that of `mcts`.
 
     Attributes:
         seen: int8 (observation size,).
-        weights: float32 (numbers,), by `flattened`.
-        form: int64, by `flattened`.
+        weights: float32 (numbers,), from `flattened`.
+        form: int64, from `flattened`.
         activations: float32 (2, the widest layer).
-        worth: float64 (2, num_actions), the network's values of actions for the side of the player to move, from 0
-            (loss) to 1 (win): at the root, and in the position visited last.
+        worth: float64 (2, num_actions), the network's action values for the side of the player to move, from 0 (loss)
+            to 1 (win): at the root, and in the last visited position.
         prior: float64 (num_actions,).
-        team: int64 (players,), numbers their sides.
+        team: int64 (players,), each player's side.
         features: int64 (symmetries, observation size), as in `core.symmetry.Symmetry`, like `actions`.
         actions: int64 (symmetries, num_actions).
         turned: int8 (observation size,), the network's input.
@@ -65,7 +66,7 @@ class Guide(NamedTuple):
 
 
 def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
-    """Return a network, by `flattened`, with memory for a search of `game`."""
+    """Return a network from `flattened`, with memory for a search of `game`."""
     turns = game.proper_symmetries
     return Guide(
         seen=np.zeros(game.observation_size, np.int8),
@@ -83,7 +84,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
 
 @jit.kernel
 def judge(guide, share, symmetry, out):
-    """Set `out`, as `Guide.worth`, from `guide.seen`, turned; `share` players share the mover's reward."""
+    """Evaluate `guide.seen`, transformed by `symmetry`, to `out`, see `Guide.worth`; `share` players share a reward."""
     features, actions = guide.features[symmetry], guide.actions[symmetry]
     for k in range(features.shape[0]):
         guide.turned[k] = guide.seen[features[k]]
@@ -94,7 +95,7 @@ def judge(guide, share, symmetry, out):
 
 @jit.kernel
 def best_of(worth, legal):
-    """Return the highest worth of a legal action."""
+    """Return the highest value of a legal action."""
     best = 0.0
     for action in range(legal.shape[0]):
         if legal[action]:
@@ -104,9 +105,9 @@ def best_of(worth, legal):
 
 @jit.kernel
 def select(tree, place, mover, legal, guide, exploration):
-    """Return the legal action of highest PUCT in a position, and its entry in the tree, or 0; clears some of `legal`.
+    """Return the legal action with the highest PUCT in a position, and its tree entry or 0; clears some of `legal`.
 
-    For players other than the searcher the exploration constant varies at random, as in `ismcts`.
+    For players other than the searcher, the exploration constant varies at random as in `ismcts`.
     """
     worth, prior = guide.worth[min(place, 1)], guide.prior
     best, total = best_of(worth, legal), 0.0
@@ -142,7 +143,7 @@ def select(tree, place, mover, legal, guide, exploration):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """`mcts.simulate` with a network: `scratch.memory` is a `Guide`, and the root's value the constant of PUCT."""
+    """As `mcts.simulate`, with a network: `scratch.memory` is a `Guide`; the root's value is the constant of PUCT."""
     world, guide, legal, sides = scratch
     state, worth = world[0], guide.worth
     player = tree[0]["mover"]

@@ -1,27 +1,25 @@
-"""Simultaneous-move Monte Carlo tree search: for games in which players choose simultaneously. Its answer is a mixed
-policy.
+"""Simultaneous-move Monte Carlo tree search, which finds mixed policies for games with simultaneous choices.
 
-SM-MCTS with regret matching, of Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
-applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. The search is the one of
-`ttt_envs.agents.search.mcts`, and identical to it, to the last draw, where one player acts. If several act
-simultaneously:
+SM-MCTS with regret matching: Lanctot, Lisý and Winands, "Monte Carlo tree search in simultaneous move games with
+applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. If one player acts, the search is identical to
+`ttt_envs.agents.search.mcts`, down to the random draws. If several act simultaneously:
 
-- Each player draws from their own strategy, hidden from the others. An action's probability is proportional to its
-  regret: how much more than the strategy it would have earned. With probability gamma the player explores and draws
-  uniformly.
-- What an action would have earned is its mean reward against these choices of the others; or, if it was never
-  played against them, against all choices. Only visits where the other player explores nothing are counted. Otherwise
-  each strategy would also answer the others' exploration, and their averages would miss the equilibrium.
-- Regrets never fall below 0, and the n-th strategy counts n times in the average: regret matching+ of Tammelin,
-  "Solving large imperfect information games using CFR+", arXiv:1407.5042, 2014. Early, poor playouts are thus forgotten
-  sooner.
-- The answer is the average of a player's strategies, without the draws that explored. With two sides and zero sum such
-  averages approach an equilibrium if the bandit keeps regret low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of
-  Monte Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. How close they can come is
-  limited by gamma, since the value of a position is learned from games in which both explore.
+- Each player draws from their own strategy, without knowing the others' draws. An action's probability is proportional
+  to its regret: how much more it would have earned than the strategy. With probability gamma the player explores, which
+  means a uniform draw.
+- The estimate of what an action would have earned is its mean reward against the others' present choices; if it was
+  never played against these, against all choices. Only visits in which the other player did not explore count.
+  Otherwise strategies would adapt to the others' exploration, and their averages would miss the equilibrium.
+- Regrets never fall below 0, and the n-th strategy has weight n in the average, so that early, poor playouts are
+  forgotten sooner: regret matching+ of Tammelin, "Solving large imperfect information games using CFR+",
+  arXiv:1407.5042, 2014.
+- The result is the average of a player's strategies, without exploration. With two sides and zero sum such averages
+    approach an equilibrium if the bandit keeps regret low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of Monte
+    Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. Gamma limits the accuracy,
+    because the value of a position is learned from games in which both players explore.
 
 `playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample`
-and `drawn` are as `core.loops.kernels_of` names them, and `arrive` is `follow` or `recognise` of
+and `drawn` are named as in `core.loops.kernels_of`, and `arrive` is `follow` or `recognise` of
 `ttt_envs.agents.search.mcts`.
 """
 
@@ -45,33 +43,33 @@ from ttt_envs.core.options import within
 
 @cache
 def node_for(players: int) -> np.dtype:
-    """Entry k of a tree: three records that simulation k has added; they refer to each other by index.
+    """Return the dtype of a tree's entries. Entry k has three records, added by simulation k and linked by index.
 
-    A position with the actions tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which is a joint
-    choice of the players who act in a position; and each player's arm, an action that the player had not tried in that
-    position before. Position 0 is the root; no link is 0.
+    The records are a position with the actions tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which
+    is a joint choice of the acting players in a position; and each player's arm, an action that the player had not
+    tried in that position before. Position 0 is the root; 0 means no link.
     """
     each = (players,)
     return np.dtype(
         [
-            ("value", np.float64, each),  # of the cell: sum of each side's reward mapped from -1..1 to 0..1
-            ("earned", np.float64, each),  # of the arm: the same
-            ("guess", np.float64, each),  # of the arm: room to work
-            ("regret", np.float64, each),  # of the arm; never negative
-            ("weight", np.float64, each),  # of the arm: sum of its probabilities, the n-th times n
-            ("visits", np.int32),  # of the cell; of the root: simulations done
-            ("explores", np.int32, each),  # of the cell: 1 for players who drew uniformly, in the last simulation
-            ("parent", np.int32),  # of the cell: the one before it, in the last simulation
-            ("place", np.int32),  # of the cell: its position
-            ("mover", np.int32),  # of the root: the searcher
-            ("passed", np.int32),  # of the position: how often something was chosen in it
-            ("newest", np.int32, each),  # of the position: each player's newest arm
-            ("arm", np.int32, each),  # of the cell: each player's arm; 0 for players who do not act
-            ("link", np.int32, each),  # of the cell: the next older one with the same arm of that player
-            ("action", np.int32, each),  # of the arm
-            ("tried", np.int32, each),  # of the arm: visits
-            ("sibling", np.int32, each),  # of the arm: the player's next older one in the same position
-            ("cell", np.int32, each),  # of the arm: the newest cell it is part of
+            ("value", np.float64, each),  # cell: sum of each side's rewards, mapped from -1..1 to 0..1
+            ("earned", np.float64, each),  # arm: the same
+            ("guess", np.float64, each),  # arm: scratch memory
+            ("regret", np.float64, each),  # arm: its regret, never negative
+            ("weight", np.float64, each),  # arm: sum of its probabilities, the n-th times n
+            ("visits", np.int32),  # cell: its visits; root: number of simulations
+            ("explores", np.int32, each),  # cell: 1 for players who explored in the last simulation
+            ("parent", np.int32),  # cell: the preceding one in the last simulation
+            ("place", np.int32),  # cell: its position
+            ("mover", np.int32),  # root: the searcher
+            ("passed", np.int32),  # position: number of choices in it
+            ("newest", np.int32, each),  # position: each player's newest arm
+            ("arm", np.int32, each),  # cell: each player's arm; 0 for players who do not act
+            ("link", np.int32, each),  # cell: the next older one with the same arm of that player
+            ("action", np.int32, each),  # arm: its action
+            ("tried", np.int32, each),  # arm: its visits
+            ("sibling", np.int32, each),  # arm: the player's next older one in the same position
+            ("cell", np.int32, each),  # arm: its newest cell
         ],
         align=True,
     )
@@ -79,7 +77,7 @@ def node_for(players: int) -> np.dtype:
 
 @jit.kernel
 def keep_untried(tree, place, player, legal):
-    """Clear in `legal` the actions that the player has tried in a position; returns how many are left."""
+    """Clear in `legal` the actions that the player has tried in a position; return the number of the others."""
     left = 0
     for action in range(legal.shape[0]):
         left += legal[action]
@@ -93,7 +91,7 @@ def keep_untried(tree, place, player, legal):
 
 @jit.kernel
 def best_arm(tree, place, player, exploration):
-    """Return the arm of highest upper confidence bound (UCB1), of a player who acts alone and has tried all actions."""
+    """Return the arm with the highest UCB1 bound, for a player who acts alone and has tried all actions."""
     visits = 0
     arm = tree[place]["newest"][player]
     while arm:
@@ -113,7 +111,7 @@ def best_arm(tree, place, player, exploration):
 
 @jit.kernel
 def draw_arm(tree, place, player, explores, x):
-    """Return an arm by regret matching, or any if the player `explores`, by the random uint64 `x`; notes the strategy.
+    """Draw an arm by regret matching, or uniformly if the player `explores`, with `x` uint64; record the strategy.
 
     The player does not act alone, and has tried all actions of the position.
     """
@@ -129,7 +127,7 @@ def draw_arm(tree, place, player, explores, x):
             drawn = arm
         last = arm
         arm = tree[arm]["sibling"][player]
-    return drawn if drawn else last  # rounding may leave a little
+    return drawn if drawn else last  # rounding may leave a remainder
 
 
 @jit.kernel
@@ -146,7 +144,7 @@ def count_regrets(tree, place, player):
 
 @jit.kernel
 def find_cell(tree, player, arms):
-    """Return the cell of these arms int64 (players,), the player's own among them; 0 if there is none yet."""
+    """Return the cell with these arms int64 (players,), from the list of the player's arm; 0 if there is none yet."""
     cell = tree[arms[player]]["cell"][player]
     while cell:
         same = True
@@ -160,7 +158,7 @@ def find_cell(tree, player, arms):
 
 @jit.kernel
 def add_cell(tree, place, cell, arms):
-    """Make entry `cell` a cell of the position with these arms int64 (players,)."""
+    """Make entry `cell` a cell of the position `place` with these arms int64 (players,)."""
     tree[cell]["place"] = place
     for player in range(arms.shape[0]):
         arm = arms[player]
@@ -172,13 +170,13 @@ def add_cell(tree, place, cell, arms):
 
 @jit.kernel
 def update_regrets(tree, cell, player):
-    """Add to each action of the player its regret: what it would have earned more, others choosing as in `cell`."""
+    """Update the regrets of the player's actions: their gains over the strategy if the others choose as in `cell`."""
     place, chosen = tree[cell]["place"], tree[cell]["arm"]
     arm = tree[place]["newest"][player]
     while arm:
         tree[arm]["guess"][player] = tree[arm]["earned"][player] / tree[arm]["tried"][player]
         arm = tree[arm]["sibling"][player]
-    # Actions played against the same choices have a better estimate; all are in the list of one other player's arm.
+    # Actions that were played against the same choices have better estimates; one other player's arm lists them all.
     other = 0
     while other == player or chosen[other] == 0:
         other += 1
@@ -205,7 +203,7 @@ def update_regrets(tree, cell, player):
 
 @jit.kernel
 def back_up(tree, cell, rewards, sides):
-    """Count a visit and its rewards in `cell` and all above it; a reward that a side shares counts as a whole one."""
+    """Add a visit and its rewards to `cell` and its ancestors; a reward shared by a side counts fully."""
     players = rewards.shape[0]
     while cell:
         tree[cell]["visits"] += 1
@@ -220,7 +218,7 @@ def back_up(tree, cell, rewards, sides):
                 tree[arm]["tried"][player] += 1
                 tree[arm]["earned"][player] += gain
         for player in range(players):
-            # Answering the others' exploration would not be answering their strategies.
+            # Skip visits in which others explore: the strategy must answer their strategies.
             if acting > 1 and tree[cell]["arm"][player] and exploring == tree[cell]["explores"][player]:
                 update_regrets(tree, cell, player)
         cell = tree[cell]["parent"]
@@ -228,7 +226,7 @@ def back_up(tree, cell, rewards, sides):
 
 
 def playout(state, joint, legal):
-    """Play uniformly random actions to the end, in place; joint int64 (players,) is room to work."""
+    """Play uniformly random actions to the end, in place; joint int64 (players,) is scratch memory."""
     while not state["done"]:
         for player in range(joint.shape[0]):
             if state["to_move"] < 0 or player == state["to_move"]:
@@ -237,9 +235,9 @@ def playout(state, joint, legal):
 
 
 def fill_masks(state, masks, acts):
-    """Fill the players who act, bool (players,), and their legal actions, bool (players, num_actions).
+    """Fill in the acting players, bool (players,), and their legal actions, bool (players, num_actions).
 
-    Returns how many act.
+    Returns the number of acting players.
     """
     acting = 0
     for player in range(acts.shape[0]):
@@ -252,10 +250,10 @@ def fill_masks(state, masks, acts):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Add simulations until there are as many as `tree` has room for: one fewer than its nodes.
+    """Add simulations until `tree` is full: one fewer than its nodes.
 
     Arguments as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,). Its
-    node 0 holds the simulations done so far, the searcher, UCB1's constant as its value, and gamma as its rewards.
+    node 0 has the number of simulations so far, the searcher, UCB1's constant as `value`, and gamma as `earned`.
     """
     world, memory, legal, sides = scratch
     state = world[0]
@@ -306,9 +304,9 @@ def simulate(root, seed, tree, index, scratch):
 
 @jit.kernel
 def read_root(tree, out):
-    """Visits, sum of values, weight in the average strategy, and whether others act, for each action of the searcher.
+    """Write visits, sum of values, weight in the average strategy, and whether others act, for the searcher's actions.
 
-    out float64 (4, num_actions).
+    `out` is float64 (4, num_actions).
     """
     out[:] = 0.0
     player = tree[0]["mover"]
@@ -337,7 +335,7 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 
 
 class SMMCTS(mcts.MCTS):
-    """Draws from the mixed policy of a tree search where several players choose at once; elsewhere plays as MCTS.
+    """Draws from a tree search's mixed policy where several players choose simultaneously; elsewhere plays as MCTS.
 
     Plays any game in which only simultaneous choices are hidden; in a match, each round separately. With two sides and
     zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.
@@ -357,16 +355,16 @@ class SMMCTS(mcts.MCTS):
         gamma: float = 0.2,
         threads: int = 1,
     ) -> None:
-        """Set up a search of a fixed size, or of a fixed time.
+        """Set up a search of fixed size or fixed time.
 
         Args:
-            simulations: simulations for each decision. With many actions on either side a matrix has many cells;
-                it takes thousands to see each of them.
-            seconds: time for each decision, instead of `simulations`. Such a search is not reproducible: how far it
-                gets depends on the machine and its load.
+            simulations: simulations for each decision. With many actions on both sides a matrix has many cells, and
+                thousands of simulations are needed to visit each of them.
+            seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
+                number of simulations depends on the machine and its load.
             exploration: UCB1's constant where one player acts, as for MCTS.
-            gamma: the share of choices drawn uniformly where several act simultaneously, from 0 to 1.
-            threads: Number of threads. Does not change the result of a fixed-size search.
+            gamma: probability of a uniform draw where several act simultaneously, from 0 to 1.
+            threads: number of threads. It does not change the result of a fixed-size search.
         """
         super().__init__(simulations, seconds, exploration, threads)
         within(0.0, 1.0, gamma=gamma)
