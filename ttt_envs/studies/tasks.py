@@ -17,8 +17,8 @@ from ttt_envs.core.options import unknown
 from ttt_envs.learning.runs.measurements import LEAST, MEASURES, Measurement
 from ttt_envs.registry import declared, load
 
-#: A task of hidden hands or simultaneous choices tests mixing if pure policies lose more than this share of what random
-#: play loses: about twice the widest 95 % interval of a method after a minute of match-medium, see docs/study.md.
+#: A task of hidden hands or simultaneous choices is a smoke test if one of two simple pure policies (`Task.pure`) loses
+#: less than this share of what random play loses. A larger share does not show that optimal play is mixed.
 MIXING = 0.05
 
 
@@ -38,7 +38,7 @@ class Task:
         version: raised when anything of it changes.
         title: what it is.
         against: the agent that proved wins are played against; "" for other measures.
-        pure: the shares of `random` that two pure policies lose: "response", a best response to random play, and
+        pure: the shares of `random` that two simple pure policies lose: "response", a best response to random play, and
             "equilibrium", the likeliest actions of an equilibrium. Empty where nothing is hidden.
     """
 
