@@ -22,7 +22,7 @@ _PLACES = (Path(__file__).parent / _EXAMPLE, Path(__file__).resolve().parents[2]
 class NewGame:
     """Make the folder of a game of your own: a whole game, Connect Four, under your name, to be changed file by file.
 
-    The page "A game of your own" of the documentation goes through the files.
+    The page "Your own game" of the documentation goes through the files.
     """
 
     name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
