@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ttt_envs.core.chance import chance_of
 from ttt_envs.core.checks import Validity, check_actions, check_players, refusal
 from ttt_envs.core.compile import jit
-from ttt_envs.core.counterpart import Counterpart
 from ttt_envs.core.cursor import State, start
 from ttt_envs.core.information import Known
 from ttt_envs.core.loops import Kernels, Loops, loops_for
@@ -38,6 +37,23 @@ CHANCES = "none", "start", "play"
 
 #: The values of `Game.rewards`.
 PAID = "end", "steps"
+
+
+class Counterpart(NamedTuple):
+    """A game of OpenSpiel with the same rules but its own action numbers.
+
+    One action of this library may correspond to several consecutive OpenSpiel actions of the same player.
+
+    Attributes:
+        name: its name in OpenSpiel, with parameters if it needs them.
+        history: (states (1,), since) -> OpenSpiel's actions from the start to this position. They begin with `since`,
+            for example the history of an earlier position of the same game. Raises ValueError if there is none.
+        action: (states (1,), OpenSpiel's actions by the player to move) -> the action of this library.
+    """
+
+    name: str
+    history: Callable[[np.ndarray, Sequence[int]], list[int]]
+    action: Callable[[np.ndarray, Sequence[int]], int]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ttt_envs.core.counterpart import Counterpart
+from ttt_envs.core.game import Counterpart
 from ttt_envs.games.super_tic_tac_toe.rules import ALL, ANYWHERE, HAS_LINE, MEMBERS
 
 #: Positions that are tried for an order of the marks.
