@@ -1,7 +1,6 @@
-"""Measures of how good agents are: a tournament, the place on a ladder, regret to optimal play, mistakes in solved
-positions, exploitability; and equilibria.
+"""Measures of agents' strength: tournament, ladder rating, regret, mistakes in solved positions, exploitability.
 
-All of them return reports. `nash_average` rates agents by a crosstable with circles in it.
+All of them return reports. `solve` computes equilibria. `nash_average` rates agents with an intransitive crosstable.
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games

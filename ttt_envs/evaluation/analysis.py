@@ -1,8 +1,7 @@
-"""Analysis: values of the actions in a position by the oracle, a search or an agent, and judgements of the loss of
-moves.
+"""Analysis of positions and moves: action values by the oracle, a search or an agent, and the loss of moves.
 
-The oracle answers where it covers a position; an action whose value it does not know is not proven there, and compared
-with nothing. Elsewhere the tree search that plays the game estimates, from the deciding player's knowledge alone.
+In positions that it covers, the oracle gives the values. An action whose value it does not know is unproven and is not
+compared. Elsewhere the game's tree search estimates the values from the deciding player's view.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,34 +20,34 @@ from ttt_envs.storage.tables import TableMissing, without_building
 #: Simulations for a position that the oracle does not cover.
 SIMULATIONS = 4000
 
-#: From these losses of expected reward on, a decision is no longer good.
+#: The grades of a decision, with the least loss of expected reward for each.
 GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
 
-#: The source of a known value, if it is no estimate.
+#: The source of a known value that is no estimate.
 ORACLE = "oracle"
 
 # Smaller probabilities than the first are hidden, but for the largest; from the second on, an action is in the mix.
 _LEAST, _MIXED = 0.005, 0.05
 
-#: Gives the agent of a text for use within a context.
+#: Returns a context with the agent for a spec.
 Take = Callable[[str], AbstractContextManager[Agent]]
 
 
 class NoAnswer(Exception):
-    """Raised if an oracle does not know the best action; the message is a sentence with the reason."""
+    """Raised if an oracle does not know the best action; the message states the reason in a sentence."""
 
 
 @dataclass(frozen=True)
 class BestPlay:
-    """The optimal play in a decision, as far as it is known or estimated.
+    """Known or estimated optimal play in a decision.
 
     Attributes:
-        source: "oracle", or the text of the search that estimates; "" if the value is unknown.
-        values: float64 (num_actions,), expected reward of the player after each action; nan if it is not known.
-        policy: float64 (num_actions,), a best policy; all zeros if none is known.
-        value: expected reward of the player under optimal play; None if it is not known.
+        source: "oracle", or the spec of the search that estimates; "" if the value is unknown.
+        values: float64 (num_actions,), the player's expected reward after each action; nan if unknown.
+        policy: float64 (num_actions,), a best policy; all zeros if unknown.
+        value: the player's expected reward under optimal play; None if unknown.
         error: the largest error of an oracle's values.
-        visits: float64 (num_actions,), the simulations of a search that began with each action.
+        visits: float64 (num_actions,), the search's simulations that began with each action.
     """
 
     source: str
@@ -61,22 +60,22 @@ class BestPlay:
 
 @dataclass(frozen=True)
 class Thoughts:
-    """What is known of a decision: the values of actions, and the probabilities of the agent that decides.
+    """The analysis of a decision: the values of actions, and the probabilities of the agent that decides.
 
     Attributes:
         player: the player who decides.
-        source: "oracle", or the text of the search that estimates; "" if the value is unknown.
+        source: "oracle", or the spec of the search that estimates; "" if the value is unknown.
         silence: the reason why the oracle does not answer, as a sentence; "" if it does.
-        value: expected reward of the player under optimal play, if the oracle answers.
+        value: the player's expected reward under optimal play, if the oracle answers.
         error: the largest error of the oracle's values.
-        values: action -> expected reward of the player, where it is known.
+        values: action -> the player's expected reward, for known actions.
         unproved: the legal actions of unknown value, if the oracle answers.
-        losses: action -> expected reward lost by it: against optimal play if the oracle answers, or else against the
-            estimate of the search's own policy.
-        visits: action -> simulations that began with it, where a search estimates.
-        best: the best actions; for a mixed policy the actions it plays, the likeliest first.
-        best_probabilities: action -> probability under optimal play, where it is mixed.
-        agent: text of the agent that decides; None for a person.
+        losses: action -> loss of expected reward: compared with optimal play if the oracle answers, otherwise with the
+            value of the search's own policy.
+        visits: action -> simulations that began with it, if a search estimates.
+        best: the best actions; for a mixed policy the actions that it plays, the likeliest first.
+        best_probabilities: action -> probability under optimal play, if this is mixed.
+        agent: the spec of the agent that decides; None for a person.
         probabilities: action -> probability with which that agent plays it.
     """
 
@@ -102,11 +101,11 @@ class Judgement:
     Attributes:
         ply: plies before it.
         player: the player who decided.
-        played: their action.
-        best: a best action; None if it is not known.
-        regret: the expected reward lost; None if it is not known, also where the oracle has not proven the action.
-        value: expected reward of the player before the decision, under optimal play by all; None if it is not known.
-        source: as of `Thoughts`.
+        played: the player's action.
+        best: a best action; None if unknown.
+        regret: the loss of expected reward; None if unknown, also if the oracle has not proven the action.
+        value: the player's expected reward before the decision, under optimal play by all; None if unknown.
+        source: as in `Thoughts`.
     """
 
     ply: int
@@ -119,21 +118,21 @@ class Judgement:
 
 
 def loaded(spec: str) -> AbstractContextManager[Agent]:
-    """Return the agent of a text, loaded for this once."""
+    """Return a context with an agent that is loaded from its spec for a single use."""
     return closing(agents.load(spec))
 
 
 def by_oracle(view: View) -> BestPlay:
     """Return the oracle's optimal play for a view with one position.
 
-    Raises NoAnswer where there is none, where it says nothing, and where its table would have to be built.
+    Raises NoAnswer if there is no oracle, if it does not know the position, or if its table would have to be built.
     """
     if view.game.hidden_information:
         raise NoAnswer("There is no oracle for players who do not know the whole position.")
     try:
         with without_building():
             oracle = view.game.oracle()
-            # Future chance is redrawn; with nothing hidden, the rest is the position itself.
+            # Redraws future chance; without hidden information, the rest is the position itself.
             world = view.sample_worlds()
             if not oracle.covers(world)[0]:
                 raise NoAnswer("The oracle does not cover this position.")
@@ -146,12 +145,12 @@ def by_oracle(view: View) -> BestPlay:
             )
     except NotImplementedError:
         raise NoAnswer("There is no oracle for this game with these options.") from None
-    except TableMissing:  # an oracle may read it when the first question is asked
+    except TableMissing:  # an oracle may read its table at the first query
         raise NoAnswer("The oracle's table is not built yet: `ttt solve` builds it.") from None
 
 
 def by_search(view: View, take: Take = loaded, simulations: int = SIMULATIONS) -> BestPlay:
-    """Return optimal play in the one decision of a view, as the tree search that plays the game estimates it."""
+    """Return the tree search's estimate of optimal play for a view with one position."""
     game = view.game
     name = agents.search_for(game)
     unknown = np.full(game.num_actions, np.nan)
@@ -174,14 +173,14 @@ def think(
     oracle: Callable[[View], BestPlay] = by_oracle,
     simulations: int = SIMULATIONS,
 ) -> Thoughts:
-    """Return the thoughts on the one decision of a view, from its player's knowledge.
+    """Return the analysis of a view with one position, from its player's information.
 
     Args:
-        view: of one position.
-        agent: the text of the agent that decides; None for a person.
-        take: gives that agent and the search.
-        oracle: asks the oracle; it raises NoAnswer where that says nothing.
-        simulations: simulations of the search.
+        view: a view with one position.
+        agent: the spec of the agent that decides; None for a person.
+        take: loads that agent and the search.
+        oracle: queries the oracle; raises NoAnswer if it does not know the position.
+        simulations: number of simulations of the search.
     """
     player, mask = int(view.players[0]), view.masks[0]
     answer, silence = _asked(view, take, oracle, simulations)
@@ -209,7 +208,7 @@ def think(
 
 
 def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulations: int) -> tuple[BestPlay, str]:
-    """Return the oracle's answer and "", or else a search's and the reason why the oracle does not answer."""
+    """Return the oracle's answer and "", or a search's answer and the reason why the oracle does not answer."""
     try:
         return oracle(view), ""
     except NoAnswer as error:
@@ -217,10 +216,10 @@ def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulatio
 
 
 def _lost(answer: BestPlay) -> np.ndarray:
-    """Return the loss of each action, nan where it is unknown.
+    """Return the loss of each action, nan if unknown.
 
-    It is the one judge of all that is shown: proven values are compared with optimal play, and estimates with the mean
-    estimate of the search's own policy. What that mixes loses nothing: two such estimates differ by noise alone.
+    All displays use this function. Proven values are compared with optimal play; estimates, with the mean estimate
+    under the search's own policy. Actions that this policy mixes lose nothing: their estimates differ only by noise.
     """
     top = np.sum(answer.values * answer.policy, where=answer.policy > 0)
     if answer.source == ORACLE:
@@ -229,7 +228,7 @@ def _lost(answer: BestPlay) -> np.ndarray:
 
 
 def grade_of(loss: float) -> str:
-    """Return the name of a loss: "" for a good decision, or one of GRADES."""
+    """Return the grade of a loss: "" for a good decision, or a name in GRADES."""
     return next((name for name, least in reversed(GRADES) if loss >= least), "")
 
 
@@ -244,13 +243,13 @@ def review(
     oracle: Callable[[View], BestPlay] = by_oracle,
     simulations: int = SIMULATIONS,
 ) -> list[Judgement]:
-    """Judge the loss of the decisions of a game.
+    """Judge the decisions of a game by their losses.
 
     Args:
-        decisions: for each, the plies before it, the player's view, and their action.
-        take: gives the search that estimates where the oracle does not answer.
-        oracle: as of `think`.
-        simulations: simulations of this search.
+        decisions: for each decision, the plies before it, the player's view and the action.
+        take: loads the search that estimates if the oracle does not answer.
+        oracle: as for `think`.
+        simulations: number of simulations of this search.
     """
     judged = []
     for ply, view, action in decisions:

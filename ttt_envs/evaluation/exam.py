@@ -1,4 +1,4 @@
-"""An exam for language models, and for any agents: fixed questions with exact answers, and fixed games.
+"""An exam for language models and other agents: fixed questions with exact answers, and fixed games.
 
 Example::
 
@@ -9,13 +9,13 @@ Example::
 
 The same on the command line: `ttt exam some_game --agents "llm:model=qwen3:8b,url=..." --games 10`.
 
-Every agent answers the questions of the game (`ttt_envs.evaluation.questions`), and plays games of it against
-`OPPONENTS`, from all seats with the same seeds. `random`, `greedy` and the agent that is bundled for the game are rows
-of every table. A question costs one decision and tells how much it loses exactly, where a game costs many decisions and
-tells who won: a few hundred questions say more than as many games.
+Every agent answers the questions of the game (`ttt_envs.evaluation.questions`) and plays against `OPPONENTS`, from all
+seats with the same seeds. Every table includes `random`, `greedy` and the bundled agent of the game. A question costs
+one decision and gives its exact loss; a game costs many decisions and gives only the winner. So a few hundred questions
+are more informative than as many games.
 
-Questions that an agent does not answer with a legal action are failures, and count as the worst answer. A language
-model whose server fails, or is too slow, in any decision is left out with the reason: it has no score.
+If an agent does not answer a question with a legal action, this is a failure and counts as the worst answer. If the
+server of a language model fails or is too slow in any decision, the model gets no score, and the report states why.
 """
 
 from collections.abc import Mapping
@@ -44,16 +44,16 @@ from ttt_envs.evaluation.tournament import tournament
 from ttt_envs.storage.files import new_folder
 from ttt_envs.storage.rows import flat
 
-#: The opponents of the games that a model plays.
+#: The opponents in the games.
 OPPONENTS = ("random", "greedy")
 
-#: The agents that every table has.
+#: The agents in every table.
 ROWS = ("random", "greedy", "trained")
 
-#: The file of transcripts in the folder of the results.
+#: The file of transcripts in the results folder.
 TRANSCRIPTS = "transcripts.jsonl"
 
-# Decisions without a legal action that the report shows.
+# The most decisions without a legal action that the report shows.
 _SHOWN = 3
 
 
@@ -62,11 +62,11 @@ class Row:
     """The results of one agent.
 
     Attributes:
-        questions: its answers.
-        seconds: wall-clock time a question, on average.
+        questions: its answers to the questions.
+        seconds: mean wall-clock time per question.
         used: resources used for questions and games, see `Agent.counts`.
         scores: opponent -> score and both ends of its 95 % interval; empty without games.
-        failures: games that it lost because it gave no legal action.
+        failures: games lost because it gave no legal action.
     """
 
     questions: MeasuredMistakes
@@ -82,8 +82,8 @@ class ExamReport(PagedReport):
 
     Attributes:
         asked: the set of questions.
-        answers: by agent.
-        left_out: agent -> the reason why it was not asked.
+        answers: agent -> results.
+        left_out: agent -> the reason why it has no results.
     """
 
     asked: QuestionSet
@@ -94,16 +94,16 @@ class ExamReport(PagedReport):
 
     @property
     def command(self) -> str:
-        """The command line that makes this report again; the game's options are the set's."""
+        """The command line that reproduces this report; the game's options are those of the question set."""
         return command_line(["ttt", self.verb, self.game.id], self.settings, self.settings.defaults)
 
     @property
     def failed(self) -> bool:
-        """Whether an agent that was named has no results."""
+        """Whether a named agent has no results."""
         return not self.left_out.keys() <= set(ROWS)
 
     def tables(self) -> list[Table]:
-        """Return answers and games, and used resources."""
+        """Return the tables of answers and games, and of used resources."""
         against = next(iter(self.answers.values())).scores
         names = list(dict.fromkeys(name for row in self.answers.values() for name, count in row.used.items() if count))
         shown, used = [], []
@@ -133,7 +133,7 @@ class ExamReport(PagedReport):
         ]
 
     def texts(self) -> list[tuple[str, str]]:
-        """Return the first decisions of language models without a legal action."""
+        """Return the first decisions of language models that gave no legal action."""
         if self.folder is None or not (path := self.folder / TRANSCRIPTS).is_file():
             return []
         silent = (each for each in read_transcripts(path) if each["action"] is None)
@@ -143,11 +143,11 @@ class ExamReport(PagedReport):
         ]
 
     def remarks(self) -> list[str]:
-        """Return the agents that were left out, with the reasons."""
+        """Return the agents without results, with the reasons."""
         return [f"{agent} is left out: {why}" for agent, why in self.left_out.items()]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per agent: its answers as numbers, the score against each opponent, and used resources."""
+        """Return one row per agent: figures for its answers, the score against each opponent, and used resources."""
         return [
             {
                 **flat(asdict(row.questions)),
@@ -184,16 +184,15 @@ def exam(
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> ExamReport:
-    """Ask agents fixed questions with exact answers, and let them play fixed games.
+    """Give agents fixed questions with exact answers, and let them play fixed games.
 
     Args:
-        game: id of a game with questions; its options are the set's.
+        game: id of a game with questions; its options are those of the question set.
         agents: one or more arguments of `agents.load`; random, greedy and the bundled agent of the game are added.
-        questions: how many, drawn by the seed; 0 for all.
-        games: games against each of `OPPONENTS`; rounded up, so that each seed is played from every seat. 0 for none.
-        seed: fixes the games, and the random choices of agents that draw by it.
-        out: folder for report.md, report.html, results.json and the transcripts of language models; nothing is written
-            without one.
+        questions: number of questions, drawn with the seed; 0 for all.
+        games: games against each of `OPPONENTS`, rounded up so that each seed is played from every seat; 0 for none.
+        seed: determines the games and the agents' seeds.
+        out: folder for report.md, report.html, results.json and transcripts of language models; None writes nothing.
         quiet: no progress bar.
 
     Raises:
@@ -201,7 +200,7 @@ def exam(
             game or has the name of another.
         FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         OSError: a transcript cannot be written.
-        KeyboardInterrupt: interrupted before an agent was finished. Later, the report has the finished part.
+        KeyboardInterrupt: interrupted before an agent was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(exam, locals())
     within(0, 10**6, questions=questions, games=games)
@@ -214,7 +213,7 @@ def exam(
         for agent in lineup.agents:
             if isinstance(agent, LanguageModel) and agent.transcripts is None and folder is not None:
                 agent.transcripts = Transcripts(folder / TRANSCRIPTS)
-                stack.callback(setattr, agent, "transcripts", None)  # it may be the caller's own
+                stack.callback(setattr, agent, "transcripts", None)  # the agent may be the caller's object
         lines: dict[str, Any] = dict(zip(ROWS, ("random", "greedy", f"trained:{asked.game}"), strict=True))
         lines |= {agent.name: agent for agent in lineup.agents}
         with Work(answers, "agents", len(lines), hidden=quiet) as work:
@@ -257,7 +256,7 @@ def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
 
 
 def _row(asked: QuestionSet, game: Game, agent: Agent, drawn: Positions, games: int, seed: int) -> Row | str:
-    """Return the results of an agent; or the reason why it has none, that its server has failed."""
+    """Return the results of an agent, or the failure of its server, due to which it has none."""
     before, started = dict(agent.counts()), perf_counter()
     answers = measure(game, agent, drawn, least=asked.least, seed=seed, strict=False)
     seconds = (perf_counter() - started) / len(drawn)

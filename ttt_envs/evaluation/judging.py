@@ -1,4 +1,4 @@
-"""Judging: the loss of decisions against optimal play, by the game's oracle."""
+"""The loss of decisions compared with optimal play, by the game's oracle."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.evaluation.arena.play import play_games
 
-#: A regret above this is a mistake; below it are differences of rounding.
+#: A larger regret is a mistake; smaller ones are rounding errors.
 MISTAKE = 1e-9
 
 
 def oracle_of(game: Game) -> Oracle:
-    """Return the oracle that regret is measured by; ValueError for a game that has none, or hidden information."""
+    """Return the oracle for regret; raise ValueError for a game without an oracle or with hidden information."""
     if game.hidden_information:
         raise ValueError(
             f"regret is undefined for {game} because of hidden information: use `ttt exploitability` or `ttt exploit`"
@@ -23,9 +23,9 @@ def oracle_of(game: Game) -> Oracle:
 
 
 def knows_most(game: Game) -> bool:
-    """Return whether the oracle answers more than half of the positions of the first plies of random games.
+    """Return whether the oracle knows more than half of the positions in the first plies of random games.
 
-    False for a game that has no oracle, or hidden information.
+    False for a game without an oracle or with hidden information.
     """
     try:
         oracle = oracle_of(game)
@@ -45,12 +45,12 @@ def judge(
         game: the game of the states.
         oracle: the game's oracle.
         states: structured (n,), none of them finished.
-        players: int64 (n,), the player who decides.
-        actions: int64 (n,), legal ones.
+        players: int64 (n,), the deciding players.
+        actions: int64 (n,), legal actions.
 
     Returns:
-        covered bool (n,); regret float64 (n,), nan where it is not known; a best action int64 (n,), -1 if not known;
-        the oracle's values of the actions float64 (n, num_actions), nan where illegal or not known.
+        covered bool (n,); regret float64 (n,), nan if unknown; a best action int64 (n,), -1 if unknown; the oracle's
+        action values float64 (n, num_actions), nan if illegal or unknown.
     """
     n = len(states)
     if not n:
@@ -60,7 +60,7 @@ def judge(
     values = np.where(masks & covered[:, None], oracle.action_values(states, players), np.nan)
     known = np.where(np.isnan(values), -np.inf, values)
     best, top = known.argmax(axis=1), known.max(axis=1)
-    # An action of unknown value may be the best: then the loss is relative to the position's own value.
+    # An action of unknown value may be the best one, so compare with the position's own value.
     partly = np.flatnonzero(covered & (masks & np.isnan(values)).any(axis=1))
     if len(partly):
         value = np.asarray(oracle.value(states[partly], players[partly]))

@@ -1,5 +1,4 @@
-"""The ladder: fixed opponents of one game, from random to optimal play, and the rating of an agent by games against
-them.
+"""The ladder: fixed opponents of a game, from random to optimal play, and the rating of agents by games against them.
 
 Example::
 
@@ -8,15 +7,15 @@ Example::
     report = evaluation.ladder("some_game", "greedy")
     print(report.rating, report.interval)
 
-The same on the command line: `ttt ladder some_game --agent greedy`; `--show` shows the rungs, `--make` measures them.
+On the command line: `ttt ladder some_game --agent greedy`; `--show` shows the rungs, `--make` measures them.
 
-A game's ladders are the JSON files in the folder `ladders` of its module, one per set of options. The version of a
-ladder fixes its rungs and their ratings, so that ratings of different people are on one scale.
+A game's ladders are JSON files in the folder `ladders` of its module, one per set of options. The version of a ladder
+fixes its rungs and their ratings, so that different people's ratings share one scale.
 
-The agent plays every rung on the same seeds, from every seat. The model is Bradley and Terry's (1952): it scores 1 / (1
-+ 10 ** ((b - r) / 400)) against a rung of rating b, a draw being half a win, and its rating r is the most likely one.
-The rungs' ratings are taken for exact. The interval comes from the Bayesian bootstrap over seeds; `python -m
-tools.coverage` simulates how often it holds the truth.
+The agent plays every rung with the same seeds, from every seat. In the model of Bradley and Terry (1952), an agent with
+rating r has the expected score 1 / (1 + 10 ** ((b - r) / 400)) against a rung with rating b; a draw is half a win. The
+rating is the maximum likelihood estimate, with the rungs' ratings taken as exact. The interval comes from the Bayesian
+bootstrap over seeds; `python -m tools.coverage` simulates its coverage.
 """
 
 import json
@@ -52,19 +51,19 @@ from ttt_envs.storage.rows import Rows
 from ttt_envs.storage.runs import plain_options
 from ttt_envs.storage.untrusted import read_json
 
-#: The number of the form of the file.
+#: Version of the file format.
 FORMAT = 3
 
-# The file's facts about each rung besides its agent.
+# The file's figures for each rung.
 _NUMBERS = ("elo", "half_width", "seconds")
 
-# How far beyond the rungs a rating is looked for, and how far beyond them it says little, in Elo.
+# Distance beyond the rungs, in Elo, up to which a rating is searched; and from which on it is unreliable.
 _REACH, _BEYOND = 3000.0, 100.0
 
 # Resamples of the bootstrap over the games of the rungs.
 _RESAMPLES = 1000
 
-# Steps of the search for the most likely rating: to less than a millionth of a point.
+# Steps of the search for the most likely rating: the error is less than a millionth of a point.
 _STEPS = 40
 
 
@@ -78,9 +77,9 @@ class Ladder(Rows):
         version: number of this ladder for the game and options.
         rungs: texts for `agents.load`.
         elo: float64 (rungs,); `random`, or else the weakest rung, has 0.
-        half_width: float64 (rungs,), of the 95 % interval of each difference from the rung with 0, which has none.
-        seconds: float64 (rungs,), time of a decision when it was measured.
-        made: how it was made: the command, versions of libraries, and `digests` of the trained agents.
+        half_width: float64 (rungs,), half the width of the 95 % interval of the difference from the rung with 0.
+        seconds: float64 (rungs,), measured time per decision.
+        made: facts about its making: the command, versions of libraries, and `digests` of the trained agents.
     """
 
     game: str
@@ -93,7 +92,7 @@ class Ladder(Rows):
     made: Mapping[str, Any]
 
     def is_of(self, game: Game) -> bool:
-        """Return whether the ladder is for this game with its options; ValueError for options it does not have."""
+        """Return whether the ladder is for this game with its options; raise ValueError for unknown options."""
         return self.game == game.id and game_of_file(game, self.options).options == game.options
 
     @property
@@ -102,12 +101,12 @@ class Ladder(Rows):
         return self.rungs[int(np.argmin(np.abs(self.elo)))]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per rung, from the weakest one on."""
+        """Return one row per rung, the weakest first."""
         columns = self.rungs, self.elo.tolist(), self.half_width.tolist(), self.seconds.tolist()
         return [dict(zip(("agent", *_NUMBERS), row, strict=True)) for row in zip(*columns, strict=True)]
 
     def table(self) -> Table:
-        """Return the rungs, from the strongest one down."""
+        """Return the table of rungs, the strongest first."""
         rows = [
             [
                 f"{place}  {row['agent']}",
@@ -123,7 +122,7 @@ class Ladder(Rows):
         return Table("Ladder", ["agent", "Elo", "µs a move"], rows, note.rstrip())
 
     def text(self) -> str:
-        """Return the file: JSON, one line a rung."""
+        """Return the file's contents: JSON with one line per rung."""
         facts = {"format": FORMAT, "game": self.game, "options": self.options, "version": self.version}
         rungs = map(json.dumps, self.rows())
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**facts, "made": self.made}.items()]
@@ -134,14 +133,14 @@ class Ladder(Rows):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that may change how agents play."""
+    """Return the versions that may affect the agents' play."""
     return {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
 
 
 def find(game: Game) -> Ladder:
     """Return the newest ladder of the game with its options.
 
-    Raises ValueError naming the option sets that have ladders if this one has none, and as `read`.
+    Raises ValueError, naming the options for which there are ladders, if there is none; and errors as `read`.
     """
     folder = Path(str(sys.modules[game.factory.__module__].__file__)).parent / "ladders"
     ladders = [ladder for ladder in map(read, sorted(folder.glob("*.json"))) if ladder.game == game.id]
@@ -154,7 +153,7 @@ def find(game: Game) -> Ladder:
 
 
 def read(path: str | Path) -> Ladder:
-    """Return the ladder in a file; FileNotFoundError, or ValueError naming a damaged file or another form."""
+    """Read a ladder file; raise FileNotFoundError, or ValueError for a damaged file or another format."""
     text = existing(path, "ladder").read_text(encoding="utf-8", errors="replace")
     try:
         data = read_json(text)
@@ -188,7 +187,7 @@ def make_ladder(
     quiet: bool = False,
     **options: Any,
 ) -> Ladder:
-    """Measure the rungs of a ladder by a tournament of them, and write it to the file `out`.
+    """Measure the rungs of a ladder by a tournament between them, and write the ladder to the file `out`.
 
     Args:
         game: an id, or a Game.
@@ -198,7 +197,7 @@ def make_ladder(
         out: the file.
         options: of the game, if `game` is an id.
 
-    Raises what `tournament` raises, and KeyboardInterrupt if it is interrupted.
+    Raises the errors of `tournament`, and KeyboardInterrupt if it is interrupted.
     """
     check_writable(Path(out))
     named = game if isinstance(game, str) else game.id
@@ -229,7 +228,7 @@ def make_ladder(
     return made
 
 
-# --- the place of an agent ---
+# --- the rating of an agent ---
 
 
 @dataclass(kw_only=True)
@@ -239,8 +238,8 @@ class LadderReport(PagedReport):
     Attributes:
         agent: its name.
         ladder: the ladder.
-        results: those against each rung that was played, in which the agent is the first one.
-        rating: in Elo.
+        results: the results against each rung that was played, with the agent as the first one.
+        rating: the rating in Elo.
         interval: the 95 % interval of the rating.
     """
 
@@ -263,11 +262,11 @@ class LadderReport(PagedReport):
         return [failure for each in self.results for failure in each.failures]
 
     def expected(self, result: Result) -> float:
-        """Return the score that the rating says the agent has against a rung."""
+        """Return the agent's expected score against a rung by the rating."""
         return float(1 / (1 + np.exp((self.ladder.elo[result.second - 1] - self.rating) / ELO)))
 
     def facts(self) -> list[str]:
-        """Return the ladder, and how many games were played."""
+        """Return sentences on the ladder and the number of games."""
         return [
             f"Ladder version {self.ladder.version}, {self.settings['games']} games per rung, each seed from all seats."
         ]
@@ -300,7 +299,7 @@ class LadderReport(PagedReport):
         return [{"agent": self.agent, "elo": self.rating, "elo_low": low, "elo_high": high, "games": self.games}]
 
     def charts(self) -> list[Whiskers]:
-        """Return the agent among the rungs, from the strongest one down."""
+        """Return a chart of the agent among the rungs, the strongest first."""
         places = [(elo, elo, elo, name) for name, elo in zip(self.ladder.rungs, self.ladder.elo, strict=True)]
         rows = [
             Whisker(name, low, value, high, f"{value:.0f}" + (f" ({low:.0f} to {high:.0f})" if low < high else ""))
@@ -372,24 +371,23 @@ def ladder(
     Args:
         game: an id, or a Game.
         agent: an argument of `agents.load`.
-        games: games against each rung; rounded up, so that each seed is played from every seat.
-        seed: fixes the games; all rungs have the same seeds.
-        resamples: resamples of the bootstrap that gives the interval.
-        strict: an error or an illegal action of an agent ends it all, instead of losing the game.
-        table: file of the ladder; by default the one that comes with the game.
-        rungs: rungs of `table` that may do more than use the library's own data, such as programs, named again:
-            otherwise they do not run, see `agents.stranger`.
+        games: games against each rung, rounded up so that each seed is played from every seat.
+        seed: determines the games; all rungs have the same seeds.
+        resamples: resamples of the bootstrap for the interval.
+        strict: whether an agent's error or illegal action ends the measurement, instead of losing the game.
+        table: file of the ladder; by default the bundled one.
+        rungs: untrusted rungs of `table` that may run, such as programs; see `agents.stranger`.
         workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
-        out: folder for report.md, report.html and results.json; nothing is written without one.
+        out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a
             ladder, a ladder of another game, or one with a rung that `rungs` must name.
-        FileNotFoundError: no such table, or a file that the agent needs is not there.
+        FileNotFoundError: the table or a file that the agent needs does not exist.
         FileExistsError, InUse, NotSaved, ChildProcessError: as `tournament`.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+        KeyboardInterrupt: interrupted before anything was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(ladder, locals())
     within(1, MOST, games=games)
@@ -410,7 +408,7 @@ def ladder(
         if mine.live and workers != 1:
             raise ValueError("a person plays in this process: leave workers out")
         rivals = stack.enter_context(closing(line_up(game, list(scale.rungs))))
-        # An agent that is a rung learns nothing from itself.
+        # If the agent is a rung, games against itself give no information.
         own = labelled(mine.texts[0])[1]
         pairs = [(0, k) for k, rung in enumerate(scale.rungs, 1) if rung != own]
         log = GamesLog(None, game, [*mine.names, *scale.rungs], {})
@@ -441,16 +439,16 @@ def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, s
 
     Args:
         elo: float64 (k,), ratings of the rungs.
-        won, lost: float64 (seeds, k), wins and losses of the agent against each, a draw being half of both; both 0
-            where a seed was not played.
-        resamples, seed: of the bootstrap over seeds.
+        won, lost: float64 (seeds, k), the agent's wins and losses against each rung; a draw is half of both; both are 0
+            for unplayed seeds.
+        resamples, seed: number of resamples and seed of the bootstrap over seeds.
 
     Returns:
-        The rating, and the ends of the interval; these are nan for fewer than two seeds, or without resamples.
+        The rating and the ends of the interval, which are nan for fewer than two seeds or without resamples.
     """
     seeds, k = won.shape
     played = ((won + lost) > 0).any(axis=1).sum()
-    # One drawn seed, shared out among the rungs, keeps the rating of an agent finite that wins or loses everything.
+    # A prior of one drawn seed, divided among the rungs, keeps ratings finite if all games are won or lost.
     worth = (won + lost).sum() / max(((won + lost) > 0).sum(), 1) / 2
     best = float(_most_likely(elo, won.sum(axis=0)[None] + worth / k, lost.sum(axis=0)[None] + worth / k)[0])
     if played < 2 or not resamples:
@@ -464,7 +462,7 @@ def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, s
 
 
 def _most_likely(elo: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Return float64 (r,): the ratings at which r agents, with wins and losses (r, k), have their expected scores."""
+    """Return float64 (r,): the ratings at which r agents' expected scores equal their wins (r, k) of all games."""
     low, high = np.full(len(won), elo.min() - _REACH), np.full(len(won), elo.max() + _REACH)
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Mistakes: how often an agent errs in solved positions, whether it would reach them or not.
+"""Mistakes: how often an agent errs in given solved positions.
 
 Example::
 
@@ -9,19 +9,19 @@ Example::
 
 The same on the command line: `ttt mistakes some_game --agents random greedy --positions 500`.
 
-Regret is measured where an agent itself gets to, so that an agent which wins quickly is never asked the hard questions.
-All agents get the same ones. A mistake is an action that loses more than `least` against the best one, in units of
-reward: with rewards of 1, 0 and -1 every lost result is one; if values are expectations, the limit decides.
+Regret is measured in the positions that an agent reaches, so an agent that wins quickly is never tested in hard ones.
+Here all agents get the same positions. A mistake is an action that loses more than `least` compared with the best one,
+in reward units. With rewards of 1, 0 and -1 every worse result is a mistake; if values are expectations, `least`
+matters.
 
-Positions are drawn evenly by length. An oracle that has its game solved as a whole draws them itself (`Drawer` in
-`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the number of plies that
-optimal play takes; a draw without end counts as one length. With other oracles they are drawn from games of random
-play, evenly by the number of plies played. Positions without an answer of the oracle, and positions where no action
-loses more than `least`, do not count. If players choose simultaneously, an action's loss is measured against an
-equilibrium strategy of the others: actions that the equilibrium plays lose nothing, whatever their probabilities. The
-interval of the share (95 %) is from `ttt_envs.evaluation.reports.intervals`: Clopper and Pearson's if each position is
-drawn independently. In games of random play, the few longest games give as many positions as the shortest ones; the
-interval is then one over games, and wider.
+Positions are drawn evenly by length. The oracle of a completely solved game draws them itself (`Drawer` in
+`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the remaining plies under
+optimal play, where endless draws count as one length. With other oracles, positions come from random games, evenly by
+the number of plies played. Positions that the oracle does not know, and positions in which no action loses more than
+`least`, are excluded. For simultaneous choices, an action's loss is measured against an equilibrium strategy of the
+others: actions that the equilibrium plays lose nothing, whatever their probabilities. The 95 % interval of the share is
+from `ttt_envs.evaluation.reports.intervals`: Clopper and Pearson's if positions are independent. In random games, the
+few longest games give as many positions as the shortest ones; the interval is then over games, and wider.
 """
 
 from dataclasses import asdict, dataclass
@@ -47,10 +47,10 @@ from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
 
-#: The least that a mistake loses, in units of reward.
+#: A mistake loses more than this, in reward units.
 LEAST = 0.05
 
-# Limit on the draws of positions until enough count.
+# Limit of the rounds of draws until there are enough positions.
 _ROUNDS = 20
 
 
@@ -60,12 +60,12 @@ class Positions:
 
     Attributes:
         states: structured (n,), none of them finished.
-        players: int64 (n,), who decides.
-        lengths: int64 (n,), plies that optimal play still takes, -1 where it takes no end; or plies played.
+        players: int64 (n,), the deciding players.
+        lengths: int64 (n,), remaining plies under optimal play, -1 for endless play; or plies played.
         values: float64 (n, num_actions), expected reward of the player after each action; nan where illegal.
         remaining: whether lengths are plies to the end.
-        policy: float64 (n, num_actions), how an equilibrium plays; None where it needs no mixing, or is not asked for.
-        games: uint64 (n,), the seed of the game that each is from; None where each is from another one.
+        policy: float64 (n, num_actions), an equilibrium policy; None if no mixing is needed or it is not requested.
+        games: uint64 (n,), the seed of each position's game; None if all are from different games.
     """
 
     states: np.ndarray
@@ -81,7 +81,7 @@ class Positions:
 
     @property
     def loss(self) -> np.ndarray:
-        """float64 (n, num_actions): each action's loss against the best one; nan where illegal."""
+        """float64 (n, num_actions): each action's loss compared with the best one; nan where illegal."""
         return np.asarray(np.nanmax(self.values, axis=1, keepdims=True) - self.values)
 
 
@@ -91,11 +91,11 @@ class MeasuredMistakes:
 
     Attributes:
         agent: its name.
-        share: of the positions in which it made a mistake.
-        interval: its 95 % interval, both ends.
-        mean_loss: mean loss of its actions over all positions, in units of reward.
-        positions: their number.
-        failures: positions in which it gave no legal action, which count as mistakes that lose the most.
+        share: share of the positions in which it made a mistake.
+        interval: both ends of the 95 % interval of `share`.
+        mean_loss: mean loss of its actions over all positions, in reward units.
+        positions: number of positions.
+        failures: number of positions without a legal action, which count as mistakes with the largest loss.
     """
 
     agent: str
@@ -109,7 +109,7 @@ class MeasuredMistakes:
 def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
     """Draw positions of the game for `measure`.
 
-    Raises ValueError for a game without an oracle or with hidden information, and where the oracle answers too few
+    Raises ValueError for a game without an oracle or with hidden information, and if the oracle knows too few
     positions.
     """
     within(1, 10**6, positions=number)
@@ -144,9 +144,9 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
 
 
 def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions of games of random play, the plies played, evenly by these, and the games.
+    """Return positions of random games, evenly by plies played, the plies, and the games.
 
-    For each number of plies it is one game that lasts so long.
+    For each position, the number of plies is drawn first, then a game that lasts so long.
     """
     agent, kept = load("random"), []
     rng = np.random.default_rng(int(batch.episode_seeds[0]))
@@ -164,7 +164,7 @@ def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
-    """Return int64 (n,), the player to ask in each position; if several choose at once, one drawn by the seed."""
+    """Return the deciding player of each position, int64 (n,); of simultaneous players, one drawn with the seed."""
     rows, players = acting_players(game, states, np.arange(len(states)))
     order = np.random.default_rng(seed).permutation(len(rows))
     found = np.empty(len(states), np.int64)
@@ -175,10 +175,10 @@ def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
 def measure(
     game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0, strict: bool = True
 ) -> MeasuredMistakes:
-    """Return the mistakes of an agent in these positions; `seed` fixes the agent's random choices.
+    """Return the mistakes of an agent in these positions; `seed` determines the agent's seeds.
 
-    Without `strict` a position in which it raises an error, or answers no legal action, is counted as a failure. With
-    it, raises the agent's errors, and IllegalAction, naming it, for an illegal action.
+    Without `strict`, an error or illegal action counts as a failure in that position. With `strict`, raises the agent's
+    errors, and IllegalAction, naming the agent, for an illegal action.
     """
     agent = as_agent(agent)
     agent.check(game)
@@ -204,7 +204,7 @@ class MistakesReport(PagedReport):
     """A report on the mistakes of agents in the same solved positions.
 
     Attributes:
-        measurements: one for each agent that was finished, in the order given.
+        measurements: one for each finished agent, in the order given.
         remaining: whether lengths are plies to the end; else they are plies played.
     """
 
@@ -214,7 +214,7 @@ class MistakesReport(PagedReport):
     verb, title, unit = "mistakes", "Mistakes", "agents"
 
     def facts(self) -> list[str]:
-        """Return the way the positions were drawn, as text."""
+        """Return sentences that explain how positions were drawn."""
         how = (
             "positions that the player to move wins or draws, drawn evenly by the plies to the end under optimal play"
             if self.remaining
@@ -240,7 +240,7 @@ class MistakesReport(PagedReport):
         return [Table("Mistakes", ["agent", "mistakes", "mean loss", "positions"], rows, note)]
 
     def remarks(self) -> list[str]:
-        """Return the agents that were not measured."""
+        """Return a remark on unmeasured agents."""
         return self.unmeasured(len(self.measurements))
 
     def data(self) -> dict[str, Any]:
@@ -262,12 +262,12 @@ def mistakes(
     """Measure how often agents err in solved positions.
 
     Args:
-        game: an id, or a Game; with an oracle, and without hidden information.
+        game: an id or a Game, with an oracle and without hidden information.
         agents: one or more arguments of `agents.load`: texts, objects, functions.
-        positions: how many are drawn.
-        least: smallest loss that does not yet count as a mistake, in units of reward, from 0 to 2.
-        seed: fixes the positions, which are the same for each agent, and the agents' random choices.
-        out: folder for report.md, report.html and results.json; nothing is written without one.
+        positions: number of positions.
+        least: the largest loss that does not count as a mistake, in reward units, from 0 to 2.
+        seed: determines the positions, which are the same for each agent, and the agents' seeds.
+        out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 
@@ -275,8 +275,8 @@ def mistakes(
         ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of
             another or cannot play this game. An agent's illegal action, later.
         FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
-        FileNotFoundError: a file that an agent needs is not there.
-        KeyboardInterrupt: interrupted before an agent was finished. Later, an interrupt gives a partial report.
+        FileNotFoundError: a file that an agent needs does not exist.
+        KeyboardInterrupt: interrupted before an agent was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(mistakes, locals())
     within(1, MOST, positions=positions)

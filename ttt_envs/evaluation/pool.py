@@ -1,12 +1,12 @@
-"""The pool: the one way to run many jobs, in this process, in several, or on a Ray cluster; joblib does the work.
+"""Run many jobs in this process, in several processes or on a Ray cluster, with joblib.
 
 Example::
 
     for number, result in pool.run(function, jobs, workers=2):
         save(number, result)
 
-Results come as jobs are finished. Split the work into the same jobs for any number of workers, and give each job its
-own seed: the results then do not depend on the workers.
+Results come in the order in which jobs finish. Split the work into the same jobs for any number of workers and give
+each job its own seed, so that the results do not depend on the workers.
 """
 
 import logging
@@ -29,7 +29,7 @@ import joblib
 from ttt_envs.core.options import within
 from ttt_envs.storage.extras import require
 
-# Jobs for each processor of a Ray cluster that are handed over at a time: its results come with the last of them.
+# Jobs per processor in a batch for a Ray cluster: their results arrive together.
 _AHEAD = 4
 
 Job = TypeVar("Job")
@@ -43,25 +43,25 @@ def run(
     workers: int | str = 1,
     goes_on: str = "the same command with --resume goes on",
 ) -> Generator[tuple[int, Result]]:
-    """Call `function(job)` for each job; give the number of each job and its result, in the order that they finish.
+    """Call `function(job)` for each job; yield job number and result in the order in which jobs finish.
 
-    The function, jobs and results are pickled (by cloudpickle) for other processes; these have the current folder and
-    Python's path of this one, and one thread each for compiled code and matrix products. Ctrl-C is for this process
-    alone, which ends the others.
+    The function, jobs and results are pickled (with cloudpickle) for other processes, which have the same current
+    folder and Python path, and use one thread each for compiled code and matrix products. Ctrl-C reaches only this
+    process, which then ends the others.
 
     Args:
         function: called with each job.
-        jobs: the jobs, independent of each other.
-        workers: number of processes, 1 for this one alone, 0 for one per processor; "ray" for a Ray cluster that is
-            started on this machine, "ray:ADDRESS" for one to join.
-        goes_on: how the user goes on after a worker was killed, for the message.
+        jobs: independent jobs.
+        workers: number of processes; 1 uses only this process, 0 one process per processor. "ray" starts a Ray cluster
+            on this machine, "ray:ADDRESS" joins one.
+        goes_on: advice for the user after a worker was killed, for the message.
 
     Raises:
-        ValueError: `workers` is something else.
+        ValueError: `workers` has another value.
         ChildProcessError: a worker was killed.
         ConnectionError: there is no cluster at the address.
         ImportError: Ray is not installed.
-        Exception: any error of the function; no further job starts then.
+        Exception: an error of the function; no further job starts then.
     """
     check(workers)
     if workers == 1:
@@ -80,7 +80,7 @@ def run(
 
 
 def check(workers: int | str) -> None:
-    """Raise ValueError unless `workers` is a number or names a Ray cluster; ImportError without Ray."""
+    """Raise ValueError unless `workers` is a number or names a Ray cluster; ImportError if Ray is not installed."""
     if not isinstance(workers, str):
         within(0, 10_000, workers=workers)
     elif workers.partition(":")[0] == "ray":
@@ -90,15 +90,15 @@ def check(workers: int | str) -> None:
 
 
 def _call(folder: str, path: Sequence[str], packed: bytes, number: int, job: Any) -> tuple[int, Any]:
-    """Do a job in another process; unpickled data come from the calling process, never from a file."""
-    if Path(folder).is_dir():  # not on a node without it
+    """Run a job in another process. Unpickled data come from the calling process, never from a file."""
+    if Path(folder).is_dir():  # another node may lack the folder
         os.chdir(folder)
     sys.path += [place for place in path if place not in sys.path]
     return number, cloudpickle.loads(packed)(job)
 
 
 def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any]]:
-    # Suppress the advice that joblib gives after an early stop, as by Ctrl-C.
+    # Suppress joblib's advice after an early stop, for example by Ctrl-C.
     warnings.filterwarnings("ignore", r"\d+ tasks which were still being processed", UserWarning)
     begin = {"initializer": _begin, "initargs": (os.getpid(),)}
     with joblib.parallel_config("loky", n_jobs=number or -1, inner_max_num_threads=1, **begin):
@@ -109,8 +109,8 @@ def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Processes that are started meanwhile ignore Ctrl-C from the first moment on, and so does this one."""
-    if threading.current_thread() is not threading.main_thread():  # which no signals reach
+    """Let this process and processes started in this context ignore Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():  # signals reach only the main thread
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -121,7 +121,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """Make a process a worker: it leaves Ctrl-C to its parent, and ends when that was killed."""
+    """Set up a worker process: it ignores Ctrl-C, and ends if its parent was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
@@ -133,7 +133,7 @@ def _begin(parent: int) -> None:
 
 
 def _on_ray(calls: Iterable[Any], workers: str) -> Generator[tuple[int, Any]]:
-    """Yield results from a Ray cluster, some jobs after the other: its backend gives no results one by one."""
+    """Yield results from a Ray cluster in batches, because its backend cannot return single results."""
     import ray
     from ray.util.joblib import register_ray
 

@@ -1,4 +1,4 @@
-"""Fixed sets of questions with exact answers: positions, the value of each action, and the question as text.
+"""Fixed sets of questions with exact answers: positions, the value of each action, and prompts.
 
 Example::
 
@@ -7,14 +7,14 @@ Example::
     for question in questions_of("some_game").questions():
         print(question["prompt"], question["best"])
 
-A game's set is in the file questions.toml of its folder: the game's options, a number of positions and a seed, from
-which it is drawn wherever it is used. `ttt exam GAME --write FILE` writes it for other programs. The file contains the
-digest of its positions, so that a set of one version never changes, or is rejected.
+A game's set is defined in the file questions.toml of its folder: the game's options, a number of positions and a seed.
+The questions are drawn from these on use. `ttt exam GAME --write FILE` writes them for other programs. The file
+questions.toml also contains a digest of the positions: a set that differs from its version is rejected.
 
-`ttt_envs.evaluation.mistakes` draws positions that an oracle knows. Two kinds without an oracle also have exact values:
-`draw_endings` searches positions near the end of a game of perfect information to the end, by alpha-beta;
-`draw_information_sets` solves a small two-player game with hidden information by PCFR+, and takes a player's expected
-reward after each action against the others' equilibrium strategy.
+`ttt_envs.evaluation.mistakes` draws positions that an oracle knows. Without an oracle there are two sources of exact
+values. `draw_endings` searches positions near the end of a game of perfect information to the end, by alpha-beta.
+`draw_information_sets` solves a small two-player game with hidden information by PCFR+; the value of an action is the
+player's expected reward against the other's equilibrium strategy.
 """
 
 import hashlib
@@ -40,22 +40,22 @@ from ttt_envs.solvers.cfr import Solver
 from ttt_envs.solvers.tree import reaches, walk
 from ttt_envs.storage.files import write_whole
 
-#: Version of the lines of a file of questions.
+#: Version of the format of a file of questions.
 FORMAT = "ttt-envs questions 1"
 
-# Digits after the point of a value in files and digests: oracles are exact up to rounding or a stated error.
+# Decimal places of values in files and digests: oracles are exact up to rounding or a stated error.
 _DIGITS = 6
 
-# A larger score of alpha-beta search means a certain win.
+# A larger score of alpha-beta search means a proven win.
 _WON = 1.5
 
-# Information sets that the equilibrium gets to less often are not asked about.
+# Information sets that the equilibrium reaches with a smaller probability are excluded.
 _REACHED = 1e-4
 
-# Digits to which values of PCFR+ are rounded, so that a set does not depend on the order of a sum.
+# Decimal places of rounded PCFR+ values, so that a set does not depend on the order of a sum.
 _SOLVED_DIGITS = 3
 
-# A position drawn: its state, structured (1,), the player, the plies, the values, and the policy if it is asked for.
+# A drawn position: its state, structured (1,), the player, the plies, the values, and the policy if requested.
 _Drawn = tuple[np.ndarray, int, int, np.ndarray, np.ndarray | None]
 
 
@@ -67,15 +67,15 @@ class QuestionSet:
         name: its name.
         game: id of the game.
         options: the game's options.
-        seed: fixes the positions.
-        version: raised when anything of it changes.
+        seed: determines the positions.
+        version: a number that increases with every change.
         title: a description, as a phrase.
         positions: number of questions.
-        least: an answer that loses more than this against the best action is a mistake, in units of reward.
-        digest: of the positions and the values of the actions.
-        remaining: least and greatest number of plies that may still follow, where positions are searched to the end,
+        least: an answer that loses more than this compared with the best action is a mistake, in reward units.
+        digest: digest of the positions and the action values.
+        remaining: least and greatest number of plies that may still follow, for positions that are searched to the end,
             see `draw_endings`.
-        iterations: of PCFR+, where the game is solved as a whole, see `draw_information_sets`.
+        iterations: iterations of PCFR+, if it solves the game, see `draw_information_sets`.
     """
 
     name: str
@@ -111,7 +111,7 @@ class QuestionSet:
         return drawn
 
     def questions(self, drawn: Positions | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the questions, each as in a line of the file by `write`; `drawn`: their positions, if known already."""
+        """Yield the questions in the format of `write`; `drawn`: their positions, if already drawn."""
         game, drawn = self.load(), drawn or self.draw()
         view = View(game, drawn.states, drawn.players, np.zeros(len(drawn), np.uint64))
         policy = game.oracle().policy(drawn.states, drawn.players) if game.simultaneous else drawn.policy
@@ -137,7 +137,7 @@ class QuestionSet:
             yield question
 
     def write(self, path: Path) -> None:
-        """Write the questions as JSON lines, the first of which describes the set, atomically."""
+        """Write the questions atomically as JSON lines; the first line describes the set."""
         drawn = self.draw()
         head = {
             "format": FORMAT,
@@ -153,12 +153,12 @@ class QuestionSet:
 
 @cache
 def question_sets() -> dict[str, QuestionSet]:
-    """Return the sets, by the id of their game."""
+    """Return game id -> question set."""
     return {game: QuestionSet(name=name, game=game, **facts) for game, name, facts in declared("questions.toml")}
 
 
 def questions_of(game_id: str) -> QuestionSet:
-    """Return the set of a game; ValueError if it has none."""
+    """Return the set of a game; raise ValueError if there is none."""
     found = question_sets().get(full_id(game_id))
     if found is None:
         raise ValueError(f"{game_id} has no questions; games with some: {', '.join(question_sets())}")
@@ -166,7 +166,7 @@ def questions_of(game_id: str) -> QuestionSet:
 
 
 def digest_of(game: Game, drawn: Positions) -> str:
-    """Return 16 hexadecimal digits that tell the positions, who decides and the values of the actions."""
+    """Return a digest of 16 hexadecimal digits of the positions, the players and the action values."""
     found = hashlib.sha256()
     for state, player, values in zip(drawn.states, drawn.players.tolist(), drawn.values, strict=True):
         told = [None if np.isnan(value) else f"{_rounded(value):.4f}" for value in values]
@@ -178,20 +178,20 @@ def _rounded(value: float) -> float:
     return round(float(value), _DIGITS) + 0.0  # no -0.0
 
 
-# --- positions that no oracle knows ---
+# --- positions without an oracle ---
 
 
 def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining: tuple[int, int]) -> Positions:
-    """Draw positions from games of random play, evenly by the plies that may still follow, and search them to the end.
+    """Draw positions from random games, evenly by the plies that may still follow, and search them to the end.
 
     Args:
-        game: of perfect information, without chance, in which a game has a greatest length.
-        number: positions.
-        least: a position counts if an action loses more than this.
-        seed: fixes the positions.
+        game: a game of perfect information without chance, with a greatest length.
+        number: number of positions.
+        least: only positions in which some action loses more than this count.
+        seed: determines the positions.
         remaining: least and greatest number of plies that may still follow, at most 60.
 
-    Raises ValueError where too few positions count.
+    Raises ValueError if too few positions count.
     """
     low, high = remaining
     if game.hidden_information or game.stochastic or game.simultaneous:
@@ -218,9 +218,9 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
 
 
 def _in_turn(number: int, sizes: Mapping[int, int], seed: int, take: Callable[[int, int], _Drawn | None]) -> Positions:
-    """Draw from groups of these sizes, one of each in turn; `take(group, k)` gives None for a position that is no use.
+    """Draw from groups of these sizes in turn; `take(group, k)` returns None for a position that does not count.
 
-    Raises ValueError where too few are of use.
+    Raises ValueError if too few positions count.
     """
     rng, found = np.random.default_rng(seed), list[_Drawn]()
     waiting = {group: rng.permutation(size).tolist() for group, size in sizes.items()}
@@ -265,19 +265,19 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
 
 
 def draw_information_sets(game: Game, number: int, *, least: float, seed: int, iterations: int) -> Positions:
-    """Draw information sets of a small game of hidden information, evenly by plies, with equilibrium values.
+    """Draw information sets of a small game with hidden information, evenly by plies, with equilibrium values.
 
-    Positions that look alike to the player count as one: values and policy are means over how often the equilibrium
-    gets to each.
+    Positions that look alike to the player count as one: values and policy are means, weighted by the probability with
+    which the equilibrium reaches each position.
 
     Args:
-        game: two players, zero-sum, small enough for `ttt_envs.solvers.tree.walk`.
-        number: positions.
-        least: a position counts if an action loses more than this.
-        seed: fixes which are drawn.
-        iterations: of PCFR+.
+        game: a two-player zero-sum game, small enough for `ttt_envs.solvers.tree.walk`.
+        number: number of positions.
+        least: only positions in which some action loses more than this count.
+        seed: determines the positions.
+        iterations: iterations of PCFR+.
 
-    Raises ValueError for a game of another kind, and where too few positions count.
+        Raises ValueError for a game of another kind, and if too few positions count.
     """
     tree = walk(game)
     solver = Solver(tree)

@@ -9,27 +9,25 @@ Example::
 
 The same on the command line: `ttt regret some_game --agents random greedy --games 200`.
 
-The regret of a decision is the oracle's value of the best action minus its value of the action that was played, for the
-player who decides, in units of reward; it is never negative. It is measured where the agent itself gets to: it plays
-whole games, by default holding all seats (self-play), or else against `opponent`, each seed from every side. Decisions
-with one legal action count too.
+The regret of a decision is the oracle's value of the best action minus its value of the chosen action, for the deciding
+player, in reward units; it is never negative. It is measured in the positions that the agent reaches in whole games: by
+default in self-play, or against `opponent`, with each seed from every side. Decisions with one legal action count, too.
 
-- **A decision**: the mean over the agent's decisions, a ratio of two random sums.
-- **A game**: the sum over the decisions of one side (a player, or a team) in one game; the mean over games and sides.
+- **Per decision**: the mean over the agent's decisions, which is a ratio of two random sums.
+- **Per game**: the sum over the decisions of one side (a player or a team) in one game, averaged over games and sides.
 
-How that relates to value lost: between two sides with opposite rewards, optimal play keeps a side's expected reward
-where it is, and a decision of regret r lowers it by r. The expected reward of a side is thus the value of the start,
-minus its own regret per game, plus its opponent's. Against the oracle, which makes none, the regret per game is exactly
-the agent's loss; against others, their mistakes may pay it back. With more sides, or with simultaneous choices, regret
-is the loss if all play on as the oracle does, and no such sum holds.
+Relation to the lost value: between two sides with opposite rewards, optimal play keeps a side's expected reward
+constant, and a decision with regret r lowers it by r. So the expected reward of a side is the value of the start, minus
+its own regret per game, plus its opponent's. Against the oracle, which has no regret, the regret per game is exactly
+the agent's loss; other opponents' mistakes may compensate it. With more sides or simultaneous choices, regret is the
+loss if all others continue as the oracle, and no such equation holds.
 
-Not all may be known. A decision is `covered` where the oracle answers for the position, and `measured` where it also
-knows the value of the action that was played. Only measured decisions enter the means, and the report says how many
-they are. If not all are, the regret per game is that of the measured ones: a lower bound.
+The oracle may not know everything. A decision is `covered` if the oracle knows the position, and `measured` if it also
+knows the value of the chosen action. The means include only measured decisions, and the report states their share. If
+some decisions are not measured, the regret per game is a lower bound.
 
-Intervals (95 %) take seeds for independent, with all games and decisions of a seed as one cluster; few seeds and rare
-mistakes widen them, see `reports.intervals.mean_interval`. They do not include the error of an oracle that
-is not exact.
+95 % intervals treat seeds as independent, with all games and decisions of a seed as one cluster; few seeds and rare
+mistakes widen them, see `reports.intervals.mean_interval`. They do not include the error of an inexact oracle.
 """
 
 from collections.abc import Sequence
@@ -52,10 +50,10 @@ from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
 
-#: Below this share of measured decisions a report's headline is the share.
+#: If the share of measured decisions is smaller, the report's headline is this share.
 MEASURED_ENOUGH = 0.1
 
-# The largest loss of a side between the best and the worst end of a game; rewards are from -1 to 1.
+# The largest loss of a side in a game: rewards are from -1 to 1.
 _RANGE = 2.0
 
 _COUNTS = ("decisions", "covered", "measured", "mistakes")
@@ -67,9 +65,9 @@ class Mistake:
     """A decision with regret.
 
     Attributes:
-        regret: in units of reward.
+        regret: its regret in reward units.
         player: the player who decided.
-        played, best: names of actions; `best` is one of the best, "" if the oracle does not say which it is.
+        played, best: names of actions; `best` is a best action, "" if the oracle does not know any.
         position: the whole position as text, for `Game.parse_state`.
     """
 
@@ -86,18 +84,18 @@ class MeasuredRegret:
 
     Attributes:
         agent: its name.
-        opponent: the name of the agent in the other seats; None if the agent held all.
+        opponent: the name of the agent in the other seats; None for self-play.
         per_decision: mean regret of a measured decision; nan if none was measured.
         per_decision_interval: 95 % interval, both ends; nan with fewer than two seeds.
-        per_game: mean regret of a side in a game: per_game * sides = per_decision * the number of measured decisions.
+        per_game: mean regret of a side in a game: per_game * sides = per_decision * number of measured decisions.
         per_game_interval: 95 % interval, both ends; nan with fewer than two seeds.
-        games: games played to the end.
-        sides: pairs of a game and a side that the agent held.
-        seeds: independent units that the intervals rest on.
-        decisions: of the agent, measured or not.
-        covered: share of the decisions in positions that the oracle answers.
-        measured: share of the decisions of known regret.
-        mistakes: share of the measured decisions of a regret above `MISTAKE`; nan if none was measured.
+        games: number of finished games.
+        sides: number of pairs of a game and a side that the agent held.
+        seeds: number of independent units for the intervals.
+        decisions: number of the agent's decisions, measured or not.
+        covered: share of the decisions in positions that the oracle knows.
+        measured: share of the decisions with known regret.
+        mistakes: share of the measured decisions with a regret above `MISTAKE`; nan if none was measured.
         worst: the largest mistake; None if there was none.
     """
 
@@ -118,7 +116,7 @@ class MeasuredRegret:
 
     @property
     def per_game_half_width(self) -> float:
-        """Half the width of the interval of a game."""
+        """Half the width of `per_game_interval`."""
         return (self.per_game_interval[1] - self.per_game_interval[0]) / 2
 
     @property
@@ -137,7 +135,7 @@ def measure(
     chunk: int | None = None,
     progress: GamesProgress | None = None,
 ) -> MeasuredRegret:
-    """Let an agent play, and measure the regret of its decisions.
+    """Let an agent play and measure the regret of its decisions.
 
     Arguments and errors as for `regret`. `progress` is a callback for the numbers of finished and of all games.
     """
@@ -147,7 +145,7 @@ def measure(
 
 
 class Tally:
-    """The regret of an agent's decisions in its games, added up seed by seed; arguments as for `measure`.
+    """The regret of an agent's decisions, accumulated seed by seed; arguments as for `measure`.
 
     Attributes:
         planned: number of games to be played.
@@ -233,7 +231,7 @@ class RegretReport(PagedReport):
 
     Attributes:
         measurements: one for each agent with at least one seed, in the order given.
-        planned: games of each agent that were to be played.
+        planned: planned number of games of each agent.
     """
 
     measurements: list[MeasuredRegret]
@@ -242,13 +240,13 @@ class RegretReport(PagedReport):
     verb, title = "regret", "Regret"
 
     def facts(self) -> list[str]:
-        """Return the number of games, and the opponent."""
+        """Return sentences on the number of games and the opponent."""
         opponent = self.settings["opponent"]
         others = "held by the agent too" if opponent is None else f"held by {opponent}, each seed from every side"
         return [f"{self.planned} games of each agent; the other seats are {others}. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
-        """Return the regret, the decisions it rests on, and the worst mistakes if there were any."""
+        """Return the tables of regret, of the measured decisions, and of the worst mistakes, if any."""
         losses, decisions, worst = [], [], []
         for m in self.measurements:
             per_game = ("≥ " if 0 < m.measured < 1 else "") + shown(m.per_game, m.per_game_interval)
@@ -279,7 +277,7 @@ class RegretReport(PagedReport):
         return [*tables, Table("Worst decisions", header, worst, note)] if worst else tables
 
     def remarks(self) -> list[str]:
-        """Return notes on unmeasured decisions, and on the meaning of a result without mistakes."""
+        """Return notes on unmeasured decisions and on the meaning of a result without mistakes."""
         remarks = self.unmeasured(len(self.measurements))
         for m in self.measurements:
             if not m.measured:
@@ -324,12 +322,12 @@ def regret(
     """Measure agents' losses against optimal play.
 
     Args:
-        game: an id, or a Game; with an oracle, and without hidden information.
+        game: an id or a Game, with an oracle and without hidden information.
         agents: one or more arguments of `agents.load`: texts, objects, functions.
         opponent: the agent in the other seats; None lets each agent hold all seats.
-        games: games of each agent; with an opponent rounded up, so that each seed is played from every side.
-        seed: fixes all games; they are the same for each agent.
-        out: folder for report.md, report.html and results.json; nothing is written without one.
+        games: games of each agent; with an opponent rounded up so that each seed is played from every side.
+        seed: determines all games, which are the same for each agent.
+        out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 
@@ -337,8 +335,8 @@ def regret(
         ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of
             another or cannot play this game; before any game is played. An agent's illegal action, later.
         FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
-        FileNotFoundError: a file that an agent needs is not there.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+        FileNotFoundError: a file that an agent needs does not exist.
+        KeyboardInterrupt: interrupted before anything was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(regret, locals())
     within(1, MOST, games=games)
@@ -375,16 +373,16 @@ def _share(part: Any, whole: Any) -> float:
 
 
 def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, seed: int = 1) -> np.ndarray:
-    """Return the regret of a side in a round, on layouts that are solved one by one: float64 (agents, layouts).
+    """Return the regret per side and round on individually solved layouts, float64 (agents, layouts).
 
     It is the mean over the rounds and both seats.
 
     Args:
-        game: of single rounds, with a command to solve a layout.
+        game: a game of single rounds, with a command to solve a layout.
         given: the agents.
-        layouts: how many are dealt and solved.
-        games: rounds on each.
-        seed: of the first layout and its dice; the next ones follow.
+        layouts: number of layouts to deal and solve.
+        games: rounds on each layout.
+        seed: seed of the first layout and its dice; the next layouts use the next seeds.
 
     Raises ValueError for another game, an agent that cannot play it, or a number that is not positive.
     """

@@ -1,4 +1,4 @@
-"""Optimal play of a small game of perfect information; of others an equilibrium by PCFR+, and its exploitability.
+"""Solve a small game: optimal play with perfect information, otherwise an equilibrium by PCFR+.
 
 from ttt_envs import evaluation
 
@@ -43,12 +43,12 @@ def walk_shown(game: Game, limit: int = tree.LIMIT, *, quiet: bool = False) -> T
 
 @dataclass(kw_only=True)
 class SolveReport(Report):
-    """An equilibrium, and the course of PCFR+ toward it.
+    """An approximate equilibrium, and the progress of PCFR+.
 
     Attributes:
-        tree: the tree that was solved.
-        policy: the last average policy.
-        points: how exploitable the average policy was on the way, at least one.
+        tree: the solved tree.
+        policy: the final average policy.
+        points: the measured exploitability of the average policy over the iterations, at least one point.
         walk_seconds: time of the walk through the tree.
     """
 
@@ -62,12 +62,12 @@ class SolveReport(Report):
 
     @property
     def reached(self) -> bool:
-        """Whether the target, if there is one, was reached."""
+        """Whether the target, if any, was reached."""
         target = self.settings["target"]
         return target is None or self.points[-1].exploitability <= target
 
     def tables(self) -> list[Table]:
-        """Return the sections on the fall of the exploitability and on the tree."""
+        """Return the tables of the exploitability over the iterations and of the tree."""
         rows = [
             [
                 str(each.iteration),
@@ -115,7 +115,7 @@ class SolveReport(Report):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per measurement on the way."""
+        """Return one row per measurement."""
         return [flat(asdict(each)) for each in self.points]
 
     def save_others(self, folder: Path) -> None:
@@ -161,7 +161,7 @@ class PositionsReport(Report):
         return {name: int(number) for name, number in found.items()}
 
     def data(self) -> dict[str, Any]:
-        """Return the same as numbers."""
+        """Return the figures of `tables`."""
         return {"value": self.value, **self._numbers()}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -196,23 +196,22 @@ def solve(
     """Solve a small zero-sum game of two sides.
 
     A game of perfect information in which one player acts at a time is solved in every position. For other games PCFR+
-    computes an equilibrium on the tree; its exploitability is measured ever less often: after 1, 2, ... 8 iterations,
-    then about every eighth part more.
+    computes an equilibrium on the tree. Its exploitability is measured after 1, 2, ... 8 iterations, then after about
+    every further eighth.
 
     Args:
         game: an id, or a Game.
-        iterations: iterations of PCFR+ at most.
-        target: stop PCFR+ once the exploitability, in units of reward, is not above this.
-        limit: largest number of positions: different ones with perfect information, else nodes of the game's tree.
-        out: folder for report.md, results.json and positions.safetensors or policy.safetensors; nothing is written
-            without one.
+        iterations: the most iterations of PCFR+.
+        target: stop PCFR+ when the exploitability, in reward units, is at most this.
+        limit: the most positions: distinct ones with perfect information, else nodes of the game's tree.
+        out: folder for report.md, results.json and positions.safetensors or policy.safetensors; None writes nothing.
         quiet: no progress bar.
         options: of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, or a game that cannot be solved like this.
         FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+        KeyboardInterrupt: interrupted before anything was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(solve, locals())
     within(1, MOST, iterations=iterations)

@@ -1,4 +1,4 @@
-"""A tournament: every two agents play each other, or the pairs of a list, each seed from every seat.
+"""A tournament: all pairs of agents, or listed pairs, play each other, each seed from every seat.
 
 Example::
 
@@ -9,13 +9,13 @@ Example::
 
 The same on the command line: `ttt tournament some_game --agents random greedy my_agent.py:Mine --games 200`.
 
-Seats: between two sides per agent plays each seed from both. Between more, it plays one side against the other agent on
-all others, from each side in turn, and the other way round. Game k has the same seed in every pairing. A side is a team
-of `game.teams`; an agent plays all of its team's seats.
+Seats: with two sides, each agent plays each seed from both. With more, each agent in turn plays one side against the
+other agent on all other sides, from each side. Game k has the same seed in every pairing. A side is a team of
+`game.teams`; an agent plays all seats of its team.
 
-An agent that raises an error or answers with an illegal action loses that game, and the report says why.
+An agent that raises an error or answers with an illegal action loses that game, and the report states the reason.
 
-Several processes or a Ray cluster can play it, and a tournament in a folder can be resumed: see docs/ladder.md.
+Several processes or a Ray cluster can share the games, and a tournament in a folder can be resumed: see docs/ladder.md.
 """
 
 import re
@@ -42,10 +42,10 @@ from ttt_envs.storage.files import locked_folder, new_folder
 from ttt_envs.storage.runs import CONFIG
 from ttt_envs.storage.untrusted import brief
 
-#: The numbers of two agents, and of the seeds that they play in all seatings.
+#: The indices of two agents, and the numbers of the seeds that they play in all seatings.
 Job = tuple[int, int, range]
 
-# Games of a pairing's first job, and of its largest ones: each begins where as many have been played as it has.
+# Games of a pairing's first job and of the largest jobs; in between, each job has as many games as all before it.
 _FIRST, _MOST = 16, 256
 
 
@@ -69,13 +69,13 @@ def tournament(
     Args:
         game: an id, or a Game.
         agents: two or more arguments of `agents.load`: texts, objects, functions; or {name: agent, ...}.
-        games: games of each pairing; rounded up, so that each seed is played from every seat.
-        seed: fixes all games and intervals.
-        resamples: resamples of the bootstrap that gives the intervals.
-        strict: an agent's error or illegal action ends the tournament, instead of losing the game.
-        pairs: pairs of names or numbers that play each other, such as [(0, 1), (0, 2)]; by default every two agents.
+        games: games of each pairing, rounded up so that each seed is played from every seat.
+        seed: determines all games and intervals.
+        resamples: resamples of the bootstrap for the intervals.
+        strict: whether an agent's error or illegal action ends the tournament, instead of losing the game.
+        pairs: pairs of names or indices that play each other, such as [(0, 1), (0, 2)]; by default all pairs.
         workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
-        resume: continue the tournament in `out`, with the same settings; `games` may have grown, and further agents may
+        resume: continue the tournament in `out`, with the same settings; `games` may be larger, and further agents may
             be appended.
         out: folder for report.md, report.html, results.json and games.jsonl, and for `resume`; None writes nothing.
         quiet: no progress bar.
@@ -84,11 +84,11 @@ def tournament(
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another, cannot play this
             game, or cannot be sent to a worker; before any game is played.
-        FileExistsError, InUse, NotSaved: `out` holds files, and `resume` is not given; it is in use; or it cannot be
-            written, and the error has the report.
-        FileNotFoundError: a file that an agent needs is not there, or there is nothing to go on with.
-        ChildProcessError: a worker was killed; `resume` goes on.
-        KeyboardInterrupt: interrupted before anything was finished. Later, an interrupt gives a partial report.
+        FileExistsError, InUse, NotSaved: `out` contains files without `resume`; it is in use; or it cannot be written,
+            and the error has the report.
+        FileNotFoundError: a file that an agent needs does not exist, or there is nothing to resume.
+        ChildProcessError: a worker was killed; `resume` continues the tournament.
+        KeyboardInterrupt: interrupted before anything was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(tournament, locals())
     within(1, MOST, games=games)
@@ -100,7 +100,7 @@ def tournament(
     if resume:
         if folder is None:
             raise ValueError("resume needs the folder of the tournament: out")
-        read_settings(folder)  # before a folder is made
+        read_settings(folder)  # raises before the folder is made
     lock = locked_folder(folder) if resume and folder is not None else new_folder(folder, begun=CONFIG)
     with closing(line_up(game, agents, least=2)) as lineup, lock:
         if lineup.live and workers != 1:
@@ -135,14 +135,14 @@ def tournament(
 
 
 def pairs_of(given: Any, names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the pairs that the argument `pairs` of a tournament asks for, sorted.
+    """Return the sorted pairs for the argument `pairs` of a tournament.
 
     Args:
-        given: nothing for all; or a sequence of pairs of names or numbers, or of texts such as "0-1".
-        names: of the agents, in order.
+        given: empty for all pairs; or a sequence of pairs of names or indices, or of texts such as "0-1".
+        names: the agents' names, in order.
 
     Raises:
-        ValueError: something else, an unknown agent, an agent against itself, or groups of agents that never meet each
+        ValueError: another value, an unknown agent, an agent against itself, or groups of agents that never play each
             other.
     """
     if not given:
@@ -181,12 +181,12 @@ class Schedule:
 
     Attributes:
         game: the game.
-        agents: agents, or texts from which each job makes its own.
-        pairs: who play each other, by their numbers.
-        games: games of each pair; rounded up, so that each seed is played from every seat.
-        seed: fixes the games.
-        strict: an agent's error or illegal action ends it all, instead of losing the game.
-        one_by_one: whether games are played one after the other, and not side by side.
+        agents: agents, or specs from which each job loads its own.
+        pairs: the indices of the agents that play each other.
+        games: games of each pair, rounded up so that each seed is played from every seat.
+        seed: determines the games.
+        strict: whether an agent's error or illegal action ends the tournament, instead of losing the game.
+        one_by_one: whether games are played one after the other instead of concurrently.
     """
 
     game: Game
@@ -200,8 +200,8 @@ class Schedule:
     def jobs(self, finished: Iterable[Result] = ()) -> list[Job]:
         """Return the jobs that are not finished, pair by pair.
 
-        They depend on the number of games alone, not on who plays them. A pair's first jobs are small, so that
-        something is finished soon; with `one_by_one` each is one seed.
+        They depend only on the number of games, not on the workers. A pair's first jobs are small, so that results come
+        early; with `one_by_one` each job is one seed.
         """
         size = len(seatings(self.game))
         units, edges, step = -(-self.games // size), [0], 1 if self.one_by_one else max(_FIRST // size, 1)
@@ -220,12 +220,12 @@ class Schedule:
         return jobs
 
     def total(self, finished: Sequence[Result] = ()) -> int:
-        """Return the number of games, and of finished ones."""
+        """Return the number of all games, including the `finished` ones."""
         left = sum(len(seeds) for *_, seeds in self.jobs(finished))
         return sum(map(len, finished)) + left * len(seatings(self.game))
 
     def __call__(self, job: Job, progress: Callable[[int], None] | None = None) -> Result:
-        """Play a job; `progress` is called with how many of its games are finished. Raises as `play_games` does."""
+        """Play a job; call `progress` with the number of its finished games. Raises errors as `play_games`."""
         first, second, seeds = job
         given, held = (self.agents[first], self.agents[second]), seatings(self.game)
         pair = tuple(load(each) if isinstance(each, str) else each for each in given)
@@ -250,8 +250,8 @@ class Schedule:
     def play(self, log: GamesLog, workers: int | str, progress: Callable[[int, int, int], None]) -> None:
         """Play the jobs missing in the log, and log each when it is finished.
 
-        `progress` is called with the number of games that are finished, and the two agents that are playing or have
-        finished last. Raises agents' errors in a strict tournament, and the errors of `pool.run`.
+        `progress` is called with the number of finished games, and the two agents that are playing or finished last.
+        Raises agents' errors in a strict tournament, and the errors of `pool.run`.
         """
         done, jobs = sum(map(len, log.finished)), self.jobs(log.finished)
 
@@ -264,7 +264,7 @@ class Schedule:
             progress(done, result.first, result.second)
 
     def results(self, finished: Sequence[Result]) -> list[Result]:
-        """Return the result of each pair, those without games included: they will be played."""
+        """Return the result of each pair, including pairs that have no games yet."""
         return [
             result_of(*pair, [(each.seeds, each) for each in finished if (each.first, each.second) == pair], self.game)
             for pair in self.pairs
@@ -275,6 +275,6 @@ class Schedule:
 
 
 def rate(results: Sequence[Result], agents: int, resamples: int, seed: int, zero: int | None = None) -> Ratings:
-    """Return the ratings of agents by their results, those without games included: they will be played."""
+    """Return the ratings of agents from their results, including pairs that have no games yet."""
     pairs = [(each.first, each.second) for each in results]
     return rate_pairs(agents, pairs, *by_unit(results), resamples=resamples, seed=seed, zero=zero)

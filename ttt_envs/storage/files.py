@@ -34,9 +34,8 @@ class InUse(OSError):
 def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
     """Write `data` (text as UTF-8) to `path` atomically: a reader finds the old or the new file, never a part.
 
-    `wait=False` does not wait until the data is on the disk. Use it for files that can be made again and whose reader
-    detects damage after a power failure. Raises OSError naming the file and the fault, such as a full disk; the old
-    file then remains.
+    `wait=False` does not wait for the disk: for files that can be made again and whose reader detects damage after a
+    power failure. Raises OSError naming the file and the fault, such as a full disk; the old file then remains.
     """
     with writing_whole(path, wait) as file:
         file.write(data.encode() if isinstance(data, str) else data)

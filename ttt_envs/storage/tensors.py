@@ -34,8 +34,7 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the facts and arrays of a file that `write_tensors` wrote.
 
-    With several `forms`, the fact "format" says which one the file has. Raises BadTensorFile if the file is damaged or
-    has another form.
+    With several `forms`, the fact "format" names the file's. Raises BadTensorFile for a damaged file or another form.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -188,8 +188,7 @@ def pack_state(
     """Return a position as bytes, with hidden information and the generator.
 
     The bytes contain the record, the committed choices int16 (players,), the seed of the agents' random numbers,
-    `past`, int8 (players, history, features), see `core.information.Known`, and the learner's player number, -1 for
-    none.
+    `past`, int8 (players, history, features), see `core.information.Known`, and the learner's player number or -1.
     """
     history, features = (0, b"") if past is None else (past.shape[1], np.packbits(past).tobytes())
     body = _MAGIC + _fingerprint(game, history) + np.uint64(episode_seed).tobytes()

@@ -80,8 +80,7 @@ class TextGame:
     def reset(self, *, seed: int | None = None) -> tuple[str, dict[str, Any]]:
         """Start a game. `seed` determines it and all later games; None starts the next game.
 
-        Returns the prompt for `player`, and info with "player", the player's number, and "opponent", see
-        `opponent_names`.
+        Returns the prompt for `player`, and info: "player", the player's number, and "opponent", see `opponent_names`.
         """
         if self._asks:
             self._tell()  # notify the opponents of a game that is abandoned before its end

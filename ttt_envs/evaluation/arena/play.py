@@ -1,7 +1,7 @@
-"""Play many games at once between agents. Tournaments, measurements and films of games are built on this.
+"""Play many games between agents at once. Tournaments, measurements and films of games use this module.
 
-Each agent is asked once a ply for all the games in which it acts. All chance comes from the games' seeds, through the
-states and `View`, so a game does not depend on others beside it.
+Each agent acts once per ply for all games in which it is to move. All randomness comes from the games' seeds, through
+the states and `View`, so games do not depend on each other.
 """
 
 import time
@@ -25,10 +25,10 @@ from ttt_envs.registry import game_for
 from ttt_envs.storage.untrusted import brief
 from ttt_envs.wrappers.common import forfeit
 
-#: Called with (games finished since the start, all games).
+#: Called with (number of finished games, number of all games).
 GamesProgress = Callable[[int, int], None]
 
-#: Games that are played side by side at most, unless a caller asks for more.
+#: The most games that are played concurrently by default.
 LARGEST_CHUNK = 4096
 
 _FIRST_CHUNK, _LARGEST_RECORDED, _CHUNK_SECONDS = 32, 1024, 4.0
@@ -53,14 +53,14 @@ class Failure:
     """An agent's error or illegal action, which lost the game.
 
     Attributes:
-        agent: its name.
+        agent: the agent's name.
         game: number of the game.
         seed: seed of the game.
         player: the player to act.
         ply: ply of the game.
         reason: the error.
         position: the whole position as text, for `Game.parse_state`.
-        stderr: the end of the standard error of the agent's process, if it has one.
+        stderr: the end of the standard error of the agent's process, if any.
     """
 
     agent: str
@@ -82,13 +82,13 @@ class Games:
         lengths: int64 (n,), in plies.
         moves: uint64 (n,), a digest of each game's actions and of its players' final views: equal for identical games.
         seconds: float64 (agents,), time spent in `act` by each agent.
-        decisions: int64 (agents,), positions answered by each agent.
-        spent: float64 (n, players), the seconds of each seat's decisions; time for games answered together is divided
-            evenly.
-        records: the games that were to be recorded, by number.
-        actions: the actions of the games that were to be kept or recorded, by number; as in `Trajectory`.
+        decisions: int64 (agents,), number of decisions by each agent.
+        spent: float64 (n, players), seconds for each seat's decisions; the time of a joint call is divided evenly
+            between its games.
+        records: game number -> trajectory, for the games in `record`.
+        actions: game number -> actions, as in `Trajectory`, for the games in `keep` or `record`.
         failures: errors and illegal actions of agents, game after game.
-        counts: for each agent, by how much its `counts` have risen.
+        counts: for each agent, the increase of its `counts`.
     """
 
     rewards: np.ndarray
@@ -107,7 +107,7 @@ class Games:
 
 
 def game_seeds(seed: int, n: int) -> np.ndarray:
-    """Return uint64 (n,): the episode seeds of `Batch(game, n, seed=seed)`; the first ones are the same for any n.
+    """Return the episode seeds of `Batch(game, n, seed=seed)`, uint64 (n,); the first ones are the same for any n.
 
     Raises TypeError or ValueError for a wrong seed.
     """
@@ -132,26 +132,26 @@ def play_games(
     """Play n games to the end.
 
     Args:
-        game: an id, or a Game; any number of players, simultaneous choices and teams included.
-        agents: arguments of `agents.load`, as a mapping of names, or as a list in the order of the players; or one for
-            all of them. Each is one object, asked for all of its seats at once.
-        games: how many games, by default 1. Game i equals game i of `Batch(game, games, seed=seed)`.
-        seed: fixes all games.
-        seats: int (n, players), which of `agents` sits in each seat of each game; or (players,) for all games alike.
-            With them there may be any number of agents.
+        game: an id or a Game, with any number of players, simultaneous choices or teams.
+        agents: arguments of `agents.load`: a mapping by name, a list in the order of the players, or one agent for all
+            seats. An agent is a single object that acts for all of its seats at once.
+        games: number of games, by default 1. Game i equals game i of `Batch(game, games, seed=seed)`.
+        seed: determines all games.
+        seats: int (n, players), the index in `agents` for each seat of each game; or (players,) for all games. With
+            `seats`, there may be any number of agents.
         seeds: uint64 (n,), instead of `games` and `seed`: one per game, such as `game_seeds(0, n)`.
-        record: numbers of games to keep move by move, with their positions.
-        keep: numbers of games to keep the actions of, which need little room; `evaluation.records` replays them.
-        chunk: games played side by side; None chooses so that a chunk takes a few seconds. Changes no result, except
-            that networks round otherwise in other batches.
+        record: numbers of games to return move by move, with their positions.
+        keep: numbers of games whose actions to return, which need little memory; `evaluation.records` replays them.
+        chunk: number of concurrent games; None chooses chunks of a few seconds. It does not change results, except for
+            networks, whose rounding depends on the batch.
         progress: callback for the number of finished games.
-        strict: an agent that raises an error, or whose answer is no legal action, ends it all with an error. If not
-            strict, its side loses that game (-1, the others share +1), which is noted in `Games.failures`.
-        options: of the game, if `game` is an id.
+        strict: whether an agent's error or illegal action ends everything with an error. Otherwise the agent's side
+            loses the game (-1, the others share +1), and `Games.failures` records it.
+        options: options of the game, if `game` is an id.
 
     Raises:
-        TypeError, ValueError: arguments of a wrong type or shape; a game, an option or an agent that is not known; an
-            agent that cannot play the game; an agent's answer that is no legal action (the error names the agent).
+        TypeError, ValueError: an argument has a wrong type or shape; a game, an option or an agent is unknown; an agent
+            cannot play the game; an agent's answer is no legal action (the error names the agent).
     """
     game = game_for(play_games, game, options)
     loaded = [load(each) for each in several(agents)]
@@ -188,10 +188,10 @@ def iter_games(
     progress: GamesProgress | None = None,
     strict: bool = True,
 ) -> Iterator[Games]:
-    """Play as `play_games` does, chunk by chunk in order: an interrupted caller keeps the finished ones.
+    """Play as `play_games`, but yield chunks in order, so that an interrupted caller keeps the finished ones.
 
-    Games 0 to `together` - 1 belong together, and so on: a chunk that is large enough ends with the last of some.
-    Time that the caller spends on a chunk counts as the chunk's.
+    Games form groups of `together`; chunks that are large enough end at the end of a group. The caller's time between
+    chunks counts as the chunk's.
     """
     agents = [as_agent(each) for each in agents]
     numbers = np.asarray(seeds)
@@ -242,21 +242,21 @@ def iter_seeds(
     keep: bool = False,
     progress: GamesProgress | None = None,
 ) -> Iterator[Games]:
-    """Play seeds in all seatings, and give whole seeds as they are finished: a caller who is interrupted keeps these.
+    """Play seeds in all seatings, and yield complete seeds, so that an interrupted caller keeps the finished ones.
 
-    A seed's games follow from `seed` and its number alone, whoever plays it. `records` and `actions` count games from
-    the first one played here, `failures` from seed number 0.
+    The games of a seed depend only on `seed` and its number. `records` and `actions` number games from the first one
+    played here, `failures` from seed number 0.
 
     Args:
         game: the game.
-        agents: the one in the seats that are `held`, and the one in the others, if there are any.
+        agents: the agent in the seats that are `held`, and the agent in the other seats, if any.
         held: bool (seatings, players), for each game of a seed.
-        seed: fixes the games, whose seeds are `game_seeds`.
-        units: numbers of seeds.
+        seed: determines the games, whose seeds are `game_seeds`.
+        units: the numbers of the seeds.
         chunk, strict, progress: as for `play_games`.
-        record, keep: whether to keep all games with their positions, and all actions.
+        record, keep: whether to return all games with their positions, and all actions.
 
-    Raises what `play_games` raises.
+    Raises the errors of `play_games`.
     """
     size, waiting = len(held), list[Games]()
     seats = np.where(np.tile(held, (len(units), 1)), 0, 1)
@@ -274,7 +274,7 @@ def iter_seeds(
 
 
 def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
-    """Return chunks put together in order; no chunks give no games."""
+    """Concatenate chunks in order; without chunks, return no games."""
     empty = np.zeros(0, np.int64)
     return Games(
         rewards=np.concatenate([np.zeros((0, game.num_players), np.float32), *(p.rewards for p in parts)]),
@@ -291,7 +291,7 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
 
 
 def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return the sums of counts of the same names."""
+    """Return the sums of counts by name."""
     total: dict[str, float] = {}
     for each in counts:
         for name, number in each.items():
@@ -300,11 +300,11 @@ def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
-    """Return an agent's actions, int64 (n,), and the positions where it failed with the reasons: `strict` allows none.
+    """Return an agent's actions, int64 (n,), and position -> failure; `strict` raises errors instead.
 
-    An agent that fails on many positions at a time without naming them is asked again one by one, so that only the
-    failing positions count. Raises the agent's errors; TypeError or ValueError, naming the agent, for an answer other
-    than one legal action per position.
+    If an agent fails without naming the positions, it is called again for each position, so that only the failing ones
+    count. Raises the agent's errors; TypeError or ValueError, naming the agent, for an answer other than one legal
+    action per position.
     """
     who, faults = f"agent {agent.name!r}", dict[int, Fault]()
     try:
@@ -315,7 +315,7 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
                 raise
             answer, faults = error.actions, error.faults
         actions = numbers_of(who, answer, view)
-    except BaseException as error:  # also what would end the process, such as SystemExit
+    except BaseException as error:  # including exceptions that would end the process, such as SystemExit
         if strict or isinstance(error, KeyboardInterrupt) or agent.interactive:  # a person quits by SystemExit
             raise
         if len(view) == 1:
@@ -331,7 +331,7 @@ def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, d
 
 
 def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
-    """Show an agent a ply; the reason why it failed, unless `strict`, which lets errors through."""
+    """Let an agent observe a ply; return its failure, if any. `strict` raises errors instead."""
     try:
         agent.observe(view)
     except BaseException as error:
@@ -342,7 +342,7 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
 
 
 class _How(NamedTuple):
-    """The settings of a chunk's games; `keep`: of games that are kept, by number, whether with their positions."""
+    """The settings of a chunk's games; `keep`: game number -> whether to return positions, too."""
 
     keep: Mapping[int, bool]
     progress: Callable[[int], None]
@@ -402,7 +402,7 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
             failed += [(a, int(at[mine][k]), int(by[mine][k]), fault) for k, fault in faults.items()]
         for a, i, player, fault in failed:
             if player in offenders.get(i, ()):
-                continue  # it could not even look
+                continue  # the agent failed when it observed the ply
             position, ply = game.format_state(states[i], None), int(states["ply"][i])
             failures.append(
                 Failure(agents[a].name, i, int(seeds[i]), player, ply, fault.reason, position, fault.stderr)
@@ -449,16 +449,16 @@ def _play_chunk(game: Game, agents: Sequence[Agent], seats: np.ndarray, seeds: n
 def _game_by_game(
     steps: Sequence[tuple[np.ndarray, np.ndarray]], keep: Sequence[int], players: int
 ) -> dict[int, np.ndarray]:
-    """Return the actions of some games, int64 (T, players), from games int64 (k,) and actions (k, players) per ply."""
+    """Return game number -> actions int64 (T, players), from steps: games int64 (k,) and actions (k, players) each."""
     games = np.concatenate([np.zeros(0, np.int64), *(rows for rows, _ in steps)])
     actions = np.concatenate([np.zeros((0, players), np.int32), *(played for _, played in steps)])
-    order = np.argsort(games, kind="stable")  # a game's plies stay in their order
+    order = np.argsort(games, kind="stable")  # keeps the order of a game's plies
     first, last = (np.searchsorted(games[order], keep, side) for side in ("left", "right"))
     return {k: actions[order[a:b]].astype(np.int64) for k, a, b in zip(keep, first, last, strict=True)}
 
 
 def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
-    """Return the digests uint64 (k,) with the actions int64 (k, players) of one more step; see `Games.moves`."""
+    """Return the digests uint64 (k,), updated with the actions int64 (k, players) of a step; see `Games.moves`."""
     for column in (played + 2).astype(np.uint64).T:
         moves = (moves ^ column) * _MULTIPLIER
         moves ^= moves >> np.uint64(29)
@@ -466,6 +466,6 @@ def digest(moves: np.ndarray, played: np.ndarray) -> np.ndarray:
 
 
 def seen(game: Game, states: np.ndarray) -> np.ndarray:
-    """Return uint64 (n,): digests of the observations of all players, in which dice and cards show too."""
+    """Return digests of all players' observations, uint64 (n,), which also show dice and cards."""
     rows = np.stack([game.observations(states, player, check=False) for player in range(game.num_players)], axis=1)
     return np.array([zlib.crc32(row.data) for row in rows], np.uint64)

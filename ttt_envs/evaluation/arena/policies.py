@@ -1,10 +1,9 @@
-"""The probabilities of an agent's actions, also where they depend on seeds or change from call to call.
+"""The probabilities of an agent's actions, also if they depend on seeds or change from call to call.
 
-It calls `agent.policy(view)` for the probabilities. If these depend on the view's seeds, or change from call to call (a
-search that samples worlds, or an agent that only answers random actions), their mean is estimated from `samples` seeds.
-A best response also profits from the luck of such an estimate, so that the figures come out too high, by less the more
-samples there are. A part of the positions shows whether the seeds matter; if they do in one of them, then all are asked
-with all seeds.
+The probabilities come from `agent.policy(view)`. If they depend on the view's seeds, or change from call to call (a
+search that samples worlds, or an agent with only `act`), their mean is estimated from `samples` seeds. A best response
+also exploits the noise of such an estimate, so the figures are too high; the bias decreases with the number of samples.
+Some of the positions are tested with several seeds; if the seeds matter in any of them, all positions use all seeds.
 """
 
 from collections.abc import Sequence
@@ -17,24 +16,24 @@ from ttt_envs.core.oracle import Policy
 from ttt_envs.core.rng import fold_rows
 from ttt_envs.core.view import View
 
-# Probabilities that differ by less are the same but for rounding.
+# Probabilities that differ by less are equal up to rounding.
 _ROUNDING = 1e-5
 
-# To see whether seeds matter, an agent is asked again with this many other seeds, in this many positions each.
+# To test whether seeds matter, repeat with this many other seeds, in this many positions each.
 _TRIALS, _TRIED = 4, 256
 
 
 class SeedsMatter(Exception):
-    """Raised when an agent that was asked with one seed answers differently with another, or when asked again."""
+    """Raised if an agent's answer depends on the seed or changes when it is asked again."""
 
 
 class Asked:
-    """The policy of an agent, asked with one seed, or averaged over several.
+    """The policy of an agent with one seed, or averaged over several.
 
     Attributes:
-        agent: the agent to ask.
-        samples: seeds over which its answers are averaged; 0 if one is taken for all.
-        seeds: number of seeds to make views with: `samples`, or one and some more to see that they do not matter.
+        agent: the agent.
+        samples: number of seeds to average over; 0 to use a single seed.
+        seeds: number of views to pass: `samples`, or 1 plus a few more to test that seeds do not matter.
     """
 
     def __init__(self, agent: Agent, samples: int = 0) -> None:
@@ -44,9 +43,9 @@ class Asked:
         self.seeds = samples or 1 + _TRIALS
 
     def __call__(self, views: Sequence[View]) -> np.ndarray:
-        """Return float64 (n, num_actions), from views of the same n positions with `seeds` different seeds.
+        """Return float64 (n, num_actions), from views of the same n positions with different seeds, `seeds` in number.
 
-        Raises SeedsMatter if one was to be taken for all, and others are seen to make a difference.
+        Raises SeedsMatter if a single seed was to be used, but others make a difference.
         """
         policy = probabilities(self.agent, views[0])
         if self.samples:
@@ -61,7 +60,7 @@ class Asked:
         return policy
 
     def policy(self, game: Game) -> Policy:
-        """Return the policy as a function of states and players, in the form that oracles call."""
+        """Return the policy as a function of states and players, for oracles."""
 
         def policy(states: np.ndarray, players: np.ndarray) -> np.ndarray:
             seeds, numbers = np.empty(len(states), np.uint64), np.arange(len(states), dtype=np.uint64)
@@ -77,7 +76,7 @@ class Asked:
 def probabilities(agent: Agent, view: View) -> np.ndarray:
     """Return an agent's probabilities, float64 (n, num_actions).
 
-    Raises ValueError if they are no distribution over the legal actions.
+    Raises ValueError if they are not a distribution over the legal actions.
     """
     policy = np.asarray(agent.policy(view), np.float64)
     who = f"agent {agent.name!r}"

@@ -1,7 +1,7 @@
-"""Compile the code of a worker ahead of time: a game's loops, and the agents' searches.
+"""Compile a worker's code in advance: a game's loops and the agents' searches.
 
-A kernel is compiled when it is first called, and then found on disk by the next process. An image that was warmed, or a
-node, starts to play at once.
+A kernel is compiled on its first call and cached on disk for later processes. A container image or node that was
+prepared in this way starts to play immediately.
 """
 
 import time
@@ -18,19 +18,19 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
 from ttt_envs.wrappers.aec import AECGame
 
-# Positions of a random game, for asking an agent.
+# Number of positions of a random game in which an agent moves.
 _POSITIONS = 4
 
 
 def warm(game: Game, given: Sequence[str] = ()) -> Iterator[tuple[str, int, float]]:
-    """Compile missing code part by part: the game's loops, then each agent by asking it to move.
+    """Compile missing code part by part: the game's loops, then each agent's code by letting it move.
 
     Args:
-        game: the game with its options: other options may need other kernels.
+        game: the game with its options, because other options may need other kernels.
         given: agents, as for `agents.load`.
 
     Yields:
-        "game loops" or the agent, the number of kernels that were compiled, and the seconds that it took.
+        "game loops" or the agent, the number of compiled kernels, and the time in seconds.
 
     Raises:
         ValueError, TypeError, FileNotFoundError, ImportError: as `agents.load`, or an agent cannot play the game.

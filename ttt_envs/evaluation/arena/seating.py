@@ -14,11 +14,11 @@ from ttt_envs.evaluation.arena.play import Games, join
 
 @dataclass(frozen=True)
 class Lineup:
-    """Agents that can all play a game, with different names.
+    """Agents with different names that can all play a game.
 
     Attributes:
-        agents: in the order given.
-        texts: texts from which `agents.load` makes the agents, for files and commands; an object's name.
+        agents: the agents, in the order given.
+        texts: the agents' specs for `agents.load`, for files and commands; for an object, its name.
         made: names of the agents that were given as objects.
     """
 
@@ -33,17 +33,17 @@ class Lineup:
 
     @property
     def sent(self) -> tuple[Agent | str, ...]:
-        """The agents for another process: texts, and pickled objects."""
+        """The agents in a form for other processes: specs, or objects to pickle."""
         pairs = zip(self.agents, self.texts, strict=True)
         return tuple(agent if agent.name in self.made else text for agent, text in pairs)
 
     @property
     def live(self) -> bool:
-        """Whether one of the agents is a person, who plays one game after the other and needs the terminal."""
+        """Whether an agent is a person, who plays one game at a time and needs the terminal."""
         return any(agent.interactive for agent in self.agents)
 
     def close(self) -> None:
-        """Close the agents that were given as texts: no one else uses them."""
+        """Close the agents that were given as specs, which have no other user."""
         for agent in self.agents:
             if agent.name not in self.made:
                 agent.close()
@@ -53,12 +53,12 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
     """Load the agents of a measurement.
 
     Args:
-        game: the game that they are to play.
-        given: a sequence of arguments of `agents.load`, a mapping of names to them, or a single one.
+        game: the game.
+        given: a sequence of arguments of `agents.load`, a mapping from names to them, or a single one.
         least: the least number of agents.
 
     Raises:
-        ValueError: too few of them, two with one name, or one that is unknown or cannot play this game.
+        ValueError: there are too few agents, two have the same name, or one is unknown or cannot play this game.
         TypeError, FileNotFoundError: as `agents.load`.
     """
     specs = several(given)
@@ -79,7 +79,7 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
 
 def text_of(spec: Any) -> str | None:
-    """Return the text of an agent, with the name that it is given; None for an object."""
+    """Return the spec of an agent, including a given name; None for an object."""
     if isinstance(spec, Mapping) and len(spec) == 1:
         ((name, inner),) = spec.items()
         text = f"{name}={inner}" if isinstance(inner, str) else None
@@ -88,10 +88,10 @@ def text_of(spec: Any) -> str | None:
 
 
 def seatings(game: Game) -> np.ndarray:
-    """Return bool (seatings, players): the seats of the first of two agents, the second has the others.
+    """Return bool (seatings, players): the seats of the first of two agents; the second agent has the others.
 
-    One agent is alone on each side in turn, the other on all others: first the first one, and between more than two
-    sides then the second one. Raises ValueError for a game with one side, which has no opponents.
+    The first agent plays each side in turn, against the second agent on all other sides. With more than two sides, the
+    second agent then also plays each side in turn. Raises ValueError for a game with one side, which has no opponents.
     """
     if len(game.teams) < 2:
         raise ValueError(f"{game} has one side only: nobody plays against another")
@@ -102,7 +102,7 @@ def seatings(game: Game) -> np.ndarray:
 
 
 def rounding(games: int, seatings: int) -> list[str]:
-    """Return a sentence on why there are more games than were asked for; none if there are as many."""
+    """Return a sentence that explains why there are more games than requested; none if the numbers are equal."""
     more = -(-games // seatings) * seatings
     if more == games:
         return []
@@ -111,11 +111,11 @@ def rounding(games: int, seatings: int) -> list[str]:
 
 
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the wins and losses of one agent against another in n games, each float64 (n,).
+    """Return an agent's wins and losses against another in n games, each float64 (n,).
 
-    Between two players: 1 and 0 for a win, 1/2 each for a draw. In general each seat of the one is compared with each
-    of the other; equal rewards count only where all rewards of the game are equal, since losers have not drawn. With
-    that, if chances of winning are proportional to strengths (Plackett-Luce), won : lost estimates their ratio.
+    For two players: 1 and 0 for a win, 1/2 each for a draw. In general, each seat of one agent is compared with each
+    seat of the other. Equal rewards count as draws only if all rewards of the game are equal, because two losers have
+    not drawn. If winning probabilities are proportional to strengths (Plackett-Luce), won : lost estimates the ratio.
 
     Args:
         rewards: float (n, players).
@@ -133,12 +133,12 @@ def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.n
 
 @dataclass(kw_only=True)
 class Result(Games):
-    """The games of two agents, whole seeds only, seed after seed.
+    """The games of two agents, in complete seeds, seed after seed.
 
     Attributes:
-        first, second: the agents' numbers.
+        first, second: the agents' indices.
         held: bool (seatings, players), the seats of the first agent in the games of a seed.
-        units: int64 (n,), the number of each game's seed; a seed's games are a unit, which may be resampled.
+        units: int64 (n,), the number of each game's seed. The games of a seed are a unit of resampling.
     """
 
     first: int
@@ -148,12 +148,12 @@ class Result(Games):
 
     @cached_property
     def seats(self) -> np.ndarray:
-        """int64 (n, players), the number of the agent in each seat."""
+        """int64 (n, players), the index of the agent in each seat."""
         return np.where(self._held, self.first, self.second)
 
     @property
     def seeds(self) -> range:
-        """The numbers of the seeds, of a result that has all between two of them."""
+        """The numbers of the seeds, if they are consecutive."""
         return range(self.units[0], self.units[-1] + 1)
 
     @property
@@ -162,27 +162,27 @@ class Result(Games):
 
     @cached_property
     def compared(self) -> tuple[np.ndarray, np.ndarray]:
-        """Wins and losses of the first agent, each float64 (n,), see `comparisons`."""
+        """The first agent's wins and losses, each float64 (n,), see `comparisons`."""
         return comparisons(self.rewards, self._held)
 
     @property
     def distinct(self) -> int:
-        """Number of games that went differently from each other."""
+        """The number of distinct games."""
         return len(np.unique(self.moves))
 
     def by_seating(self) -> tuple[tuple[int, int, int], ...]:
-        """Return (won, drawn, lost) games of the first agent in each seating."""
+        """Return the first agent's (won, drawn, lost) games in each seating."""
         won, lost = (each.reshape(-1, len(self.held)) for each in self.compared)
         counts = ((won > lost).sum(axis=0), (won == lost).sum(axis=0), (won < lost).sum(axis=0))
         return tuple((int(won), int(drawn), int(lost)) for won, drawn, lost in zip(*counts, strict=True))
 
     def mean_reward(self, agent: int) -> float:
-        """Return the mean reward of `agent` in a seat of these games."""
+        """Return the mean reward per seat of `agent` in these games."""
         return float(self.rewards[self.seats == agent].mean())
 
 
 def result_of(first: int, second: int, parts: Sequence[tuple[range, Games]], game: Game) -> Result:
-    """Return the games of two agents, from those on some seeds each, in order of the seeds."""
+    """Join parts, each with the games of some seeds, to the result of two agents, in order of the seeds."""
     parts, held = sorted(parts, key=lambda part: part[0].start), seatings(game)
     seeds = np.array([seed for some, _ in parts for seed in some], np.int64)
     whole = join([games for _, games in parts], game, 2)
@@ -190,7 +190,7 @@ def result_of(first: int, second: int, parts: Sequence[tuple[range, Games]], gam
 
 
 def by_unit(results: Sequence[Result]) -> tuple[np.ndarray, np.ndarray]:
-    """Return wins and losses of each result's first agent, each float64 (seeds, results), 0 for seeds not played."""
+    """Return wins and losses of each result's first agent, each float64 (seeds, results), 0 for unplayed seeds."""
     size = len(results[0].held)
     found = np.zeros((2, 1 + max(each.units.max(initial=-1) for each in results), len(results)))
     for column, each in enumerate(results):

@@ -1,4 +1,4 @@
-"""The log of a tournament: its settings, and its games as they are played, so that it can go on after any end.
+"""The log of a tournament: its settings and its games, so that it can be resumed after any interruption.
 
 The folder of a tournament holds `config.json`, with the settings that decide the games, and `games.jsonl`, to which the
 games of each finished job are appended, one line per game (see `ttt_envs.evaluation.records.record`). The last line of
@@ -23,19 +23,19 @@ from ttt_envs.evaluation.reports.report import Arguments
 from ttt_envs.registry import GAMES, parse_options
 from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
 
-#: Settings that may differ when a tournament goes on. `games` may grow, as may the agents; `game` is how it was named.
+#: Settings that may differ on resumption. `games` and the agents may grow; `game` is only the way it was named.
 MAY_CHANGE = ("game", "games", "resamples", "agents")
 
 
 class GamesLog:
-    """The results of a tournament, in a file as they come; without a folder they are in memory only.
+    """The results of a tournament, appended to a file; without a folder, only in memory.
 
     Attributes:
-        finished: results of jobs, without actions, in the order that they were finished.
+        finished: results of jobs, without actions, in order of completion.
     """
 
     def __init__(self, folder: Path | None, game: Game, names: Sequence[str], settings: Mapping[str, Any]) -> None:
-        """`folder`: of the tournament, locked by the caller; `names`: of the agents; `settings`: see `as_settings`."""
+        """`folder`: the tournament's, locked by the caller; `names`: the agents'; `settings`: see `as_settings`."""
         self._path = None if folder is None else folder / RECORDS
         self._game, self._names, self._settings = game, tuple(names), settings
         self._held = seatings(game)
@@ -43,9 +43,9 @@ class GamesLog:
         self.finished: list[Result] = []
 
     def resume(self) -> None:
-        """Read the jobs of earlier calls, and drop a line that was cut off.
+        """Read the jobs of earlier calls, and drop an incomplete last line.
 
-        Raises ValueError, naming the line, for a file that is damaged or of another tournament.
+        Raises ValueError, naming the line, for a file that is damaged or from another tournament.
         """
         assert self._path is not None
         if not self._path.is_file():
@@ -76,7 +76,7 @@ class GamesLog:
             raise ValueError(f"{last.place} is damaged, or of another tournament: {error}") from None
 
     def add(self, result: Result) -> None:
-        """Keep the result of a job; OSError if it cannot be written."""
+        """Add the result of a job; raise OSError if it cannot be written."""
         if self._path is not None:
             if not self._configured:
                 write_config(self._path.parent, self._settings, {"numpy": "numpy", "numba": "numba"})
@@ -100,7 +100,7 @@ class GamesLog:
 
 
 def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:
-    """Return the games of a job, as they were played; `first`: the number of the first one in its pairing."""
+    """Return the games of a job from their records; `first`: the number of the first one in its pairing."""
     return Games(
         rewards=np.array([each.rewards for each in records], np.float32),
         lengths=np.array([len(each.actions) for each in records]),
@@ -124,7 +124,7 @@ def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) 
 
 
 def as_settings(game: Game, settings: Arguments) -> dict[str, Any]:
-    """Return the settings of a tournament as JSON's types, including the settings in `MAY_CHANGE`."""
+    """Return the settings of a tournament in JSON's types, including those in `MAY_CHANGE`."""
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     options = {name: as_text(value) for name, value in game.options.items()}
     return {"game": settings.game or game.id, "game_id": game.id, "option": options, **plain, "ttt_envs": __version__}
@@ -133,7 +133,7 @@ def as_settings(game: Game, settings: Arguments) -> dict[str, Any]:
 def read_settings(folder: Path) -> dict[str, Any]:
     """Return the settings of the tournament in a folder, see `as_settings`.
 
-    Raises FileNotFoundError if there is nothing to go on with, ValueError if the file is damaged.
+    Raises FileNotFoundError if there is nothing to resume, ValueError if the file is damaged.
     """
     settings: dict[str, Any] = read_config(folder, "no tournament to go on with")["settings"]
     try:
@@ -150,7 +150,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def check_goes_on(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Raise ValueError, naming them, if settings differ that may not; games and agents may be more than before."""
+    """Raise ValueError naming settings that differ but must not; there may be more games and agents than before."""
     may_change = set(MAY_CHANGE)
     if here["games"] < there["games"]:
         may_change.remove("games")

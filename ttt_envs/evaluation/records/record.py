@@ -7,9 +7,10 @@ Example::
     for record in records.read("games.jsonl", winner="greedy"):
         print(record.number, record.actions)
 
-A line holds all that its game needs: rules and options, the seed of all chance, and the actions by their names.
+A line is complete: it has the game's id and options, the seed of all chance, and the names of the actions.
 `docs/records.md` describes the keys. `ttt tournament` writes such a file, `ttt replay` shows it, and
-`ttt_envs.evaluation.records.replaying` leads back to the positions. Damaged lines are rejected and named.
+`ttt_envs.evaluation.records.replaying` reproduces the positions. Damaged lines are rejected with an error that names
+them.
 """
 
 import gzip
@@ -29,16 +30,16 @@ from ttt_envs.evaluation.arena.play import Failure, Games, digest, seen
 from ttt_envs.storage.files import existing, writing_whole
 from ttt_envs.storage.untrusted import brief, read_json, with_tuples
 
-#: The name and the version of the format: each line has both.
+#: The name and the version of the format; each line has both.
 FORMAT, VERSION = "ttt-envs game", 1
 
-#: The file of the recorded games in the folder of a tournament.
+#: The file of recorded games in the folder of a tournament.
 RECORDS = "games.jsonl"
 
-#: The play of one ply: the name of an action; or one per player, None for those who do not act.
+#: The play of one ply: the name of an action; or one per player, None for players who do not act.
 Ply = str | tuple[str | None, ...]
 
-# Bytes of a line: a record of the longest game has less than a hundredth of it.
+# The most bytes of a line; a record of the longest game has less than a hundredth of it.
 _LONGEST = 1 << 26
 
 
@@ -47,10 +48,10 @@ class RecordedFailure:
     """An error or an illegal action, which lost the game for a player's side.
 
     Attributes:
-        player: the player who was to act.
+        player: the player to act.
         reason: the error.
         position: the whole position as text, for `Game.parse_state`.
-        stderr: the end of the standard error of the agent's process, if it has one.
+        stderr: the end of the standard error of the agent's process, if any.
     """
 
     player: int
@@ -64,19 +65,19 @@ class GameRecord:
     """One game as it was played.
 
     Attributes:
-        number: number of the game among those played together.
+        number: number of the game among the games of one call.
         game: id of the game.
-        options: all options that the game had then; see `registry.game_of_file`.
+        options: all options of the game; see `registry.game_of_file`.
         library: version of the library that played it.
-        seed: seed of the episode, the source of all its chance.
+        seed: seed of the episode, the source of all its randomness.
         agents: the agent in each seat, by name.
-        actions: the actions of each ply; texts where one player acts at a time, else one entry per player.
-        rewards: reward of each player, float32 as the shortest decimal number.
+        actions: the actions of each ply: texts if one player acts at a time, else one entry per player.
+        rewards: reward of each player, a float32 as its shortest decimal number.
         failures: the failures that ended the game early, after its last action; empty for a complete game.
-        seconds: time of each seat's decisions; the only key that differs if the game is played again.
+        seconds: time of each seat's decisions; the only key that differs between two runs of the game.
         digest: `Games.moves`, a digest of the actions and of the players' final views.
         job: in the last game of a tournament's job, data on all games of the job.
-        place: the file and the line that it was read from.
+        place: the file and the line from which it was read.
     """
 
     number: int
@@ -107,7 +108,7 @@ class GameRecord:
             "game": self.game,
             "options": self.options,
             "library": self.library,
-            "seed": str(self.seed),  # JavaScript rounds numbers of more than 53 bits
+            "seed": str(self.seed),  # text, because JavaScript rounds numbers of more than 53 bits
             "agents": self.agents,
             "actions": self.actions,
             "rewards": self.rewards,
@@ -125,13 +126,13 @@ class GameRecord:
 def of_games(
     game: Game, games: Games, agents: Sequence[str], seats: Any, seeds: Any, first: int = 0
 ) -> Iterator[GameRecord]:
-    """Yield the records of those games whose actions were kept.
+    """Yield the records of the games whose actions were kept.
 
     Args:
         game: the game.
         games: from `play_games(..., keep=...)` or a part of it.
-        agents: names.
-        seats: int (n, players) or (players,), which of `agents` sat in each seat.
+        agents: names of the agents.
+        seats: int (n, players) or (players,), the index in `agents` for each seat.
         seeds: uint64 (n,).
         first: the number of the first of the games.
     """
@@ -163,11 +164,11 @@ def of_games(
 
 
 def of_live(live: PlayedGame, agents: Sequence[str]) -> GameRecord:
-    """Return the record of a game that was played move by move, over or not.
+    """Return the record of a game that was played move by move, finished or not.
 
     Args:
-        live: the game; its seed in the record holds all that is hidden and all chance to come.
-        agents: names of the agents, or of the people, in its seats.
+        live: the game. Note that the seed in the record reveals all hidden information and future chance.
+        agents: names of the agents or people in its seats.
     """
     players = live.game.num_players
     actions = np.array(live.actions, np.int64).reshape(-1, players)
@@ -188,13 +189,13 @@ def of_live(live: PlayedGame, agents: Sequence[str]) -> GameRecord:
 
 
 def write(path: str | Path, records: Iterable[GameRecord]) -> int:
-    """Write records, one after the other, to a file that is whole or not there; returns their number.
+    """Write records atomically to a file; return their number.
 
-    A name that ends in .gz gives a compressed file. Raises OSError naming a file that cannot be written.
+    If the name ends in .gz, the file is compressed. Raises OSError naming a file that cannot be written.
     """
     path, written = Path(path), 0
     with writing_whole(path) as file:
-        # The header holds neither file name nor time, so that equal records give equal files.
+        # Without file name and time in the header, so that equal records give equal files.
         out: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.suffix == ".gz" else file
         for record in records:
             out.write(record.json().encode() + b"\n")
@@ -216,11 +217,11 @@ def read(
     min_plies: int = 0,
     max_plies: int | None = None,
 ) -> Iterator[GameRecord]:
-    """Yield the records of a file, one after the other; compressed or not.
+    """Yield the records of a file, compressed or not, in order.
 
     Args:
-        path: the file; or the folder of a tournament whose games were recorded.
-        number: only the game of this number.
+        path: the file, or the folder of a tournament whose games were recorded.
+        number: only the game with this number.
         agent: only games in which this agent played.
         winner: only games that this agent won, alone or with others; or "draw".
         min_plies: only games of at least this many plies.
@@ -261,7 +262,7 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def record_of(line: bytes, place: str) -> GameRecord:
-    """Return the record of a line; ValueError naming its place and the fault."""
+    """Return the record in a line; raise ValueError naming its place and the fault."""
     try:
         entry = read_json(line)
     except ValueError as error:
@@ -281,7 +282,7 @@ def record_of(line: bytes, place: str) -> GameRecord:
         raise ValueError(f"{place}: the record is damaged: {what}") from None
 
 
-# The keys of a record whose types are checked; replaying checks their contents.
+# Key -> type, for keys whose types are checked; replaying checks the contents.
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("game", "library", "seed", "digest"), str),
     **dict.fromkeys(("agents", "actions", "rewards", "failures", "seconds"), list),
@@ -291,7 +292,7 @@ _KINDS: dict[str, type] = {
 
 
 def _checked(entry: dict[str, Any], place: str) -> GameRecord:
-    """Return the record of the JSON object of a line; KeyError, TypeError or ValueError if it is none."""
+    """Return the record in a line's JSON object; raise KeyError, TypeError or ValueError if it is invalid."""
     for name, kind in _KINDS.items():
         if type(entry[name]) is not kind:
             raise TypeError(f"{name} must be of type {kind.__name__}, not {brief(repr(entry[name]))}")

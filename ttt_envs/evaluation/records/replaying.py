@@ -1,4 +1,4 @@
-"""Replaying: recorded games, played again from their seeds to the identical positions.
+"""Replay recorded games from their seeds to the identical positions.
 
 Example::
 
@@ -7,7 +7,7 @@ Example::
     for played in replay(read("games.jsonl", winner="greedy")):
         print(played.game.format_state(played.states[-1], None))
 
-The game's own kernels play, and every action is checked before: mismatches are rejected, with their line named.
+The game's own kernels play the actions, after a check of each. A mismatch raises an error that names the line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,13 +25,13 @@ from ttt_envs.registry import game_of_file
 from ttt_envs.storage.untrusted import brief
 from ttt_envs.wrappers.common import forfeit
 
-# Positions held at once.
+# The most positions in memory at once.
 _POSITIONS = 20_000
 
 
 @dataclass(frozen=True)
 class ReplayedGame:
-    """A game that was replayed.
+    """A replayed game.
 
     Attributes:
         record: its record.
@@ -47,7 +47,7 @@ class ReplayedGame:
 
 
 def game_of(record: GameRecord) -> Game:
-    """Return the game of a record, with its options, see `registry.game_of_file`; ValueError naming the line."""
+    """Return a record's game with its options, see `registry.game_of_file`; raise ValueError naming the line."""
     try:
         return game_of_file(record.game, record.options)
     except ValueError as error:
@@ -57,16 +57,16 @@ def game_of(record: GameRecord) -> Game:
 def replay(
     records: Iterable[GameRecord], *, game: Game | None = None, unfinished: bool = False
 ) -> Iterator[ReplayedGame]:
-    """Replay games from their seeds, in the order given, to the positions that they had when they were played.
+    """Replay games from their seeds, in the order given, to the original positions.
 
     Args:
-        records: of any games, in any mixture.
-        game: the game of all records, if it is not registered; by default each record's own, by `game_of`.
-        unfinished: take games that are not over, too, such as `ttt play` saves.
+        records: records of any games, in any mixture.
+        game: the game of all records, if it is not registered; by default the game of each record, see `game_of`.
+        unfinished: also accept unfinished games, such as those saved by `ttt play`.
 
     Raises:
-        ValueError: a record that does not fit its game: an action that is unknown or not legal, a game that ends
-            earlier or goes on, other rewards, or another digest. It names the line and the ply.
+        ValueError: a record does not fit its game: an unknown or illegal action, another end, other rewards or another
+            digest. The message names the line and the ply.
     """
     waiting: list[GameRecord] = []
     positions = 0
@@ -143,7 +143,7 @@ def _codes(game: Game, record: GameRecord) -> np.ndarray:
             f"{record.place}: the record of a game {record.game!r} for {len(record.agents)} players, with options "
             f"{brief(repr(dict(record.options)))}, does not fit {game}"
         )
-    if len(record.actions) > game.max_plies:  # before room is made for all of them
+    if len(record.actions) > game.max_plies:  # checked before memory is allocated
         raise ValueError(f"{record.place}: the record goes on after {game.max_plies} plies, and no {game} does")
     columns = game.num_players if game.simultaneous else 1
     numbers: dict[str | None, int] = {name: k for k, name in enumerate(game.action_names)}
@@ -177,9 +177,9 @@ def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str
 
 
 def _end(game: Game, states: np.ndarray, i: int, record: GameRecord, unfinished: bool) -> None:
-    """End states[i] by the failures of the record; ValueError unless it is over then, with the record's rewards.
+    """End states[i] by the failures of the record; raise ValueError unless it is then over with the record's rewards.
 
-    `unfinished`: it need not be over.
+    With `unfinished`, it need not be over.
     """
     plies = len(record.actions)
     offenders = [each.player for each in record.failures]

@@ -1,7 +1,7 @@
-"""Charts for pages: values with intervals as HTML and inline SVG, without a script, readable at any width.
+"""Charts for pages: values with intervals as HTML and inline SVG, without scripts, readable at any width.
 
-Positions in the SVG are percentages, so that a bar is as wide as the page allows and its lines stay thin. Every bar has
-its numbers as text next to it and as its label for screen readers. Colours are the page's, see `page.css`.
+Positions in the SVG are percentages, so that bars use the width of the page and lines stay thin. The numbers of every
+bar are shown as text next to it and are its label for screen readers. Colours are the page's, see `page.css`.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ class Whiskers:
     """Values with intervals on one scale.
 
     Attributes:
-        title: of the chart.
-        rows: from top to bottom.
-        before: title of the table that it stands before.
+        title: the title of the chart.
+        rows: the rows from top to bottom.
+        before: title of the table that follows the chart.
     """
 
     title: str
@@ -69,7 +69,7 @@ class Whiskers:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers from `low` to `high`, about five."""
+    """Return about five round numbers from `low` to `high`."""
     step = 10.0 ** np.floor(np.log10((high - low) / 4))
     step *= next(k for k in (1, 2, 5, 10) if (high - low) / (step * k) <= 6)
     first = int(np.ceil(low / step))

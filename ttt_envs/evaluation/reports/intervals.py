@@ -1,7 +1,6 @@
-"""Means with 95 % intervals: over few seeds, over many of which few err, and over training seeds.
+"""Means with 95 % intervals: over few seeds, over many units with rare losses, and over training seeds.
 
-`python -m tools.coverage` simulates how often the intervals of this library hold the truth; docs/intervals.md has the
-table.
+`python -m tools.coverage` simulates the coverage of this library's intervals; docs/intervals.md has the table.
 """
 
 from collections.abc import Sequence
@@ -9,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-# The 97.5 % quantile of Student's t distribution, for infinitely many degrees of freedom, and for 30 down to 1.
+# The 97.5 % quantile of Student's t distribution for infinitely many degrees of freedom and for 30 down to 1.
 _T = (
     *(1.960, 2.042, 2.045, 2.048, 2.052, 2.056, 2.060, 2.064, 2.069, 2.074, 2.080, 2.086, 2.093, 2.101, 2.110, 2.120),
     *(2.131, 2.145, 2.160, 2.179, 2.201, 2.228, 2.262, 2.306, 2.365, 2.447, 2.571, 2.776, 3.182, 4.303, 12.706),
 )
 
-# Resamples, and how many of their weights are held at once; a loss below this is none.
+# Number of resamples; the most weights in memory at once; smaller losses count as 0.
 _RESAMPLES, _BLOCK, _ROUNDING = 1000, 4_000_000, 1e-9
 
 
-# How much larger than the largest loss seen another one may be: at least, and times the number of losses.
+# Assumed ratio of the largest possible loss to the largest observed one: _MORE, or _FEW / (number of losses) if larger.
 _MORE, _FEW = 1.5, 6
 
 
 def student(free: Any) -> Any:
-    """Return the 97.5 % quantile of Student's t with these degrees of freedom, 1 or more, also fractions of one."""
+    """Return the 97.5 % quantile of Student's t with `free` degrees of freedom, 1 or more, also fractional."""
     return np.interp(1 / np.asarray(free), [0, *(1 / np.arange(30, 0, -1))], _T)
 
 
 def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    """Return the mean of some seeds, and the half width of its 95 % interval by Student's t; nan for fewer than two."""
+    """Return the mean over seeds and the half width of its 95 % interval by Student's t, nan for fewer than two."""
     numbers = np.asarray(values, np.float64)
     if len(numbers) < 2:
         return float(numbers.mean()) if len(numbers) else np.nan, np.nan
@@ -39,23 +38,23 @@ def t_interval(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
 def mean_interval(
     sums: np.ndarray, counts: np.ndarray, most: float, tail: float = 2.5
 ) -> tuple[float, tuple[float, float]]:
-    """Return the ratio of two totals over n independent units, such as what is lost a game, and its interval.
+    """Return the ratio of two totals over n independent units, such as the loss per game, and its interval.
 
-    Each end is that of a Bayesian bootstrap, in which the units have random weights, and one unit more: for the lower
-    end it has lost nothing, for the upper end much (N. Gaffke, Mathematical Methods of Statistics 14, 2005; E.
+    Each end comes from a Bayesian bootstrap, in which units have random weights, with one additional unit: its loss is
+    nothing for the lower end, and large for the upper end (N. Gaffke, Mathematical Methods of Statistics 14, 2005; E.
     Learned-Miller and P. S. Thomas, arXiv 1905.06208). For units that lose all or nothing this is the interval of
     Clopper and Pearson. The upper end is at least that of Student's t with the standard error of a ratio estimator (W.
     G. Cochran, "Sampling Techniques", 3rd edition 1977, chapter 6).
 
-    "Much" is `most` where no unit lost anything. Else it is the largest loss seen times 1.5, or times six by the number
-    of units that lost anything, if that is more; and no more than `most`, unless more was seen. With `most` each time,
-    the interval would hold whatever may be lost, but be several times as wide for agents with small mistakes. As it is,
-    it does not hold where rare losses are far larger than any that was seen.
+    The large loss is `most` if no unit lost anything. Otherwise it is the largest observed loss times 1.5, or times 6 /
+    (number of units with a loss) if that is more; but at most `most`, unless a larger loss was observed. If it were
+    always `most`, the interval would be valid for all distributions of losses, but several times as wide for agents
+    with small mistakes. Now it is not valid if rare losses are far larger than all observed ones.
 
     Args:
-        sums: float (n,), what was lost in each unit, at least 0.
-        counts: int (n,), in how many games or decisions.
-        most: what a unit of typical size can lose.
+        sums: float (n,), the loss of each unit, at least 0.
+        counts: int (n,), the number of games or decisions in each unit.
+        most: the largest possible loss of a unit of typical size.
         tail: percentage of cases in which the truth is below the lower end; 5 for a one-sided interval of 95 %, from
             the lower end up.
 
@@ -70,7 +69,7 @@ def mean_interval(
     largest = float(sums.max())
     times = max(_MORE, _FEW / max((sums > _ROUNDING).sum(), 1))
     much = max(largest, min(times * largest, most)) if largest > _ROUNDING else most
-    # A unit that loses more than a typical one can is as much larger.
+    # A unit with a larger loss than a typical unit can have is larger by the same factor.
     typical, large = total / n, total / n * max(1.0, much / most)
     rng, drawn = np.random.default_rng(0), np.empty((2, _RESAMPLES))
     for first in range(0, _RESAMPLES, size := max(1, _BLOCK // n)):
@@ -84,7 +83,7 @@ def mean_interval(
 
 
 def of_seeds(found: tuple[Any, Any], seeds: int, digits: int = 3) -> str:
-    """Return a mean over training seeds and the half width of its interval, if any; or what all seeds agree on."""
+    """Return, as text, a mean over training seeds with the half width of its interval, or the value common to all."""
     mean, half = (f"{float(each):.{digits}f}" for each in found)
     if np.isnan(found[1]):
         return mean
@@ -100,7 +99,7 @@ def shown(value: float, ends: tuple[float, float], digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage; none is rounded to 0 or 100 %."""
+    """Return a share as a percentage, without rounding to 0 or 100 %."""
     if np.isnan(share):
         return "–"
     text = f"{100 * share:.1f} %"

@@ -1,11 +1,12 @@
-"""Ratings where agents beat each other in circles: cycles and Nash averaging.
+"""Ratings for intransitive results: cycles and Nash averaging.
 
-One number per agent says who beats whom only if the crosstable is transitive. Two answers where it may not be:
+A single number per agent predicts winners only if the crosstable is transitive. Two tools for other cases:
 
-- `cycles`: agents that each score more than one half against the next, beyond chance.
-- `nash_average`: the agents' shares in the maximum entropy Nash equilibrium of the game of choosing an agent, played
-  for log-odds of winning, and what each agent gets against it (D. Balduzzi, K. Tuyls, J. Perolat and T. Graepel,
-  "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent divide its share, and change no other agent's value.
+- `cycles`: agents that each score significantly more than one half against the next.
+- `nash_average`: the meta-game in which players choose agents, with the log-odds of winning as payoffs. The result is
+  the maximum entropy Nash equilibrium, as shares of the agents, and each agent's payoff against it (D. Balduzzi, K.
+  Tuyls, J. Perolat and T. Graepel, "Re-evaluating evaluation", NeurIPS 2018). Copies of an agent divide its share and
+  do not change the other agents' values.
 """
 
 from collections import deque
@@ -18,8 +19,8 @@ import numpy as np
 from ttt_envs.evaluation.reports.ratings import ELO, Ratings
 from ttt_envs.evaluation.reports.report import Table
 
-# The temperatures of the logit equilibria that lead to the Nash equilibrium: from the size of the entries down to this
-# share of it, by this factor.
+# The temperatures of the logit equilibria that lead to the Nash equilibrium: from the largest entry down to the share
+# _COLDEST of it, by the factor _COOLING.
 _COLDEST, _COOLING = 1e-5, 0.7
 
 _NEWTON_STEPS, _CLOSE = 60, 1e-11
@@ -30,7 +31,7 @@ class Circles:
     """Measures of how transitive a crosstable of k agents is.
 
     Attributes:
-        cycles: numbers of agents that each beat the next, beyond chance; see `cycles`.
+        cycles: indices of agents that each beat the next significantly; see `cycles`.
         nash_share, nash_average: float64 (k,), see the function `nash_average`; averages in Elo. nan unless all played
             each other.
     """
@@ -40,7 +41,7 @@ class Circles:
     nash_average: np.ndarray
 
     def tables(self, names: Sequence[str], order: Sequence[int]) -> list[Table]:
-        """Return one row per agent, in that order; no table unless all agents played each other."""
+        """Return a table with one row per agent, in the given order; no table unless all agents played each other."""
         if np.isnan(self.nash_share).any():
             return []
         rows = [
@@ -83,13 +84,13 @@ def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
 
 
 def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
-    """Return a shortest cycle, in which each beats the next beyond chance, of each group that has such cycles.
+    """Return a shortest cycle, in which each beats the next significantly, of each group that has such cycles.
 
-    A group is a strongly connected component of who beats whom.
+    A group is a strongly connected component of the graph of significant wins.
 
     Args:
-        low: float64 (k, k), lower bounds of the scores of the row agent against the column agent; nan where they did
-            not play.
+        low: float64 (k, k), lower bounds of the scores of the row agent against the column agent; nan for pairs that
+            did not play.
     """
     with np.errstate(invalid="ignore"):
         beats = np.nan_to_num(low, nan=0.0) > 0.5
@@ -119,7 +120,7 @@ def _shortest(beats: np.ndarray, start: int) -> tuple[int, ...]:
 
 
 def log_odds(wins: np.ndarray) -> np.ndarray:
-    """Return float64 (k, k), antisymmetric: Elo differences that single pairings show, one drawn game added to each.
+    """Return Elo differences from single pairings, float64 (k, k), antisymmetric, with one draw added to each pairing.
 
     `wins` float64 (k, k): wins of the row agent against the column agent, a draw half a win for both.
     """
@@ -127,7 +128,7 @@ def log_odds(wins: np.ndarray) -> np.ndarray:
 
 
 def _square(name: str, values: Any) -> np.ndarray:
-    """Return a copy, float64 (k, k); ValueError for anything else, or for k of 0."""
+    """Return a copy as float64 (k, k) with k > 0; raise ValueError for anything else."""
     array = np.array(values, np.float64)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not len(array) or not np.isfinite(array).all():
         raise ValueError(f"{name} must be a square matrix of finite numbers, not of shape {array.shape}")
@@ -135,22 +136,22 @@ def _square(name: str, values: Any) -> np.ndarray:
 
 
 def nash_average(payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the maximum entropy Nash equilibrium of a symmetric zero-sum game, and what each agent gets against it.
+    """Return the maximum entropy Nash equilibrium of a symmetric zero-sum game, and each agent's payoff against it.
 
     It is the limit of the logit equilibria p = softmax(payoffs @ p / temperature) (R. D. McKelvey and T. R. Palfrey,
-    Games and Economic Behavior 10, 1995): these are saddle points of the game with entropies as bonus, so that none has
-    less entropy than any Nash equilibrium. Newton's method finds each from the one before; as payoffs are
-    antisymmetric, its matrix has no eigenvalue below 1 in size.
+    Games and Economic Behavior 10, 1995). These are saddle points of the game with an entropy bonus, so their entropy
+    is at least that of any Nash equilibrium. Newton's method finds each from the previous one; because payoffs are
+    antisymmetric, the eigenvalues of its matrix are at least 1 in size.
 
     Args:
         payoffs: float64 (k, k), antisymmetric, such as `log_odds`.
 
     Returns:
-        The shares float64 (k,), of sum 1, and the values float64 (k,) in units of the payoffs: 0 for agents with a
+        The shares float64 (k,), with sum 1, and the values float64 (k,) in units of the payoffs: 0 for agents with a
         share, less for the others.
 
     Raises:
-        ValueError: no square matrix of finite numbers, or not antisymmetric.
+        ValueError: `payoffs` is no antisymmetric square matrix of finite numbers.
     """
     payoffs = _square("payoffs", payoffs)
     size = float(np.abs(payoffs).max(initial=0.0))

@@ -1,7 +1,7 @@
-"""Reports as pages: one HTML file that needs no network and no other file, from the same tables as the Markdown.
+"""Reports as pages: one self-contained HTML file from the same tables as the Markdown.
 
-A page has charts where the report gives some. External text, such as names of agents, is escaped; and the page's own
-policy forbids the browser to load anything and to run any script.
+A page also has the report's charts. External text, such as agents' names, is escaped, and the page's content security
+policy forbids loading anything and running scripts.
 """
 
 import re
@@ -20,7 +20,7 @@ from ttt_envs.storage.files import write_whole
 # A cell that begins with a share, such as "0.530 (.490–.570)".
 _SHARE = re.compile(r"[01]\.\d+")
 
-# A longer cell holds words, which are broken into lines.
+# A longer cell contains words and is wrapped.
 _LONG = 36
 
 
@@ -31,7 +31,7 @@ class PagedReport(Report):
     files: ClassVar[tuple[str, ...]] = ("report.md", "report.html", "results.json")
 
     def charts(self) -> Sequence[Whiskers]:
-        """Return pictures of the numbers."""
+        """Return charts of the figures."""
         return ()
 
     def html(self) -> str:
@@ -71,7 +71,7 @@ def _section(table: Table, charts: Sequence[Whiskers]) -> str:
 
 
 def html_table(table: Table) -> str:
-    """Return a table; a wide one has its own scroll bar."""
+    """Return a table as HTML; a wide one has its own scroll bar."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     rows = []
     for first, *rest in table.rows:
@@ -84,7 +84,7 @@ def html_table(table: Table) -> str:
 
 
 def _cell(text: str, heat: bool) -> str:
-    """Return a cell; with `heat` the further a share is from one half, the stronger its colour."""
+    """Return a cell as HTML; with `heat`, a share has a stronger colour the further it is from one half."""
     if len(text) > _LONG:
         return f'<td class="words">{escape(text)}</td>'
     match = _SHARE.match(text) if heat else None

@@ -1,4 +1,4 @@
-"""Progress of long work, with the results so far after an interrupt."""
+"""Progress of long computations, which keep their results after an interrupt."""
 
 import time
 from collections.abc import Callable, Sized
@@ -17,18 +17,18 @@ from rich.progress import (
 
 
 class Work:
-    """Long work under way: `with Work(results, "games", 100) as work:` shows a progress bar on stderr meanwhile.
+    """A context for a long computation: `with Work(results, "games", 100) as work:` shows a progress bar on stderr.
 
-    If it is interrupted (Ctrl-C, or a person who quits), the code behind it continues with the results so far; without
-    any, the interrupt is raised again.
+    After an interrupt (Ctrl-C, or a person who quits), the code after the context continues with the results so far;
+    without results, the interrupt is raised again.
 
     Attributes:
-        complete: whether it was not interrupted, known afterwards.
-        seconds: the time that it took, known afterwards.
+        complete: afterwards, whether it was not interrupted.
+        seconds: afterwards, the time that it took.
     """
 
     def __init__(self, results: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:
-        """`results`: filled by the work; `unit`: the name of a step, up to `total`; None if the end is not known."""
+        """`results`: filled by the computation; `unit`: name of a step; `total`: number of steps, None if unknown."""
         self._results, self._unit = results, unit
         columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
         columns += [MofNCompleteColumn(), TextColumn(unit)] if isinstance(total, int) else []
@@ -51,10 +51,10 @@ class Work:
         return isinstance(error, (KeyboardInterrupt, SystemExit)) and bool(self._results)
 
     def update(self, done: float, what: str | None = None) -> None:
-        """Show the progress, and the current work."""
-        if not self._bar.disable:  # a hidden bar would take the time, too
+        """Show the progress and the name of the current part."""
+        if not self._bar.disable:  # saves the time that a hidden bar takes, too
             self._bar.update(self._task, completed=done, description=what)
 
     def part(self, before: float, what: str) -> Callable[..., None]:
-        """Return a callback for the progress of one part of the work, called `what`, which begins after `before`."""
+        """Return a callback for the progress of the part named `what`, which begins after `before` steps."""
         return lambda done, *_: self.update(before + done, what)

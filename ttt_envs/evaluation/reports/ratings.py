@@ -1,23 +1,23 @@
-"""Strength from results: Bradley-Terry ratings on the Elo scale, scores, and 95 % intervals for both.
+"""Bradley-Terry ratings on the Elo scale and scores from results, with 95 % intervals for both.
 
-The model: i beats j with probability 1 / (1 + 10 ** ((elo_j - elo_i) / 400)), a draw is half a win. Ratings
-are its most likely values (R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs",
-Biometrika 39, 1952). They exist only if no group of agents has won all its games against the rest (D. R.
-Hunter, "MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004), so each agent is
-given a weak prior: one drawn unit more, shared out among its opponents. Newton's method finds them; Hunter's
-MM steps crawl when records are lopsided.
+The model: i beats j with probability 1 / (1 + 10 ** ((elo_j - elo_i) / 400)), and a draw is half a win. Ratings are
+maximum likelihood estimates (R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs", Biometrika 39,
+1952). They exist only if no group of agents has won all its games against the rest (D. R. Hunter, "MM algorithms for
+generalized Bradley-Terry models", Annals of Statistics 32, 2004). Therefore each agent has a weak prior: one additional
+drawn unit, divided among its opponents. Newton's method finds the ratings; Hunter's MM steps converge slowly if results
+are one-sided.
 
-A unit is resampled as a whole: all games of one seed, from every seat, of every pairing. Intervals come from the
-Bayesian bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): each resample weights the units by Exp(1) instead of
-drawing them, and the prior's parts by Gamma variables of their size. A clean record of 100 wins thus gets an interval
-of sensible width, too.
+The unit of resampling is a seed: all its games, from every seat, of every pairing. Intervals come from the Bayesian
+bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): instead of drawing units, each resample weights them by Exp(1)
+variables, and the prior's parts by Gamma variables of their size. So even 100 wins without a loss get an interval of
+reasonable width.
 
-- Elo: the bootstrap takes the spread of few units for too small. Its intervals are widened, as far from the
-  rating as Student's t says for the units in which the agent played.
-- Scores: of the prior's unit three quarters stand against each end of the interval. Without draws that lies
-  between the intervals of a proportion by Jeffreys and by Clopper and Pearson (L. D. Brown, T. T. Cai and
-  A. DasGupta, Statistical Science 16, 2001): the first one covers 87 % at some scores, the second one more than
-  95 % at all.
+- Elo: the bootstrap underestimates the spread of few units. Its intervals are widened by the factor of Student's t for
+  the units in which the agent played.
+- Scores: for each end of the interval, three quarters of the prior's unit count against that end. Without draws the
+  result lies between the intervals of a proportion by Jeffreys and by Clopper and Pearson (L. D. Brown, T. T. Cai and
+  A. DasGupta, Statistical Science 16, 2001): the first has a coverage of only 87 % at some scores, the second more than
+  95 % at all scores.
 """
 
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ from ttt_envs.evaluation.reports.intervals import student
 
 ELO = 400 / np.log(10)
 
-#: The share of a score's prior unit that stands against an end of its interval.
+#: The share of a score's prior unit that counts against an end of its interval.
 AGAINST = 0.75
 
 _NEWTON_STEPS = 200
-_LARGEST_STEP = 2.0  # in units of e; a full step can overshoot far where results are lopsided
-_CLOSE = 1e-6  # the last step; each one squares the error
-_LEAST = 1e-9  # of a drawn prior: less is lost in the rounding of curvatures, and some processors find no strengths
-_BLOCK = 4_000_000  # floats of bootstrap weights held at once
+_LARGEST_STEP = 2.0  # in units of e; a full step can overshoot far if results are one-sided
+_CLOSE = 1e-6  # size of the last step; each step squares the error
+_LEAST = 1e-9  # least drawn prior: with less, rounding makes curvatures 0, and some processors find no strengths
+_BLOCK = 4_000_000  # the most bootstrap weights in memory at once
 
 
 @dataclass
@@ -44,11 +44,10 @@ class Ratings:
     """Ratings and scores of k agents; `low` and `high` bound the interval.
 
     Attributes:
-        elo, elo_low, elo_high: float64 (k,). 0 is the mean of the field, in which an agent counts by how much
-            is known about its rating (`weights`), or the agent `zero`; nan for an agent without games, the ends also
-            for one unit.
-        score, score_low, score_high: float64 (k, k): share of wins of the row against the column, a draw
-            being half of one; nan where there were no games.
+        elo, elo_low, elo_high: float64 (k,). 0 is the mean of the field, weighted by `weights` (the information about
+            each rating), or the agent `zero`; nan for an agent without games; the ends are nan also with one unit.
+        score, score_low, score_high: float64 (k, k): share of wins of the row against the column, with draws as half
+            wins; nan for pairs without games.
         weights: float64 (k,), sum 1.
     """
 
@@ -64,19 +63,19 @@ class Ratings:
 def rate_pairs(
     agents: int, pairs: Any, won: np.ndarray, lost: np.ndarray, *, resamples: int, seed: int, zero: int | None = None
 ) -> Ratings:
-    """Return ratings of agents of whom not every two need to play each other.
+    """Return ratings of agents; not all pairs need to play each other.
 
-    The prior's drawn unit of an agent is shared out among the opponents that it is to meet, so that it weighs as much
-    as among all.
+    Each agent's prior, one drawn unit, is divided among its scheduled opponents, so that its weight does not depend on
+    their number.
 
     Args:
-        agents: their number, k.
-        pairs: int (p, 2), the pairs to play, each two once, connected by chains of pairs.
-        won, lost: float64 (units, p), wins and losses of each pair's first in each unit: 1 a win, 1/2 each a draw.
-        resamples: resamples of the bootstrap; 0 leaves the intervals nan.
+        agents: number of agents, k.
+        pairs: int (p, 2), the scheduled pairs, each once; chains of pairs must connect all agents.
+        won, lost: float64 (units, p), wins and losses of each pair's first agent in each unit: a win is 1, a draw 1/2
+            each.
+        resamples: resamples of the bootstrap; with 0 the intervals are nan.
         seed: seed of the bootstrap.
-        zero: the agent whose rating is 0, so that intervals are of differences from it; by default the field's mean is
-            0.
+        zero: the agent with rating 0; intervals are then for differences from it. By default the field's mean is 0.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     k, units, (i, j) = agents, len(won), pairs.T
@@ -86,12 +85,12 @@ def rate_pairs(
     known = games > 0
 
     def table(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Return float64 (k, k) from a value of each pair's first and second, (p,); nan where there were no games."""
+        """Return float64 (k, k) from values of each pair's first and second, (p,); nan for pairs without games."""
         found = np.full((k, k), np.nan)
         found[i[known], j[known]], found[j[known], i[known]] = first[known], second[known]
         return found
 
-    # The games in one unit of a pair; one without games takes the mean of the others.
+    # Games of a pair per unit; a pair without games gets the mean of the others.
     played = ((won + lost) > 0).sum(axis=0)
     worth = np.full(len(pairs), games.sum() / max(played.sum(), 1))
     np.divide(games, played, out=worth, where=played > 0)
@@ -109,8 +108,8 @@ def rate_pairs(
         last = min(first + size, resamples)
         weighted = rng.standard_exponential((last - first, units))
         ups, downs = weighted @ won, weighted @ lost
-        # Ratings join all of an agent's games; a score has only one pairing: there the prior counts in
-        # full. The prior against the first's score is the prior for the second's.
+        # A rating uses all of an agent's games, a score only one pairing, where the prior counts fully. The
+        # prior against the first agent's score is the prior for the second's.
         joined = (each + np.maximum(rng.standard_gamma(share / 2, each.shape), _LEAST) * worth for each in (ups, downs))
         elos[first:last] = _centred(strengths(_tables(k, pairs, *joined)), weights)
         for ends, mine, theirs in ((lows, ups, downs), (highs, downs, ups)):
@@ -132,7 +131,7 @@ def rate_pairs(
 
 
 def connected(agents: int, pairs: Any) -> list[list[int]]:
-    """Return the groups of agents 0 to agents - 1 that chains of pairs, int (p, 2), connect, each sorted."""
+    """Return the connected groups of agents 0 to agents - 1 by pairs, int (p, 2), each sorted."""
     group = list(range(agents))
 
     def root(agent: int) -> int:
@@ -159,7 +158,7 @@ def _tables(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.
 def strengths(wins: np.ndarray) -> np.ndarray:
     """Return the most likely log-strengths float64 (r, k), of mean 0, for each of r tables of wins float64 (r, k, k).
 
-    Agents without games get 0. Where a group of agents has won all its games against the rest, there are none.
+    Agents without games get 0. No group of agents may have won all its games against the rest.
     """
     r, k = wins.shape[:2]
     games = wins + wins.transpose(0, 2, 1)
@@ -169,11 +168,11 @@ def strengths(wins: np.ndarray) -> np.ndarray:
     for _ in range(_NEWTON_STEPS):
         at, won = theta[going], wins[going]
         chance = 1 / (1 + np.exp(at[:, None, :] - at[:, :, None]))
-        other = chance.transpose(0, 2, 1)  # exact where 1 - chance would lose all digits
+        other = chance.transpose(0, 2, 1)  # precise even where 1 - chance would lose all digits
         gradient = (won * other - won.transpose(0, 2, 1) * chance).sum(axis=2)
         curve = games[going] * chance * other
         hessian = -curve
-        # A rating is known up to a constant: the ones make the matrix regular and keep the mean at 0.
+        # Ratings are determined up to a constant: adding ones makes the matrix regular and keeps the mean at 0.
         hessian[:, range(k), range(k)] = curve.sum(axis=2) + idle[going]
         hessian += np.trace(hessian, axis1=1, axis2=2)[:, None, None] / k**2
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
@@ -198,7 +197,7 @@ def _centred(theta: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _interval(drawn: np.ndarray, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """95 % between percentiles along the first axis, widened where need be to take in the point; nan stays nan."""
+    """Return the 95 % percentile interval along the first axis, widened to include the point; nan stays nan."""
     if not len(drawn):
         return np.full(point.shape, np.nan), np.full(point.shape, np.nan)
     low, high = np.percentile(drawn, (2.5, 97.5), axis=0)

@@ -1,4 +1,4 @@
-"""Reports: results as tables for people and JSON for programs, and the command line that reproduces them."""
+"""Reports: results as readable tables and as JSON, with the command line that reproduces them."""
 
 import inspect
 import re
@@ -22,21 +22,21 @@ from ttt_envs.registry import full_id
 from ttt_envs.storage.files import reason_of, write_whole
 from ttt_envs.storage.rows import Rows, as_json, flat
 
-# Arguments that change no result, or are saved elsewhere.
+# Arguments that do not change results or are saved elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
 
 # The beginning of text that Markdown would parse as HTML.
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
-# The least width that is left to names.
+# The least width of the column of names.
 _LEAST = 12
 
-# Places where a cell may be broken, so that simulations=4000 is not read as simulations=400.
+# Parts between which a cell may be wrapped, so that simulations=4000 is not read as simulations=400.
 _PART = re.compile(r"[^:,/– ]+[:,/– ]*|[:,/– ]+")
 
 
 class _Cell:
-    """A text that a narrow column breaks between its parts, and within one only if it must."""
+    """A text that a narrow column wraps between its parts, and within a part only if necessary."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -64,7 +64,7 @@ class Table:
         header: one text per column.
         rows: each as long as the header.
         note: a sentence below it.
-        heat: cells that begin with a share from 0 to 1 are coloured by it where there are colours.
+        heat: whether cells that begin with a share from 0 to 1 are coloured by it.
     """
 
     title: str
@@ -74,10 +74,10 @@ class Table:
     heat: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Return the table for `rich.print`: its title, the table, and the note in lines as wide as the terminal.
+        """Return the table for `rich.print`: title, table, and note wrapped to the width of the terminal.
 
-        A terminal that is narrow breaks the names of rows, and numbers only where no room is left for names. An
-        interval stands below its number.
+        A narrow terminal wraps the names of rows, and numbers only if there is no space left for names; intervals then
+        stand below their numbers.
         """
         header = [Text(name) for name in self.header]
         rows = [[_Cell(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)] for row in self.rows]
@@ -110,17 +110,17 @@ class Table:
 
 
 class Arguments(dict[str, Any]):
-    """The arguments of the function that made a report, except those that change no result.
+    """The arguments of the function that made a report, except those that do not change results.
 
-    They are named as on the command line, on which agents are texts.
+    Names and values are those of the command line, where agents are specs.
 
     Attributes:
-        game: the text that named the game, or None for a Game.
+        game: the given id of the game, or None for a Game.
         defaults: the defaults of the function.
     """
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
-        """`given`: the function's arguments by their names."""
+        """`given`: the function's arguments by name."""
         self.game = full_id(given["game"]) if isinstance(given["game"], str) else None
         self.defaults = inspect.getfullargspec(function).kwonlydefaults or {}
         super().__init__({k: v for k, v in given.items() if k not in _OF_A_CALL})
@@ -128,12 +128,12 @@ class Arguments(dict[str, Any]):
 
 @dataclass(kw_only=True)
 class Report(Rows):
-    """The results of a function; a subclass for each. `show` prints it, `save` writes it to files.
+    """Base class of results of a function. `show` prints the report, `save` writes it to files.
 
     Attributes:
         game: the game that was played or solved.
-        settings: the arguments of the function, under the names that they have on the command line.
-        made: names of agents that were objects in Python, which no command line can name.
+        settings: the arguments of the function, under their names on the command line.
+        made: names of agents that were given as Python objects, which the command line cannot express.
         complete: False if it was interrupted.
         seconds: the time that it took.
         folder: the folder of the files, or None.
@@ -154,7 +154,7 @@ class Report(Rows):
 
     @property
     def command(self) -> str:
-        """The command line that makes this report again."""
+        """The command line that reproduces this report."""
         chosen = {name: as_text(value) for name, value in self.game.chosen.items()}
         program = ["ttt", self.verb, self.settings.game or self.game.id]
         return command_line(program, {**self.settings, "option": chosen}, self.settings.defaults)
@@ -165,17 +165,17 @@ class Report(Rows):
         return None
 
     def facts(self) -> list[str]:
-        """Return sentences above the tables: how it was measured."""
+        """Return sentences on the measurement, shown above the tables."""
         return []
 
     def how(self) -> list[str]:
-        """Return the facts, and a remark on agents that the command cannot name."""
+        """Return the facts, and a remark on agents that the command cannot express."""
         made = [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}."]
         return [*self.facts(), *(made if self.made else [])]
 
     @cached_property
     def chosen(self) -> dict[str, str]:
-        """The full name of the bundled agent that a text such as trained:GAME means with the game's options."""
+        """Spec such as trained:GAME -> full name of the bundled agent that it means with the game's options."""
         named = [*self.settings.get("agents", ()), self.settings.get("agent", ""), self.settings.get("opponent", "")]
         texts = [each for each in named if isinstance(each, str) and each not in self.made]
         return {text: name for text in texts if (name := full_name(text, self.game)) is not None}
@@ -200,15 +200,15 @@ class Report(Rows):
         return [f"Not measured, since it was interrupted: {', '.join(missing)}."] if missing else []
 
     def texts(self) -> list[tuple[str, str]]:
-        """Return headings and texts to be shown as they are, such as positions."""
+        """Return headings and preformatted texts, such as positions."""
         return []
 
     def data(self) -> dict[str, Any]:
-        """Return the results in `json`, besides the facts common to all reports."""
+        """Return the results for `json`, in addition to the facts common to all reports."""
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per agent that was measured."""
+        """Return one row per measured agent."""
         return [flat(each) for each in self.data()["measurements"]]
 
     def markdown(self) -> str:
@@ -238,9 +238,9 @@ class Report(Rows):
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write `files` into `folder`, each whole or not at all, and results.json last: with it they are complete."""
+        """Write `files` to `folder`, each atomically; results.json is written last and marks completeness."""
         self.folder = folder = Path(folder)
-        (folder / "results.json").unlink(missing_ok=True)  # that of an earlier call, to which the others do not belong
+        (folder / "results.json").unlink(missing_ok=True)  # remove that of an earlier call, which would not match
         self.save_others(folder)
         write_json(folder / "results.json", self.json())
 
@@ -249,7 +249,7 @@ class Report(Rows):
         write_whole(folder / "report.md", self.markdown())
 
     def kept(self, folder: Path | None) -> Self:
-        """Return this report, saved unless `folder` is None; raises NotSaved if that fails."""
+        """Save this report unless `folder` is None, and return it; raise NotSaved if this fails."""
         if folder is not None:
             try:
                 self.save(folder)
@@ -259,7 +259,7 @@ class Report(Rows):
         return self
 
     def show(self, console: Console | None = None, *, full: bool = False) -> None:
-        """Print what the command prints: tables, texts and remarks; without `full` only the first of many tables."""
+        """Print tables, texts and remarks as the command does; without `full`, only the first of many tables."""
         console = console or Console()
         tables = self.tables()
         left_out = [] if full or self.first is None else tables[self.first :]
@@ -288,17 +288,17 @@ class NotSaved(OSError):
     """
 
     def __init__(self, report: Any, error: OSError) -> None:
-        """`error`: why it cannot be written."""
+        """`error`: the reason."""
         super().__init__(error.errno, f"the {report.verb} is done, but its results are not saved: {reason_of(error)}")
         self.report = report
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write `data` as JSON, whole or not at all."""
+    """Write `data` as JSON atomically."""
     write_whole(path, as_json(data) + "\n")
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Return a row of a table in Markdown; names are arbitrary text, which must end neither the cell nor the row."""
+    """Return a Markdown table row; names are arbitrary text, which is escaped so that it cannot end cell or row."""
     texts = (" ".join(cell.splitlines()).replace("|", "\\|") for cell in cells)
     return "| " + " | ".join(_TAG.sub("&lt;", text) for text in texts) + " |"

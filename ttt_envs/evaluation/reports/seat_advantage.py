@@ -1,8 +1,8 @@
-"""The value of a seat: each side's score, averaged over the agents, with draws and lengths of games.
+"""Seat advantage: each side's score, averaged over the agents, with draws and lengths of games.
 
-The score of a side in a game is the mean over the other sides of 1 if its reward is higher, 1/2 if equal: one half on
-average over all sides. Every agent plays every seat with the same seeds, so a score other than one half belongs to the
-seat.
+Compared with each other side, a side scores 1 if its reward is higher and 1/2 if it is equal; its score in a game is
+the mean over the other sides. The average over all sides is one half. Every agent plays every seat with the same seeds,
+so a deviation from one half is due to the seat.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Seats:
     """Scores of the sides and lengths of n games.
 
     Attributes:
-        seats: of the sides, such as "player_0".
+        seats: the names of the sides, such as "player_0".
         score: float64 (sides,), see the module.
         drawn: share of games in which all rewards are equal.
         lengths: shortest, 5th percentile, median, 95th percentile and longest, in plies.

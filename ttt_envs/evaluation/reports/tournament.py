@@ -22,10 +22,10 @@ from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.evaluation.reports.seat_advantage import Seats, seats
 from ttt_envs.registry import GAMES
 
-# Most agents of a crosstable.
+# The most agents in a crosstable.
 _CROSSTABLE = 40
 
-# Number of failures whose position the report shows; results.json has all of them.
+# The most failures whose positions the report shows; results.json has all of them.
 _SHOWN = 3
 
 
@@ -34,7 +34,7 @@ class TournamentReport(PagedReport):
     """The report of a tournament; `ratings.score[i, j]` is the score of agent i against j.
 
     Attributes:
-        agents: names, in the order given.
+        agents: the agents' names, in the order given.
         results: one for each pairing with at least one seed.
         ratings: Elo and scores with intervals; see `ttt_envs.evaluation.reports.ratings`.
     """
@@ -58,7 +58,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def mean_reward(self) -> np.ndarray:
-        """float64 (agents, agents): mean reward of the row agent in a seat against the column agent; or nan."""
+        """float64 (agents, agents): mean reward per seat of the row agent against the column agent; or nan."""
         table = np.full((len(self.agents), len(self.agents)), np.nan)
         for each in self.results:
             a, b = each.first, each.second
@@ -84,7 +84,7 @@ class TournamentReport(PagedReport):
     def comparison(self, first: str, second: str) -> str:
         """Return the score of one agent against another with its 95 % interval, as a sentence.
 
-        Raises ValueError for a name of no agent.
+        Raises ValueError for an unknown name.
         """
         for name in (first, second):
             choice("agent", name, self.agents)
@@ -107,13 +107,13 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def seats(self) -> Seats:
-        """The scores of the seats, averaged over the agents, draws, and lengths."""
+        """The scores of the seats, averaged over the agents; draws; and lengths of games."""
         rewards = np.concatenate([each.rewards for each in self.results])
         return seats(self.game, rewards, np.concatenate([each.lengths for each in self.results]))
 
     @property
     def planned(self) -> int:
-        """Games of a pairing."""
+        """The planned number of games per pairing."""
         size = len(self.results[0].held)
         return -(-int(self.settings["games"]) // size) * size
 
@@ -133,7 +133,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def counts(self) -> list[dict[str, float]]:
-        """The use of each agent, such as tokens, added up; see `Agent.counts`."""
+        """Each agent's total use of resources, such as tokens; see `Agent.counts`."""
         sides = [(agent, used) for p in self.results for agent, used in zip((p.first, p.second), p.counts, strict=True)]
         return [added(used for agent, used in sides if agent == k) for k in range(len(self.agents))]
 
@@ -143,7 +143,7 @@ class TournamentReport(PagedReport):
         return [sum(len(p) for p in self.results if k in (p.first, p.second)) for k in range(len(self.agents))]
 
     def facts(self) -> list[str]:
-        """Return the number of games to be played."""
+        """Return a sentence on the planned number of games."""
         size = len(self.results[0].held)
         some = f"{len(self.results)} pairings, of a list. " if self.settings["pairs"] else ""
         return [
@@ -152,9 +152,9 @@ class TournamentReport(PagedReport):
         ]
 
     def tables(self) -> list[Table]:
-        """Return ratings, crosstable, crosstables by side, pairings, failures if there were any, time.
+        """Return the tables of ratings, scores, scores by side, pairings, failures (if any) and time.
 
-        Many agents have no crosstables.
+        There are no crosstables for many agents.
         """
         r = self.ratings
 
@@ -259,7 +259,7 @@ class TournamentReport(PagedReport):
         return texts
 
     def remarks(self) -> list[str]:
-        """Return why there are more games, warnings of cycles and failed agents, and how a partial one goes on."""
+        """Return remarks on additional games, cycles, failed agents, and the resumption of a partial tournament."""
         names = dict.fromkeys(each.agent for each in self.failures)
         remarks = rounding(self.settings["games"], len(self.results[0].held))
         remarks += self.circles.remarks(self.agents, self.ratings)
@@ -268,7 +268,7 @@ class TournamentReport(PagedReport):
             words = ["ttt", "tournament", "--resume", "--out", str(self.folder)]
             if self.game.id not in GAMES:
                 words.insert(2, str(self.settings.game or self.game.id))
-            if any(map(stranger, self.settings["agents"])):  # which the folder alone does not start
+            if any(map(stranger, self.settings["agents"])):  # resumption must name untrusted agents again
                 words += ["--agents", *self.settings["agents"]]
             remarks.append(f"The other games are played by: {join(words)}")
         return remarks
@@ -306,7 +306,7 @@ class TournamentReport(PagedReport):
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per agent, from the strongest one on."""
+        """Return one row per agent, the strongest first."""
         r = self.ratings
         return [
             {
@@ -322,7 +322,7 @@ class TournamentReport(PagedReport):
         ]
 
     def mean_score(self, agent: int) -> float:
-        """Return the mean of an agent's scores against the opponents that it has met; nan if there are none."""
+        """Return the mean of an agent's scores against the opponents that it has played; nan if there are none."""
         scores = self.ratings.score[agent]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else np.nan
 
