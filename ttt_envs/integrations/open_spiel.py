@@ -311,7 +311,7 @@ def _usual_history(game: Game) -> int:
 
 
 def _has_secrets(game: Game) -> bool:
-    """Return whether something is hidden, at least the choice of whoever chooses first among players at once."""
+    """Return whether anything is hidden. Simultaneous choices are: OpenSpiel asks for them one after the other."""
     return game.hidden_information or game.simultaneous
 
 

@@ -195,7 +195,7 @@ class Node:
         return Node(graph, self.states, digests[0], {}, (probabilities, states), past=past)
 
     def _with_decision(self, player: int, action: int | None) -> tuple[np.ndarray, ...]:
-        """Return the past of a player who has chosen this action here, None for none."""
+        """Return a player's past with `action` at this node added; unchanged if `action` is None."""
         if action is None or self.states is None or not self.graph.history:
             return self.past[player]
         row = decisions(self.graph.game, self.states, player, np.array([action]))[0]

@@ -147,7 +147,7 @@ class EpsilonGreedy(Agent):
 
 
 def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.ndarray]) -> torch.Tensor:
-    """Return target values of the sampled decisions, float32 (n,), from the last four of `Replay.sample`."""
+    """Return the double-DQN targets, float32 (n,); `sampled`: the last four arrays of `Replay.sample`."""
     returns, discounts, observations, masks = sampled
     values = q_values(target, observations)
     choosing = np.where(masks, q_values(network, observations), -np.inf)

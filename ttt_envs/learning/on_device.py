@@ -16,7 +16,7 @@ from ttt_envs.learning.torch_networks import TorchNetwork
 #: Plies of each game in a rollout.
 PLIES = 16
 
-# Copies of each game, or fewer where it has fewer actions, in which actions are tried side by side.
+# Copies of each game in which different actions are tried in parallel; never more than the game has actions.
 _COPIES = 12
 
 

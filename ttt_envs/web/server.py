@@ -80,7 +80,7 @@ def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, 
 
 
 def listening_at(port: int) -> socket.socket:
-    """Return a socket on this computer's own address; raises OSError that names the port if it is in use."""
+    """Return a listening socket on 127.0.0.1; raises OSError, naming the port, if it is in use."""
     found = socket.socket()
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

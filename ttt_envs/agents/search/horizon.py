@@ -55,9 +55,9 @@ def evaluate_patterns(state, mover, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def forward(features, weights, form, activations):
-    """Evaluate a network, see `flattened`; return the row of `activations` float32 (2, widest layer) with the outputs.
+    """Evaluate a network, see `flattened`; return the index of the row of `activations` that holds the outputs.
 
-    features: the inputs, int8 (n,), most of them 0.
+    features: the inputs, int8 (n,), most of them 0; activations: float32 (2, widest layer), scratch memory.
     """
     place, now = 0, 0
     for layer in range(form[0]):

@@ -172,7 +172,7 @@ def strengths(wins: np.ndarray) -> np.ndarray:
         gradient = (won * other - won.transpose(0, 2, 1) * chance).sum(axis=2)
         curve = games[going] * chance * other
         hessian = -curve
-        # Ratings are determined up to a constant: adding ones makes the matrix regular and keeps the mean at 0.
+        # Ratings are determined up to a constant: what is added makes the matrix regular and keeps the mean step at 0.
         hessian[:, range(k), range(k)] = curve.sum(axis=2) + idle[going]
         hessian += np.trace(hessian, axis1=1, axis2=2)[:, None, None] / k**2
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]

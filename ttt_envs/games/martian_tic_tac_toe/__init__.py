@@ -135,7 +135,7 @@ def _oracle(options: dict[str, Any]) -> Oracle:
 
 
 def _patterns(size: int, pieces: int, players: int) -> Patterns:
-    # Imported here: the tables of all boards take a while.
+    # Imported when it is needed: it builds the tables of all boards, which takes a while.
     from ttt_envs.games.martian_tic_tac_toe.patterns import patterns_for
 
     return patterns_for(size, pieces, players)

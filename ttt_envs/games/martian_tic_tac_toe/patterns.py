@@ -137,8 +137,8 @@ _NEAR, _SHARE_OF_A_PLY, _SHARE_OF_THEIRS = 0.3, 0.6, 0.2
 def prior(size: int, number: int) -> np.ndarray:
     """Return initial weights, float32 (number,): a line is worth more the fewer moves complete it, if no one resists.
 
-    An opponent's lines count against the player, and all but lines nothing. With one ply of search, these weights
-    suffice to complete lines.
+    An opponent's lines count against the player; patterns other than lines get the weight 0. With one ply of
+    search, these weights suffice to complete lines.
     """
     weights = np.zeros(number, np.float32)
     cells, begins, _ = _table(size)

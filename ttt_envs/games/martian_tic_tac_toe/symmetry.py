@@ -27,7 +27,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
     new["piece"] = states["piece"][:, permutation]
     cell, size = states["last_action"] // rules.SIZES, states["last_action"] % rules.SIZES
     new["last_action"] = np.where(states["last_action"] < 0, rules.NONE, rules.SIZES * where[cell] + size)
-    # In the log a cell is the leading digit.
+    # An entry of the log is cell * base + rest; only the cell changes.
     players = states["stash"].shape[1]
     base = players * (rules.SIZES * players + 1)
     log = states["log"].astype(np.int64)

@@ -42,7 +42,7 @@ COUNTERPART = Counterpart("ultimate_tic_tac_toe", history, action)
 
 
 class _TooMany(Exception):
-    """None of the orders tried fits."""
+    """Raised if too many orders were tried without finding one that fits."""
 
 
 class _Order:

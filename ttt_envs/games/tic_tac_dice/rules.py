@@ -62,7 +62,10 @@ STATE = {
 
 
 def most_rounds(size: int, target: int) -> int:
-    """Return the most rounds of a game: each gives a point or more, an even board maybe none. `target` 0: one."""
+    """Return the largest number of rounds of a game; `target` 0 is a single round.
+
+    A round gives at least one point, except that a round on an even board may be drawn.
+    """
     if not target:
         return 1
     return 2 * target - 1 + (MOST_DRAWN_ROUNDS - 1 if size % 2 == 0 else 0)

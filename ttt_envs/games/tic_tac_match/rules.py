@@ -43,7 +43,7 @@ EVERYWHERE = np.array(
 )
 
 #: FITTING_ON[1 + kind]: the kinds of cards, as a set, that may be laid on one of this kind: just one of colour and
-#: symbol is the same, as in `fitting`. First those on NOTHING: all.
+#: symbol is the same, as in `fitting`. Entry 0, for an empty cell, has all kinds.
 FITTING_ON = np.array(
     [2**SYMBOL_KINDS - 1]
     + [

@@ -10,7 +10,7 @@
   The table for same_size_swap=True is built when it is first needed, and cached in the user's cache folder, or in
   TTT_ENVS_CACHE.
 - **The oracle** (`oracle`, with `answers`) also takes account of the limits of plies and of repetitions.
-- **A best response** to any policy is known without the draw by repetition (`response`).
+- **A best response** to any policy is computed for games without the draw by repetition (`response`).
 """
 
 from functools import cache

@@ -50,8 +50,8 @@ def prepare(start, stop, same_size_swap, moves, values):
 def retract(queue, first, last, same_size_swap, moves, values):
     """Take back the move that led to each of queue[first:last], all at one distance from the end.
 
-    New results are added to the queue. Args: queue int32 (7**9,), boards in the order of distance; `moves` counts those
-    that are not known to lose. Gives the queue's new length.
+    New results are added to the queue. Args: queue int32 (7**9,), boards in the order of distance; `moves`: the
+    number of each board's legal moves that are not yet known to lose. Return the queue's new length.
     """
     end = last
     digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)

@@ -339,7 +339,7 @@ def answer_choices(states, players, known, answers):
 
 @kernel
 def answer_role(state, player, known, answer):
-    """Fill an answer, as for `answers.answer_turn`, on who places first."""
+    """Fill `answer` (value, policy, worth of actions) for the decision who places first."""
     match, values, offers = known
     value, policy, worth = answer
     decider = np.int64(state["to_move"])

@@ -2,8 +2,8 @@
 
 A turn is a matrix game, see `matrix`. An ability is used once and a specialist never returns, so that what the players
 hold only becomes less, and while it stays the same, the board fills up. Only one thing leaves everything as it was: a
-spy that is blocked, or a pass. But that counts one idle turn more, and so it goes backward there too: from the draw
-after the last idle turn to none.
+spy that is blocked, or a pass. But these add an idle turn, so positions are also solved backward by idle turns: from
+the limit, where the round is drawn, down to 0.
 
 How much of a value is bluffing is worked out in the same way: one player then does not mix. They choose one action in
 each position, and the other knows which.

@@ -35,7 +35,7 @@ def strategy_move(state):
         return 9 * j + CENTER
     k = -1
     for board in range(9):
-        # All other boards but k got their first X in cell 4.
+        # k is the one board besides the centre whose first X is not in cell 4.
         marks = state["marks"][X, board]
         if board != CENTER and not marks >> CENTER & 1 and marks >> board & 1:
             k = board
