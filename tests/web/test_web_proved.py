@@ -79,7 +79,7 @@ def test_the_graph_joins_no_proved_values_with_estimates(people):
     me.page.route("**/review", answered)
     me.begin("tic_tac_dice", "random", "random", rounds="single")
     me.page.get_by_label("one ply on").click()
-    me.page.get_by_text("ply 1 of 1").wait_for()
+    me.page.get_by_text("move 1 of 1").wait_for()
     assert me.page.get_by_role("button", name="Save film").is_hidden()
     me.page.get_by_label("pace").select_option("at once")
     me.page.get_by_role("button", name="Play", exact=True).click()

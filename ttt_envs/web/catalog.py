@@ -185,9 +185,14 @@ def _titles() -> dict[str, str]:
 
 
 def opponent(game: Game, agent: str) -> tuple[str, str]:
-    """Return the name of an agent that plays, its level if it is one, and its method and rating in small print."""
+    """Return the short name of an agent that plays, its level if it is one, and what else is known of it."""
     level = next((each for each in levels_of(game) if each.agent == agent), None)
-    return (title_of(agent), "") if level is None else (level.name.capitalize(), level.about)
+    if level is not None:
+        return level.name.capitalize(), level.about
+    if "trained:" in agent:
+        return "trained agent", title_of(agent)
+    name, _, more = title_of(agent).partition(", ")
+    return name, more
 
 
 class Agents:

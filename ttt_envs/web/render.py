@@ -79,11 +79,12 @@ def spoken_names(game: Game) -> dict[str, str]:
 
 
 def options_text(game: Game) -> str:
-    """Return the options that differ from their defaults, such as "size=4 players=2"."""
+    """Return the options that differ from their defaults, such as "size: 4, players: 2"."""
     defaults = {each.name: each.default for each in options_of(game.id)}
     changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
     # Some defaults are worked out by the game.
-    return " ".join(f"{name}={as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None)
+    found = [f"{name}: {as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None]
+    return ", ".join(found).replace("_", " ")
 
 
 def called(served: ServedGame) -> list[str]:

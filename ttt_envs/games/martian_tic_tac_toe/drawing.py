@@ -119,7 +119,7 @@ def _caption(state: Any) -> Caption:
     winners = [player for player, reward in enumerate(state["rewards"]) if reward > 0]
     if not state["done"]:
         shown, headline = [int(state["to_move"])], f"{NAMES[int(state['to_move'])]} to move"
-        note = f"yellow cells name the sizes that fit; {int(state['line'])} alike win"
+        note = "the numbers in a cell are the sizes that fit there"
     elif winners:
         shown = winners
         names = " and ".join(NAMES[player] for player in winners)
@@ -141,7 +141,7 @@ def _caption(state: Any) -> Caption:
         colours=[LEFT_FACES[player] for player in shown],
         tokens=tokens,
         note=note,
-        fact=f"ply {int(state['ply'])} of at most {int(state['max_plies'])}" if state["max_plies"] else "",
+        fact=f"move {int(state['ply'])} of at most {int(state['max_plies'])}" if state["max_plies"] else "",
         last=last,
     )
 
@@ -216,7 +216,7 @@ def stash_box(state: Any, player: int, kind: int) -> Box:
 
 def _stashes(state: Any) -> str:
     top = _stash_top(int(state["size"]))
-    parts = [text("left to put:", MARGIN, top + 22, LABEL, SOFT)]
+    parts = [text("still in the stash:", MARGIN, top + 22, LABEL, SOFT)]
     for kind, name in enumerate(SIZE_NAMES):
         middle = MARGIN + _NAME_WIDTH + (kind + 0.5) * _SPOT_WIDTH - 2
         parts.append(text(f"{kind + 1} {name}", middle, top + 22, LABEL, SOFT, "middle"))

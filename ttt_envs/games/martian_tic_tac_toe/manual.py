@@ -10,7 +10,7 @@ _TIMES = {2: "second", 3: "third"}
 LEGEND = "In a position as text R, B, Y and G are the colours, and R2 is red's medium pyramid."
 
 #: A summary, for people who choose a game.
-PITCH = "Put pyramids of three sizes: swap your own, capture smaller ones. Three of one size in a row win."
+PITCH = "Place pyramids of three sizes: swap your own, capture smaller ones. Three of one size in a row wins."
 
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:

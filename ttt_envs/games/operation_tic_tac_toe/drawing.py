@@ -461,7 +461,8 @@ def _band(state: Any, player: int, open_now: set[str]) -> str:
         text(f"{MARKS[player]} {_part(state, player)}", MARGIN + 32, y, NOTE, INK),
     ]
     if state["is_match"]:
-        words = f"won {int(state['wins'][player])} of {int(state['rounds_to_win'])} rounds"
+        wins = int(state["wins"][player])
+        words = f"{wins} {'win' if wins == 1 else 'wins'}, {int(state['rounds_to_win'])} needed"
         parts.append(text(words, WIDTH - MARGIN, y, NOTE, INK, "end"))
     for specialist, on_board in shown_specialists(state, player).items():
         parts.append(_specialist(state, player, specialist, on_board, open_now))

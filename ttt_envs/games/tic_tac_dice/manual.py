@@ -9,7 +9,7 @@ LEGEND = "In a position as text 5X is a card of rank 5 with a marker of X, and *
 def pitch(size: int, win_length: int) -> str:
     """Summarise the game for people who choose one."""
     board, row = f"{size}×{size}", {3: "Three", 4: "Four"}.get(win_length, win_length)
-    return f"Roll two dice and claim a card of the {board} with one of them or their sum. {row} in a row win a round."
+    return f"Roll two dice and claim a card of the {board} with one of them or their sum. {row} in a row wins a round."
 
 
 def rules_text(size: int, win_length: int, target_points: int, rounds: str) -> str:

@@ -143,17 +143,19 @@ def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
 def _caption(state: Any, viewer: int | None) -> Caption:
     names = kind_names(flip_of(state) // 2)
     played = state["last_action"] != NONE
-    fact = f"{'' if viewer is None else f'seen by seat {viewer}, '}pile: {state['pile'].sum()} cards"
+    mine = not state["done"] and viewer == state["to_move"]
+    seen = "" if mine or viewer is None else f"seen by seat {viewer}, "
+    fact = f"{seen}{state['pile'].sum()} cards in the pile"
     last = f"seat {last_play(state)}" if played else ""
     if not state["done"]:
         mover = int(state["to_move"])
         kind = int(state["identity"][mover]) + 1
-        note = f"wants three {SYMBOLS[kind - 1]} of one colour in a row"
+        note = f"three {SYMBOLS[kind - 1]} of one colour in a row win"
         if state["pending"]:
             note = headline(state).partition(", ")[2]
         return Caption(
             "Tic-Tac Match",
-            f"seat {mover} plays for {SYMBOLS[kind - 1]}",
+            f"you (seat {mover}) are {SYMBOLS[kind - 1]}" if mine else f"seat {mover} plays for {SYMBOLS[kind - 1]}",
             note=note,
             fact=fact,
             last=last,

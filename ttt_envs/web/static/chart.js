@@ -25,7 +25,7 @@ function chart(lines, plies, most, look) {
   const dots = lines.flat().filter((each) => each.grade).map((each) =>
     el("svg:circle", { cx: x(each.ply), cy: y(each.value), r: 5, class: each.grade, "data-ply": each.ply }, el("svg:title", {}, each.said)));
   const element = el("svg:svg", {
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": "The expected reward by ply",
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": "The expected reward by move",
     onclick: (event) => {
       const box = element.getBoundingClientRect();
       const across = ((event.clientX - box.left) / box.width) * WIDTH;
@@ -61,20 +61,25 @@ export function reviewOf(found, of) {
   const estimated = known.filter(about).length;
   const unproved = found.decisions.filter((each) => each.source === "oracle" && each.regret === null).length;
   const judges = [[known.length - estimated, "judged by the oracle"], [estimated, "estimated by a search (≈)"], [unproved, "not proved"]];
-  const note = `${judges.filter(([number]) => number).map((each) => each.join(" ")).join(", ")}. ${scale(found.limits)}`;
+  const note = `${judges.filter(([number]) => number).map(([number, how]) => `${movesOf(number)} ${how}`).join(", ")}. ${scale(found.limits)}`;
   const [graphed, mark] = graph(found.decisions, of);
   return [[
-    ...players.map((player) => el("p", {}, el("b", {}, of.names[player]), `: ${counts(known.filter((each) => each.player === player), found.limits)}`)),
+    ...players.map((player) => el("p", {}, el("b", {}, of.names[player]), `: ${counts(found.decisions.filter((each) => each.player === player), found.limits)}`)),
     ...graphed, el("p", { class: "note" }, note)], mark];
 }
 
-/** How many decisions have lost much, the worst first, such as "2 blunders, 1 mistake in 17 moves". */
+/** How many decisions have lost much, the worst first, such as "2 blunders, 1 mistake in 17 moves; 4 more were not judged". */
 function counts(decisions, limits) {
+  const judged = decisions.filter((each) => each.regret !== null).length;
   const parts = limits.toReversed().map(([grade]) => {
     const number = decisions.filter((each) => each.grade === grade).length;
     return number && `${number} ${number === 1 ? grade : `${grade.replace(/y$/, "ie")}s`}`;
   });
-  return `${parts.filter(Boolean).join(", ") || "no mistakes"} in ${decisions.length} ${decisions.length === 1 ? "move" : "moves"}`;
+  return `${parts.filter(Boolean).join(", ") || "no mistakes"} in ${movesOf(judged)}${judged < decisions.length ? `; ${decisions.length - judged} more ${decisions.length - judged === 1 ? "was" : "were"} not judged` : ""}`;
+}
+
+function movesOf(number) {
+  return `${number} ${number === 1 ? "move" : "moves"}`;
 }
 
 /** The expected rewards by ply, as elements: of two players as one line, of more a line for each; and what marks a ply. */
@@ -85,12 +90,12 @@ function graph(decisions, of) {
   const players = two ? [known.some((each) => each.player === of.you) ? of.you : known[0].player] : [...new Set(known.map((each) => each.player))];
   const lines = players.map((player) => {
     const points = known.filter((each) => two || each.player === player).map((each) => ({
-      ...each, value: each.player === player ? each.value : -each.value, said: `ply ${each.ply + 1}: ${of.spoken(each.played)}, ${about(each)}${signed(-each.regret)} ${each.grade}`,
+      ...each, value: each.player === player ? each.value : -each.value, said: `move ${each.ply + 1}: ${of.spoken(each.played)}, ${about(each)}${signed(-each.regret)} ${each.grade}`,
     }));
     return [...points, { ply: of.plies, value: of.rewards[player], source: points.at(-1)?.source }];
   });
   const most = two ? 1 : Math.max(...lines.flat().map((each) => Math.abs(each.value)), 0.1);
   const [element, mark] = chart(lines, of.plies, most, of.look);
-  const whose = players.map((player) => of.names[player]).join(" and ");
-  return [[element, el("p", { class: "note" }, `Expected reward (${whose}) under optimal play, from each decision to the result; faint where a search estimates it. Dots mark inaccuracies, mistakes and blunders: click one to go there.`)], mark];
+  const whose = players.map((player) => (of.names[player] === "You" ? "your" : `${of.names[player]}'s`)).join(" and ");
+  return [[element, el("p", { class: "note" }, `How good ${whose} position was${two ? ", from −1 (lost) to +1 (won)" : ""}; faint where it is an estimate. Dots mark inaccuracies, mistakes and blunders: click one to go there.`)], mark];
 }

@@ -10,6 +10,9 @@ const PACES = { slow: 2500, medium: 1000, fast: 250, "at once": 0 };
 // Actions in a table of what they lose.
 const MOST_ROWS = 12;
 
+// Actions that a hint names where optimal play is mixed.
+const MOST_HINTS = 4;
+
 export async function gamePage(main, id) {
   const game = new GamePage(`/api/served/${encodeURIComponent(id)}`);
   const now = await ask(game.path);
@@ -66,7 +69,7 @@ class GamePage {
     this.pitch = el("p", { class: "note" }, now.about.pitch);
     main.replaceChildren(el("div", { class: "play" },
       el("section", { "aria-label": "Board" },
-        el("div", { class: "head" }, this.status, this.working, this.banner), this.doing, this.curtain, this.board.element, this.last, this.history, this.board.told),
+        el("div", { class: "head" }, this.status), this.doing, this.curtain, this.board.element, this.working, this.banner, this.last, this.history, this.board.told),
       el("section", { "aria-label": "Game" },
         el("h2", {}, [now.game.title, now.about.options].filter(Boolean).join(", ")), this.pitch, this.seats,
         el("div", { class: "buttons" }, this.watch, this.pace, this.takeBack, this.hint, this.again), this.files,
@@ -127,7 +130,7 @@ class GamePage {
     if (this.covered()) return `It is the turn of ${you}`;
     if (now.actions.length) return you === "You" ? "Your turn" : `Your turn, ${you}`;
     const names = now.seats.filter((seat) => seat.asked).map((seat) => seat.name).join(" and ");
-    if (now.chosen !== null) return `You chose ${this.spoken(now.chosen)}. Waiting for ${names}`;
+    if (now.chosen !== null) return `You chose: ${this.spoken(now.chosen)}. Waiting for ${names}`;
     return now.watching ? `${names} to move` : `Waiting for ${names}`;
   }
 
@@ -196,7 +199,7 @@ class GamePage {
     this.slider.value = ply;
     this.slider.setAttribute("aria-valuetext", text);
     this.last.textContent = ply ? sentence(text + (aside ? ` (${aside})` : "")) : "";
-    this.plyText.textContent = `ply ${ply} of ${now.ply}`;
+    this.plyText.textContent = `move ${ply} of ${now.ply}`;
     this.back.disabled = ply === 0;
     this.forth.disabled = !this.past && (now.over || !now.watching);
     this.markPly?.(ply);
@@ -304,7 +307,7 @@ class GamePage {
     show(this.thoughtsBox, found && wanted());
     if (this.thoughtsBox.hidden) return;
     this.thoughtsBox.replaceChildren(...(found.thoughts.length ? found.thoughts.map((each) => this.thought(each))
-      : [el("p", { class: "note" }, "Shown when it is your turn.")]));
+      : [el("p", { class: "note" }, this.now.over ? "The game is over." : "Shown when it is your turn.")]));
     const shown = found.thoughts.find((each) => each.player === this.now.you) ?? found.thoughts[0];
     if (shown) this.board.mark((path) => marksOf(shown, found.actions, path), found.spots);
   }
@@ -329,13 +332,17 @@ class GamePage {
   async showHint() {
     const found = await this.fetchThoughts();
     if (!found) return; // it was left
-    const [{ best: [best], source } = { best: [] }] = found.thoughts;
+    const [{ best: [best], source, best_probabilities: mixed } = { best: [] }] = found.thoughts;
     if (!best) {
       complain("It is not known what is best here.");
       return;
     }
-    this.board.point(this.now.actions.find((each) => each.name === best)?.clicks ?? []);
-    this.banner.textContent = `${source ? `Hint, by ${source === "oracle" ? "the oracle" : "a search"}` : "There is one choice"}: ${this.spoken(best)}`;
+    const chances = Object.entries(mixed).filter(([, share]) => share >= 0.005).sort(([, a], [, b]) => b - a);
+    const random = chances.length > 1;
+    const main = random ? chances.slice(0, MOST_HINTS).map(([name]) => name) : [best];
+    const words = main.map((name) => this.spoken(name) + (random ? ` ${percent(mixed[name])}` : "")).join(", ");
+    this.board.point(this.now.actions.filter(({ name }) => main.includes(name)).flatMap(({ clicks }) => clicks));
+    this.banner.textContent = `${source ? `Hint, by ${source === "oracle" ? "the oracle" : "a search"}` : "There is one choice"}${random ? ", choose at random" : ""}: ${words}${chances.length > main.length ? ", …" : ""}`;
     this.banner.hidden = false;
     say(this.banner.textContent);
   }

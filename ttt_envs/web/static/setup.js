@@ -33,7 +33,7 @@ function card(game, status) {
     el("div", { class: "levels", role: "group", "aria-label": `Opponents in ${game.title}` }, ...game.levels.map((level) =>
       el("button", { type: "button", title: level.about, onclick: () => play(level) },
         el("img", { src: `/static/${level.name}.svg`, alt: "" }), level.name))),
-    el("a", { href: `#/new/${game.id}` }, "Options and seats"));
+    el("a", { href: `#/new/${game.id}` }, "Options and players"));
 }
 
 function ownGames(own) {
@@ -66,7 +66,7 @@ function showGame(form, setup, choose, status) {
   rules.open = Boolean(rulesOpen);
   form.replaceChildren(
     el("h2", {}, setup.title),
-    el("fieldset", { "data-game": setup.id }, el("legend", {}, "Seats"),
+    el("fieldset", { "data-game": setup.id }, el("legend", {}, "Players"),
       ...setup.players.map((_, player) => seatField(setup, player, seats[player]))),
     el("details", { open: optionsOpen }, el("summary", {}, "Options"),
       setup.fields.length ? el("div", { class: "options" }, ...setup.fields.map((field) => optionField(field, options, choose)))

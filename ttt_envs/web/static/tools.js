@@ -54,7 +54,7 @@ export async function patiently(place, words, path, body, how = ask) {
   const left = new AbortController();
   const waiting = setTimeout(() => {
     place.hidden = false;
-    place.replaceChildren(el("span", { class: "working" }), ` ${words} `, button("Leave it", () => left.abort()));
+    place.replaceChildren(el("span", { class: "working" }), ` ${words} `, button("Cancel", () => left.abort()));
   }, PATIENCE);
   try {
     return await how(path, body, left.signal);
