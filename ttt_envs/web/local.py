@@ -4,6 +4,7 @@ A page of another site must not use this server by way of the browser of whoever
 own (the check of `Origin`), nor by pretending to be this server (DNS rebinding: the check of `Host`).
 """
 
+import asyncio
 import re
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -52,8 +53,11 @@ class LocalOnly:
             app = _refusal("this server is not called by that name: open the address that it printed")
         elif headers.get("origin") not in (None, f"http://{host}"):
             app = _refusal("requests from pages of other sites are not answered")
-        await app(scope, receive, send_with_headers)
+        try:
+            await app(scope, receive, send_with_headers)
+        except asyncio.CancelledError:
+            await _refusal("the server has ended", 503)(scope, receive, send)
 
 
-def _refusal(reason: str) -> JSONResponse:
-    return JSONResponse({"error": reason}, 403)
+def _refusal(reason: str, status: int = 403) -> JSONResponse:
+    return JSONResponse({"error": reason}, status)

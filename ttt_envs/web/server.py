@@ -73,7 +73,9 @@ def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, 
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:
-            hall.close()  # answers that wait for an agent are given at once
+            hall.close()
+            for task in self.server_state.tasks:  # answers that wait for an agent or a search: see `LocalOnly`
+                task.cancel()
             await super().shutdown(sockets)
 
     return Server(config), hall
