@@ -37,7 +37,6 @@ def no_idea(game: Game):
 
 
 def some_idea(game: Game, seed: int = 0):
-    """Logits and values that are a function of the observation."""
     generator = np.random.default_rng(seed)
     logits = generator.normal(0, 0.4, (game.observation_size, game.num_actions))
     values = generator.normal(0, 0.2, (game.observation_size, values_of(game)))

@@ -44,7 +44,6 @@ GUIDED = pytest.mark.parametrize("guided", [False, True], ids=["by playouts", "b
 
 
 def search_of(game: Game, guided: bool, simulations: int = 1000, exploration: float = 0.7) -> ISMCTS:
-    """A search by playouts, or by a network that knows nothing."""
     return ISMCTS(simulations, exploration=exploration, network=network_for(game, 0.0) if guided else "")
 
 
@@ -118,7 +117,6 @@ def guess_observe(state, player, out):
 
 @kernel
 def guess_resample(state, player, seed):
-    """The first player does not know the side without seeing it."""
     rng.start(state, seed)
     seen = player == 1 or state["done"] or (state["shown"] and state["phase"] == 2)
     if state["side"] != NOBODY and not seen:

@@ -28,13 +28,11 @@ def ends(game: ttt_envs.Game, n: int, cells: int) -> np.ndarray:
 
 
 def left(state: np.void) -> int:
-    """Empty cells of the small boards that can be played in."""
     marked = state["marks"][0] | state["marks"][1]
     return sum(9 - int(marked[board]).bit_count() for board in range(9) if state["playable"] >> board & 1)
 
 
 def exact(state, known: dict[bytes, float]) -> float:
-    """The value for the player to move, by a search to the end."""
     if state.key not in known:
         known[state.key] = max(after(state, action, known) for action in state.legal_actions())
     return known[state.key]

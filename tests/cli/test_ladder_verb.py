@@ -9,7 +9,6 @@ from ttt_envs import cli, registry
 
 @pytest.fixture(autouse=True)
 def toy(tmp_path, monkeypatch):
-    """The toy game as a registered one, and an empty current folder."""
     monkeypatch.setitem(registry.GAMES, "toy_coin", "toy_coin:make")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")

@@ -84,7 +84,6 @@ def interrupt_after(monkeypatch, calls):
 
 
 def changed(verb, **options):
-    """The usual command line of a verb, with other options."""
     words = [verb]
     for word in VERBS[verb]:
         if word.startswith("--"):

@@ -15,7 +15,6 @@ SUPER, DICE = "super_tic_tac_toe", "tic_tac_dice"
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
-    """Have these lines typed, and then the end of the input."""
     lines = iter(answers)
 
     def read(question: str) -> str:

@@ -1,6 +1,7 @@
 """The example that works out what one player of Martian Tic-Tac-Toe can force against all others together."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -125,9 +126,14 @@ def test_with_two_players_it_is_the_table_of_best_play(coalition):
 @pytest.mark.slow
 def test_the_page_has_what_the_example_prints_for_three_players(coalition):
     """In 3 minutes of processor time and 1.1 GB."""
-    lines = coalition.Coalition().lines()
+    lines = list(coalition.Coalition().lines())
     page = (ROOT / "docs" / "games" / "martian_tic_tac_toe.md").read_text()
-    assert all(f"- {line}\n" in page for line in lines)
+    start, *openings = ([int(plies) for plies in re.findall(r"alone loses in (\d+) plies", line)] for line in lines[:4])
+    assert openings == [[plies - 1 for plies in start]] * 3
+    assert "player_0 alone loses in {} plies from the start, player_1 in {} and player_2 in {}".format(*start) in page
+    for turn, when in (("now", "on the move"), ("next", "who moves next"), ("after next", "who moves after next")):
+        found = [number for line in lines if f"alone, {when}:" in line for number in re.findall(r"\d[\d,]*", line)]
+        assert f"| {turn} | {' | '.join(found)} |\n" in page
 
 
 def test_three_players_may_play_on_3x3():
