@@ -112,7 +112,7 @@ def test_the_command_writes_a_table(folder):
     printed = RoundValues(overtime=True, out=path).run(options, lambda what, share: told.append(what))
     assert str(path) in printed
     assert list(dict.fromkeys(told)) == [
-        "rounds with one specialist a player",
+        "rounds with one specialist per player",
         "rounds with two specialists per player",
     ]
     single, pairs = tables.read_tables(path, 1, True)

@@ -322,8 +322,9 @@ def test_a_plan_in_a_file(tmp_path, capsys):
     assert cli.main(["study", str(path)]) == 2
     assert "plan.toml:" in capsys.readouterr().err
     assert cli.main(["study", str(tmp_path / "missing.toml")]) == 2
-    assert cli.main(["study", str(path), "--quick"]) == 2
-    assert "give one of a plan" in capsys.readouterr().err
+    for wrong in ([str(path), "--quick"], [str(path), "--task", "match-mini"], ["--quick", "--agents", "random"], []):
+        assert cli.main(["study", *wrong]) == 2
+        assert "give one of a plan" in capsys.readouterr().err
 
 
 def test_another_way_to_play_is_added_without_training_again(tmp_path, monkeypatch):

@@ -43,8 +43,8 @@ class Study:
         from ttt_envs.studies import grid, page
         from ttt_envs.studies.plan import QUICK, read_plan
 
-        given = (self.plan is not None, self.quick, self.task is not None and bool(self.agents))
-        if sum(given) != 1:
+        given = (self.plan is not None, self.quick, self.task is not None)
+        if sum(given) != 1 or (self.task is not None) != bool(self.agents):
             raise ValueError("give one of a plan, --quick, or --task with --agents")
         if self.task is not None:
             rows = page.baselines({self.task: self.agents}, range(self.seeds), self.workers)

@@ -212,7 +212,7 @@ def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = 
     return Book(lookup, standing, first, board, standings, code, group, over, count)
 
 
-#: The hands of a round with at most one specialist a player.
+#: The hands of a round with at most one specialist per player.
 SINGLE_HANDS = (0, *(1 << specialist for specialist in range(SPECIALISTS)))
 
 

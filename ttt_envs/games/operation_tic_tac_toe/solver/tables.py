@@ -19,7 +19,7 @@ _KIND = "operation_tic_tac_toe"
 SHIPPED = Path(__file__).with_name("round_values.table")
 DEFAULTS = 20, False
 
-#: Worths of a draw that rounds are solved for, with one specialist a player and with two.
+#: Worths of a draw that rounds are solved for, with one specialist per player and with two.
 POINTS, PAIR_POINTS = 129, 65
 
 # The most of them that a file may have.
@@ -105,7 +105,7 @@ def make_tables(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Work the values out: about a minute, and with overtime 18 minutes of CPU time and 6.1 GiB."""
     pairs = np.empty((0, 0, 1))
-    one, two = "rounds with one specialist a player", "rounds with two specialists per player"
+    one, two = "rounds with one specialist per player", "rounds with two specialists per player"
     single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: progress(one, share))
     if overtime:
         pairs = round_values(PAIR_HANDS, max_idle_turns, may_pass, PAIR_POINTS, lambda share: progress(two, share))
