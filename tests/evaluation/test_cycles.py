@@ -24,9 +24,6 @@ def chances(elo: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp((elo[None, :] - elo[:, None]) / ELO))
 
 
-# --- Nash averaging ---
-
-
 def test_copies_share_a_share():
     """Balduzzi et al.: adding copies of an agent changes nobody's value. A smaller entropy would favour one copy."""
     order = [0, 1, 2, 2, 2]
@@ -72,9 +69,6 @@ def test_log_odds_are_elo():
     wins = np.array([[0, 99.5], [9.5, 0]])
     np.testing.assert_allclose(log_odds(wins)[0, 1], 400)
     assert log_odds(wins)[0, 0] == 0
-
-
-# --- cycles ---
 
 
 def test_a_planted_cycle_is_named_and_a_transitive_field_is_not():

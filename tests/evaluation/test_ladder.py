@@ -29,9 +29,6 @@ def table(toy, tmp_path):
     return tmp_path / "ladder.json"
 
 
-# --- ladders ---
-
-
 def test_a_ladder_is_read_as_it_was_written(table):
     ladder = read(table)
     assert ladder.text() == table.read_text()
@@ -108,9 +105,6 @@ def test_clean_records_have_finite_ratings():
     assert worst < 0 < 100 < best
     assert low < best < high < 10_000
     assert np.isnan(rating(elo, won[:1], 0 * won[:1], 200, 0)[1:]).all()
-
-
-# --- places ---
 
 
 def test_a_place(table, tmp_path):

@@ -43,9 +43,6 @@ def played(monkeypatch):
     return found
 
 
-# --- jobs ---
-
-
 def test_jobs_follow_from_the_number_of_games_alone():
     game = toy_coin.make()
     edges = [(seeds.start, seeds.stop) for *_, seeds in Schedule(game, [], [(0, 1)], 1000, 0).jobs()]
@@ -114,9 +111,6 @@ def test_wrong_settings_are_refused(changes, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         play(**{"agents": ["random", "greedy"], "out": tmp_path / "x", **changes})
     assert not (tmp_path / "x").exists()
-
-
-# --- going on ---
 
 
 def test_an_interrupted_tournament_goes_on(tmp_path, played):

@@ -86,6 +86,16 @@ def test_the_board_fits_and_the_slider_and_the_hint_stay_in_sight(people):
                 assert box["y"] + box["height"] <= height
 
 
+def test_the_last_move_glows_unless_motion_is_reduced(people):
+    for reduced, ends in (("no-preference", [1000]), ("reduce", [])):
+        me = people(reduced_motion=reduced)
+        me.begin("super_tic_tac_toe", "me", "random")
+        me.page.locator("button.spot[data-spot='cell 4/4']").click()
+        me.page.locator(".log li").nth(1).wait_for()
+        times = "each => each.getAnimations().map((motion) => motion.effect.getComputedTiming().endTime)"
+        assert me.page.locator(".landed").evaluate(times) == ends
+
+
 def test_on_a_phone_nothing_is_wider_than_the_page(people):
     me, rng = people(viewport={"width": 360, "height": 740}, has_touch=True), random.Random(0)
     width = "document.documentElement.scrollWidth"

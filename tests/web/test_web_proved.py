@@ -40,6 +40,7 @@ def test_beside_a_proved_win_other_moves_are_not_proved(people):
     assert me.page.locator(".unproved .loss").count() == 0
     marks = me.page.locator(".mark")
     assert {marks.nth(k).inner_text() for k in range(marks.count())} == {"0.00", "?"}
+    assert set(me.page.locator(".mark.best").all_inner_texts()) == {"0.00"}
     assert me.page.locator(".mark.unproved").count() == len(others)
     assert "not proved" in me.page.locator("button.spot:has(.mark.unproved)").first.get_attribute("aria-label")
 

@@ -1,5 +1,6 @@
 """The server of `ttt serve`: games played by requests, agents that fail, what the page may know, and saved games."""
 
+import asyncio
 import io
 import json
 import os
@@ -27,12 +28,10 @@ pytest.importorskip("httpx2")
 from web_games import COIN, KUHN, TURNS, Page, Slow
 
 from ttt_envs.web.catalog import Agents, fields_of, levels_of, opponent
+from ttt_envs.web.local import LocalOnly
 from ttt_envs.web.server import PLAYED
 
 pytestmark = pytest.mark.usefixtures("toys")
-
-
-# --- playing ---
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="the oracle's solver needs compiled arithmetic")
@@ -122,9 +121,6 @@ def test_a_new_game_keeps_the_seats(page):
     assert new != ident
     assert page.look(new)["seats"] == page.look(page.begin(KUHN, None, "random"))["seats"]
     assert {each["id"] for each in page.ask("/api/games")["own"]} >= {ident, new}
-
-
-# --- what is shown ---
 
 
 def test_players_have_names(page):
@@ -250,9 +246,6 @@ def test_a_game_is_saved_after_each_ply_and_the_next_server_goes_on_with_it(page
         assert [each["id"] for each in later.ask("/api/games")["own"]] == [ident]
 
 
-# --- options and agents ---
-
-
 def test_lessons_are_drawn_without_what_reacts(page):
     for game_id in set(ttt_envs.GAMES) - {COIN, KUHN}:
         found = page.ask(f"/api/games/{game_id}/lessons")
@@ -288,9 +281,6 @@ def test_trained_agents_come_first_and_those_of_the_owner_next():
     assert not {"human", "program", "network", "smm"} & set(offers)
     with pytest.raises(ValueError, match="unknown agent 'nobody'"):
         Agents(["nobody"])
-
-
-# --- records ---
 
 
 @pytest.fixture
@@ -384,3 +374,16 @@ def test_levels_are_different_agents_from_the_weakest_on(game_id):
 def test_a_game_without_a_ladder_has_the_level_of_its_oracle():
     assert [(each.name, each.agent) for each in levels_of(toy_rows.make())] == [("perfect", "oracle")]
     assert levels_of(kuhn_poker.make()) == []
+
+
+def test_a_request_that_the_end_of_the_server_cuts_off_is_told_so():
+    async def cut_off(scope, receive, send):
+        raise asyncio.CancelledError
+
+    async def send(message):
+        sent.append(message)
+
+    sent: list[dict] = []
+    asyncio.run(LocalOnly(cut_off)({"type": "http", "headers": [(b"host", b"localhost")]}, None, send))
+    assert sent[0]["status"] == 503
+    assert json.loads(sent[1]["body"]) == {"error": "the server has ended"}
