@@ -36,6 +36,7 @@ def test_a_new_game_passes_its_checks(tmp_path, monkeypatch, capsys):
 
 def test_a_check_that_fails_is_named(monkeypatch, capsys):
     def check(game):
+        """Something holds."""
         raise AssertionError("it does not")
 
     monkeypatch.setitem(CHECKS, "facts", check)

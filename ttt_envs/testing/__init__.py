@@ -41,12 +41,12 @@ def check_game(game: Game, *, progress: Callable[[str], None] | None = None) -> 
     if not __debug__:
         raise RuntimeError("check_game needs assertions: run Python without -O and PYTHONOPTIMIZE")
     for name, check in CHECKS.items():
+        first = (check.__doc__ or "").partition("\n")[0]
         try:
             check(game)
         except Exception as error:
             said = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            first = (check.__doc__ or "").splitlines()[0]
             raise AssertionError(f"{game} fails the check {name!r} ({first}) {said}") from error
         if progress is not None:
-            progress(f"{name.replace('_', ' ')}: {(check.__doc__ or '').splitlines()[0]}")
+            progress(f"{name.replace('_', ' ')}: {first}")
     return list(CHECKS)
