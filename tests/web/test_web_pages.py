@@ -96,6 +96,29 @@ def test_the_last_move_glows_unless_motion_is_reduced(people):
         assert me.page.locator(".landed").evaluate(times) == ends
 
 
+def test_a_choice_outlives_whatever_else_changes_on_the_page(people):
+    me, sent = people(), []
+    me.begin("tic_tac_match", "me", "random", max_turns="6")
+    me.page.route("**/move", lambda route: sent.append(route))
+    overlay, chosen = me.page.get_by_label("Show what the oracle"), me.page.locator("button.spot.chosen")
+    free, log = me.page.locator("button.spot:not(.chosen)").first, me.page.locator(".log li")
+    free.click()
+    overlay.check()
+    assert chosen.count() == 1
+    before = log.count()
+    with me.page.expect_request("**/move"):
+        me.page.locator("button.spot.next").first.click()
+    overlay.uncheck()
+    assert chosen.count() == 2
+    free.click()
+    me.page.get_by_text("Choose by name").click()
+    me.page.locator(".names button").first.click()
+    sent[0].continue_()
+    log.nth(before).wait_for()
+    assert len(sent) == 1
+    assert chosen.count() == 0
+
+
 def test_on_a_phone_nothing_is_wider_than_the_page(people):
     me, rng = people(viewport={"width": 360, "height": 740}, has_touch=True), random.Random(0)
     width = "document.documentElement.scrollWidth"

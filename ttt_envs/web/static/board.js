@@ -20,8 +20,11 @@ export class Board {
     this.layer.addEventListener("focusin", (event) => this.focused(event.target.dataset.spot));
   }
 
-  /** Show a position, with the actions that may be chosen in it: each has a name and the spots to click. */
-  show(position, actions, spots) {
+  /**
+   * Show a position, with the actions that may be chosen in it: each has a name and the spots to click. Where `kept`, the
+   * choice is the same as before: the spots clicked so far stay, and an action that was sent is still waited for.
+   */
+  show(position, actions, spots, kept = false) {
     this.box = position.svg.match(/viewBox="([^"]+)"/)?.[1].trim().split(/[\s,]+/).map(Number) ?? [0, 0, 480, 480];
     const [, , width, height] = this.box;
     this.inner.style.aspectRatio = `${width} / ${height}`;
@@ -31,9 +34,11 @@ export class Board {
     this.spots = spots;
     this.tips = position.tips;
     this.tell("");
-    this.element.classList.remove("sent");
     this.actions = actions.filter((action) => action.clicks.length);
-    this.path = []; // the spots clicked so far, in any order
+    if (!kept) {
+      this.path = []; // the spots clicked so far, in any order
+      this.element.classList.remove("sent");
+    }
     this.hint = [];
     this.marksAfter = () => new Map();
     this.draw();
@@ -133,7 +138,7 @@ export class Board {
 
   /** Choose a spot. Any order works, and where one choice is left, it is made. */
   click(name) {
-    if (this.element.classList.contains("sent")) return; // until the server has answered
+    if (this.sent()) return;
     const again = this.path.includes(name);
     const goesOn = this.open([...this.path, name]).length > 0;
     if (again) this.path = this.path.filter((spot) => spot !== name); // a second click lets it go
@@ -142,9 +147,18 @@ export class Board {
     const whole = left.find((action) => action.clicks.length === this.path.length) ?? (goesOn && left.length === 1 ? left[0] : null);
     const found = again ? null : whole;
     this.draw();
-    if (!found) return;
+    if (found) this.send(found.name);
+  }
+
+  /** True from the choice of an action until the server has answered. */
+  sent() {
+    return this.element.classList.contains("sent");
+  }
+
+  send(action) {
+    if (this.sent()) return;
     this.element.classList.add("sent");
-    this.choose(found.name);
+    this.choose(action);
   }
 
   /** Arrow keys lead to the nearest spot in their direction; Escape lets go of what was chosen. */

@@ -28,6 +28,7 @@ class GamePage {
     this.past = null; // an earlier position that is shown instead
     this.ended = null; // the board of a round that has just ended, shown before what follows it
     this.thoughts = null;
+    this.turn = null; // whose choice in which position the board offers
     this.eyes = null; // where two people share the screen: the player who may see the board now
   }
 
@@ -180,7 +181,9 @@ class GamePage {
       this.drawCurtain();
     } else {
       this.doing.textContent = shown.head && sentence(shown.head);
-      this.board.show(shown, actions, now.spots);
+      const turn = actions.length ? `${now.ply} ${now.you}` : null;
+      this.board.show(shown, actions, now.spots, turn !== null && turn === this.turn);
+      this.turn = turn;
       this.text.textContent = shown.text;
     }
     this.drawHistory();
@@ -219,7 +222,7 @@ class GamePage {
   drawNames(actions) {
     show(this.namesBox, actions.length > 0);
     if (actions.length && !this.board.actions.length) this.namesBox.open = true;
-    this.choices.replaceChildren(...actions.map(({ name }) => button(this.spoken(name), () => this.play(name))));
+    this.choices.replaceChildren(...actions.map(({ name }) => button(this.spoken(name), () => this.board.send(name))));
   }
 
   drawLog() {
@@ -249,7 +252,8 @@ class GamePage {
     try {
       await this.send("move", { player: now.you, ply: now.ply, action });
     } catch (error) {
-      this.draw(); // the board is as it was
+      this.turn = null; // the board is as it was, and open again
+      this.draw();
       throw error;
     }
   }
