@@ -1,12 +1,12 @@
-"""Operation Tic-Tac-Toe: a secret placement against a secret prediction, and specialists that bend the board.
+"""Operation Tic-Tac-Toe: a secret placement against a secret prediction, with specialists that change the board.
 
-- **What it adds**: simultaneous choices, so that optimal play is a mixed strategy. Two players; nothing is hidden but
-  what is being chosen at the same moment, and the specialists that will be offered.
-- **A turn**: the Placer chooses a room, A to I, and what to place there: a spy, into an empty room, or a specialist
-  from their hand. The Predictor names a room, an occupied one too. If they match, the placement is blocked: a spy is
-  back in the supply, a specialist is used up. Else the piece is placed and its ability resolved; a choice in it is a
-  decision of the Placer alone. Three own pieces in a row then win the round, whoever made the row. The roles swap.
-- **Specialists**, of which each player has one each, never touch another specialist:
+- **What it adds**: simultaneous choices, so that optimal play is a mixed strategy. There are two players. Only the
+  choices of the present moment and the specialists that will be offered later are hidden.
+- **A turn**: the Placer chooses a room, A to I, and a piece: a spy for an empty room, or a specialist from their hand.
+  At the same time the Predictor names any room, empty or not. If the two rooms are the same, the placement is blocked:
+  a spy returns to the supply, a specialist is used up. Otherwise the piece is placed, and the Placer alone decides how
+  to use its ability. Then a player with three own pieces in a row wins the round, whoever made the row. The roles swap.
+- **Specialists**: each player has one of each kind. Their abilities never affect another specialist:
 
   - sniper: may remove an enemy spy in its row or column; ninja: one in an adjacent room, also diagonally;
   - assassin: is placed into the room of an enemy spy, who is removed;
@@ -18,19 +18,20 @@
 
 - **A match** goes to the first player to win `rounds_to_win` rounds. In each round one player decides who places first:
   player 0 in the first, then the loser, or after a draw the player who did not place first. Then each player picks one
-  of at most three specialists offered to them at random, both at once; it is gone afterwards, placed or not. From
-  round 9 on all have returned, and each player picks any two in every round.
-- **A drawn round**: both have a row; at most one room is empty and no specialist in hand can enter an occupied one;
-  `max_idle_turns` turns in a row have changed nothing; both offered a draw. After `max_rounds` more wins decide.
+  of at most three specialists offered to them at random, both at once; it is gone afterwards, placed or not. From round
+  9 on, all specialists are available again, and each player picks any two in every round.
+- **A round is drawn** if both players have a row; if at most one room is empty and no specialist in hand can enter an
+  occupied room; if `max_idle_turns` turns in a row have changed nothing; or if both players offer a draw. After
+  `max_rounds` rounds, the player with more wins has won the match.
 - **Actions** are one list for all phases, such as `mole to E`, `predict A`, `predict A+I`, `remove B`, `move to D`,
   `swap B E`, `grapple F`, `push north`, `no ability`, `place first`, `choose sniper`, `choose sniper and ninja`. A
-  Placer who can place nothing has `pass`. An ability is decided wherever it can do something, even if it must do it and
-  there is one way only.
+  Placer who can place nothing has the action `pass`. The Placer decides on an ability whenever it can have an effect,
+  even if only one choice is legal.
 - **Reward**: +1 to the winner of the match, or of the single round, and -1 to the loser.
-- **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Which specialist is in a
-    room is left out, because none has an effect once it is placed (an active hacker is a feature of its own), and so
-    are submissions of earlier turns.
-- **Options**: see `make`. With `specialists` and `first_placer` given nothing is random.
+- **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Two things are left out:
+  the kind of a specialist in a room, because it has no effect any more (an active hacker has a feature of its own), and
+  the choices of earlier turns.
+- **Options**: see `make`. If `specialists` and `first_placer` are given, nothing is random.
 - **Oracle**: see `solver`.
 """
 
@@ -71,19 +72,19 @@ def make(
 
     Args:
         mode: "match" (rounds until a player has won `rounds_to_win`) or "round" (a game is one round).
-        rounds_to_win: 1 to 99: rounds that win a match.
-        max_rounds: 1 to 99: after that many rounds, more wins decide a match.
-        max_idle_turns: 1 to 99: a round is drawn after that many turns in a row that changed nothing.
+        rounds_to_win: 1 to 99: number of won rounds that wins a match.
+        max_rounds: 1 to 99: after this many rounds, the player with more wins has won the match.
+        max_idle_turns: 1 to 99: a round is drawn after this many turns in a row without a change.
         allow_pass: True: both players may pass in any turn.
         draw_offers: True: both players may offer a draw in any turn.
-        specialists: only with mode="round". None: a random specialist for each player; or what player 0 and
-            player 1 hold, each None, a name or two names; as text "none,none", "sniper,mole" or
+        specialists: only with mode="round". None draws a random specialist for each player. Otherwise a pair, for
+            player 0 and player 1: each is None, a name or two names; as text "none,none", "sniper,mole" or
             "sniper+mole,hacker".
         first_placer: only with mode="round": 0 or 1, the player who places first; None: a random one.
 
     Raises:
-        ValueError: a wrong value of an option, which the message names.
-        TypeError: an option of a wrong type.
+        ValueError: an option has a wrong value; the message names the option.
+        TypeError: an option has a wrong type.
     """
     is_match = choice("mode", mode, MODES) == "match"
     for name, value in (("specialists", specialists), ("first_placer", first_placer)):
@@ -171,13 +172,13 @@ def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game
     rows = np.flatnonzero(states["phase"] >= rules.TURN)
     new = states[rows]
     new["is_match"], new["round"], new["wins"], new["ended"] = False, 1, 0, rules.NO_ROUND
-    # A specialist that is not in hand is of no use in this round.
+    # A specialist that is not in hand has no effect on this round.
     new["standing"] = np.where(new["standing"] == rules.IN_HAND, rules.IN_HAND, rules.USED)
     return single(), rows, new
 
 
 def _hands(specialists: Any) -> tuple[Hand, Hand]:
-    """Return the option, with tuples for lists; raises ValueError saying what is wrong if it is no pair of hands."""
+    """Return the option as tuples; raise ValueError, with the reason, if it is not a pair of hands."""
     wrong = (
         f"option specialists={specialists!r} must be None or a pair, player 0's and player 1's, "
         "each of them None, a specialist's name or two different names; or text such as 'none,none', 'sniper,mole' or "

@@ -1,4 +1,4 @@
-"""The house of Operation Tic-Tac-Toe as SVG: the rooms and who is in them, the last turn, both players' specialists."""
+"""Draw Operation Tic-Tac-Toe as SVG: the rooms and their pieces, the last turn, and both players' specialists."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -80,7 +80,7 @@ BUTTON_WIDTH, BUTTON_HEIGHT = 122, 40
 
 DARK = COLOURS["dark"][0]
 
-# Each kind's sign in white, on a disc or card that reaches 24 to each side.
+# The white sign of each kind, within 24 units of the middle of its disc or card.
 _STROKE = f'fill="none" stroke="{SIGN}" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
 _FILL = f'fill="{SIGN}"'
 _SIGNS = (
@@ -111,10 +111,10 @@ _SIGNS = (
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """Return SVG text, the same for every viewer but for what is yellow: what the viewer can choose now.
+    """Return SVG text. It is the same for every viewer, except that the viewer's present choices are yellow.
 
-    For None it is what can be placed, chosen or used. The room of the last placement is framed, predicted rooms have
-    cross-hairs.
+    Without a viewer, everything that a player can place, choose or use now is yellow. The room of the last placement
+    has a frame; predicted rooms have cross-hairs.
     """
     open_now = _lit(state, viewer)
     if is_pick(state):
@@ -132,7 +132,8 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the rooms, such as "room E", or the specialists to choose from; the Placer's specialists; buttons.
+    """Return the spots: the rooms, such as "room E", or the specialists on offer; the Placer's specialists; and
+    buttons.
 
     See `Faces.spots`.
     """
@@ -148,7 +149,8 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the clicks of an action: the room for a spy; specialist and room; the room or rooms; or a button.
+    """Return the spots to click for an action: a room for a spy, a specialist and a room, one or two rooms, or a
+    button.
 
     See `Faces.clicks`.
     """
@@ -181,7 +183,7 @@ def _rooms_of(state: Any, action: int) -> list[int]:
 
 
 def is_pick(state: Any) -> bool:
-    """Tell whether the specialists to choose from replace the rooms, which are empty."""
+    """Return whether the specialists on offer are drawn instead of the rooms, which are still empty."""
     return bool(state["phase"] == PICK and not state["done"])
 
 
@@ -190,7 +192,7 @@ def _is_turn(state: Any) -> bool:
 
 
 def _buttons(state: Any) -> list[tuple[str, Box]]:
-    """Return the actions that have no place on the board."""
+    """Return the actions that are chosen by a button."""
     actions = []
     if state["phase"] == ROLE:
         actions = [rules.PLACE_FIRST, rules.PREDICT_FIRST]
@@ -267,7 +269,7 @@ def room_box(room: int) -> Box:
 
 
 def _lit(state: Any, viewer: int | None) -> set[str]:
-    """Return the spots that the viewer can choose; without one, the choices of the placer or of all who act."""
+    """Return the spots that the viewer, or without one the Placer or any acting player, can choose now."""
     if state["done"] or is_round_over(state):
         return set()
     legal, open_now = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
@@ -306,7 +308,7 @@ def _sign(kind: int, colour: str, ground: str) -> str:
 
 
 def _candidate(state: Any, specialist: int, open_now: set[str]) -> str:
-    """Return a specialist to choose from, with the markers of those who may."""
+    """Return a specialist on offer, with the marks of the players who may choose it."""
     (x, y), box = _centre(specialist), room_box(specialist)
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
@@ -388,7 +390,7 @@ def _arrow(start: int, end: int) -> str:
 
 
 def _edged(way: str, width: float) -> str:
-    """Return a dark stroke along a path, with a light edge."""
+    """Return a path as a dark stroke with a light edge."""
     ends = 'stroke-linecap="round" stroke-linejoin="round"'
     return (
         f'<path d="{way}" fill="none" stroke="{PAPER}" stroke-width="{width + 6:g}" {ends}/>'
@@ -397,7 +399,7 @@ def _edged(way: str, width: float) -> str:
 
 
 def _rows(state: Any) -> str:
-    """Return a stroke through each row of three, once the game or this round is over."""
+    """Return a stroke through each row of three; empty until the game or the round is over."""
     if not (state["done"] or is_round_over(state)):
         return ""
     parts = []
@@ -431,7 +433,7 @@ def shown_specialists(state: Any, player: int) -> dict[int, bool]:
 
 
 def tile(state: Any, player: int, specialist: int) -> Box:
-    """Return the place of a specialist who is shown; in a single round next to the player's name, from the right."""
+    """Return a specialist's place in the player's list; in a single round, beside the player's name from the right."""
     top = BANDS + player * _band_height(state)
     if state["is_match"]:
         row, column = divmod(specialist, 4)
@@ -487,7 +489,7 @@ def _part(state: Any, player: int) -> str:
 def _specialist(state: Any, player: int, specialist: int, on_board: bool, open_now: set[str]) -> str:
     """Return a specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
 
-    Yellow if it can be placed now; framed while it is in a room.
+    It is yellow if it can be placed now, and has a frame while it is in a room.
     """
     box, standing = tile(state, player, specialist), int(state["standing"][player, specialist])
     x, y, name = box.x + 19, box.y + box.height / 2, KIND_NAMES[specialist + 1]

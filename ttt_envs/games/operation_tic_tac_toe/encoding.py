@@ -1,7 +1,7 @@
 """The observation features of Operation Tic-Tac-Toe; all are 0 or 1, from the observer's side.
 
-Earlier submissions are left out, because they change nothing that can still happen: a policy that sees these features
-only is a function of the position, so that a best response to it can be computed exactly.
+Choices of earlier turns are left out, because they have no effect on later play. A policy that sees only these features
+is therefore a function of the position, and a best response to it can be computed exactly.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -25,7 +25,7 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     occupation,
 )
 
-# Number of rounds before the last possible one that are distinguished.
+# This many rounds before the last possible round have a feature of their own.
 LAST_ROUNDS = 8
 
 # Offsets of the parts of the observation. Parts that options make longer come last: constant offsets make a kernel
@@ -40,7 +40,7 @@ _PHASE = _OFFERED + 2 * SPECIALISTS
 _ROUND = _PHASE + len(PHASES)
 _MATCH_END = _ROUND + 2 + LAST_ROUNDS
 
-#: Offsets of the blocks that have a feature for each room.
+#: Offsets of the blocks with one feature per room.
 ROOM_FEATURES = range(0, _PENDING + 1, ROOMS)
 
 
@@ -81,7 +81,7 @@ def blocks(is_match: bool, rounds_to_win: int, max_idle_turns: int) -> tuple[Blo
 @kernel
 @allocates_nothing
 def observe(state, player, out):
-    """Fill `out` int8 (observation size,) with the blocks in their order."""
+    """Write the blocks, in their order, to `out`, int8 (observation size,)."""
     if not 0 <= player < 2:
         out[:] = 0
         return
@@ -114,7 +114,7 @@ def observe(state, player, out):
 
 @kernel
 def seen_of_turn(state, player):
-    """Return the blocks from "pending room" to "hacker on", as a set of features; the first is bit 0."""
+    """Return the blocks from "pending room" to "hacker on" as a bit set of features; bit 0 is the first feature."""
     seen, pending = np.int64(0), np.int64(state["pending"])
     if pending != NOWHERE:
         seen = np.int64(1) << pending | np.int64(1) << (ROOMS + kind_of(state["board"][pending]) - 1)
@@ -126,7 +126,7 @@ def seen_of_turn(state, player):
 
 @kernel
 def seen_of_match(state, player):
-    """Return the blocks from "phase" to "last rounds", likewise."""
+    """Return the blocks from "phase" to "last rounds" as a bit set of features."""
     left = min(np.int64(state["max_rounds"]) - state["round"], LAST_ROUNDS)
     seen = np.int64(1) << np.int64(state["phase"])
     seen |= np.int64(state["first"] == player) << (_ROUND - _PHASE)

@@ -26,7 +26,7 @@ SPECIALISTS = (
 #: How to read the positions as text.
 LEGEND = "In a position as text x is a spy of X, o a spy of O, and X:mole the mole of X."
 
-#: A summary, for people who choose a game.
+#: A summary for the list of games.
 PITCH = "One player places a piece in secret while the other predicts the room: a piece whose room was guessed is lost."
 
 
@@ -120,7 +120,7 @@ def _hand(hand: Any) -> str:
     return f"the {' and the '.join([hand] if isinstance(hand, str) else hand)}"
 
 
-#: How a round ended, for people, in the order of `rules.ENDS`.
+#: How a round ended, as words, in the order of `rules.ENDS`.
 ENDINGS = (
     "",
     "three in a row",
@@ -133,7 +133,7 @@ ENDINGS = (
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game or round ended, for people; see `Faces.ending`."""
+    """Return how a finished game or round ended, as a sentence; see `Faces.ending`."""
     if text.is_forfeit(state):
         return "the other side made no legal choice"
     if state["is_match"] and state["done"]:

@@ -1,10 +1,10 @@
 """The rules of Operation Tic-Tac-Toe, and nothing else.
 
-A house of nine rooms, numbered row-major. In a turn the Placer secretly chooses a room and what to place there, a spy
-or a specialist, and the Predictor the room that they expect. Source of the rules: "Operation Tic Tac Toe", a death
-match of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
+A house of nine rooms, numbered row-major. In each turn the Placer secretly chooses a room and a piece, a spy or a
+specialist. The Predictor secretly chooses the room in which they expect the piece. Source of the rules: "Operation Tic
+Tac Toe", a death match of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
 
-A set of rooms is an int64 in which bit k is room k, so most rules are one table and one `&`.
+A set of rooms is an int64 whose bit k stands for room k, so most rules need only a table and an `&`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -32,19 +32,19 @@ MOST = 63  # so many actions are written in one go
 TOGETHER = 7  # so many kinds are written in one go: a bit for each of their rooms is no more than a set holds
 EMPTY = 0
 
-#: The standing of a specialist: USED is also one that is not in this game.
+#: The status of a specialist. USED also covers one that does not take part in this game.
 UNUSED, OFFERED, IN_HAND, USED = range(4)
 
-#: Deciding who places first; choosing specialists; a turn; deciding on the ability of a specialist just placed.
+#: The phases: decide who places first; choose specialists; a turn; decide on the ability of a specialist just placed.
 ROLE, PICK, TURN, ABILITY = PHASES = tuple(range(4))
 
-#: How a round may have ended; NO_ROUND before the first one has.
+#: How a round ended; NO_ROUND until the first round has ended.
 NO_ROUND, LINE_OF_X, LINE_OF_O, BOTH_LINES, NO_ROOM, IDLE, AGREED = ENDS = tuple(range(7))
 
 NOBODY = NOWHERE = NONE = -1
 DRAWN = -1  # in the field `given`
 
-#: Rounds in which the specialists are used up one by one; later ones are overtime, with any two of all.
+#: In this many rounds the specialists are used up one by one. Later rounds are overtime: each player picks any two.
 ROUNDS_OF_OFFERS = SPECIALISTS
 OFFERS = 3
 
@@ -53,7 +53,7 @@ SPECIALIST_PAIRS = np.array(list(combinations(range(SPECIALISTS), 2)), np.int8)
 ALL_PAIRS, ALL_SPECIALIST_PAIRS = (np.int64((1 << len(pairs)) - 1) for pairs in (PAIRS, SPECIALIST_PAIRS))
 DIRECTIONS = ("north", "east", "south", "west")
 
-# Actions. A "+" in a comment means that one follows for each.
+# Actions. In the comments, "+ X" means: plus an index X.
 PLACE = 0  # + ROOMS * kind + room
 PREDICT = PLACE + ROOMS * KINDS  # + room
 PREDICT_TWO = PREDICT + ROOMS  # + pair of rooms
@@ -78,13 +78,13 @@ OPTIONAL = np.isin(np.arange(KINDS), (SNIPER, NINJA, PUSHER, GRAPPLER))
 
 
 def _near(near):
-    """Return the set of the other rooms near each room, by near(rows apart, columns apart): int64 (ROOMS,)."""
+    """Return for each room the set of other rooms with near(rows apart, columns apart): int64 (ROOMS,)."""
     apart = [[(abs(a // 3 - b // 3), abs(a % 3 - b % 3)) for b in range(ROOMS)] for a in range(ROOMS)]
     return np.array([sum(1 << b for b in range(ROOMS) if a != b and near(*apart[a][b])) for a in range(ROOMS)])
 
 
 def _next():
-    """Return the room next to each one in each of the DIRECTIONS, or NOWHERE: int8 (ROOMS, 4)."""
+    """Return each room's neighbour in each of the DIRECTIONS, or NOWHERE: int8 (ROOMS, 4)."""
     steps = ((-1, 0), (0, 1), (1, 0), (0, -1))
     inside = [[0 <= r // 3 + dr < 3 and 0 <= r % 3 + dc < 3 for dr, dc in steps] for r in range(ROOMS)]
     rooms = [[r + 3 * dr + dc for dr, dc in steps] for r in range(ROOMS)]
@@ -97,14 +97,14 @@ def _contains_line():
 
 
 def _beside():
-    """Return the rooms orthogonally adjacent to a room of each set of rooms: int64 (512,)."""
+    """Return for each set of rooms the set of rooms orthogonally adjacent to one of them: int64 (512,)."""
     return np.array(
         [np.bitwise_or.reduce([0] + [ORTHOGONAL[k] for k in range(ROOMS) if s >> k & 1]) for s in range(1 << ROOMS)]
     )
 
 
 def _predicted():
-    """Return the set of rooms that each action predicts, none for a pass or an offer: int64 (NUM_ACTIONS,)."""
+    """Return the set of rooms that each action predicts, empty for a pass or an offer: int64 (NUM_ACTIONS,)."""
     sets = np.zeros(NUM_ACTIONS, np.int64)
     sets[PREDICT:PREDICT_TWO] = 1 << np.arange(ROOMS)
     sets[PREDICT_TWO:REMOVE] = (1 << PAIRS.astype(np.int64)).sum(axis=1)
@@ -127,24 +127,24 @@ _OCCUPIES = np.array(
 STATE = state_dtype(
     players=2,
     fields=[
-        # Each player's submission in the last turn of this round, an action; NONE before.
+        # Each player's action in the last turn of this round; NONE before the first turn.
         ("last", np.int16, (2,), between(NONE, NUM_ACTIONS - 1)),
-        # The decision on the ability of the piece placed in it, or NONE.
+        # The decision on the ability of the piece placed in the last turn, or NONE.
         ("last_ability", np.int16, between(NONE, NUM_ACTIONS - 1)),
         ("board", np.int8, (ROOMS,), between(EMPTY, 2 * KINDS)),
         ("standing", np.int8, (2, SPECIALISTS), between(UNUSED, USED)),  # the standing of each player's specialists
         # 1: this player predicts two rooms. (Numba has no arrays of bool in records.)
         ("hacker_on", np.int8, (2,), between(0, 1)),
         ("phase", np.int8, between(ROLE, ABILITY)),
-        # The player who places in this turn, or did in the last one; NOBODY in phase ROLE.
+        # The player who places in this turn, or who placed in the last one; NOBODY in phase ROLE.
         ("placer", np.int8, between(NOBODY, 1)),
         ("first", np.int8, between(NOBODY, 1)),  # the player who placed first in this round; NOBODY in phase ROLE
         ("pending", np.int8, between(NOWHERE, ROOMS - 1)),  # in phase ABILITY the room of the specialist, else NOWHERE
-        # Turns in a row that changed neither the board nor a specialist's standing.
+        # Number of turns in a row that changed neither the board nor a specialist's status.
         ("idle", np.int8, between(0, "max_idle_turns")),
         ("wins", np.int8, (2,), between(0, "rounds_to_win")),  # rounds that each player has won in the match
         ("round", np.int8, between(1, "max_rounds")),  # from 1
-        # How the round before this one ended, or the last one of all: one of ENDS.
+        # How the previous round, or in a finished game the last one, ended: one of ENDS.
         ("ended", np.int8, between(NO_ROUND, AGREED)),
         ("is_match", np.bool_, option(0, 1)),  # option mode
         ("rounds_to_win", np.int8, option(1, 99)),  # option of that name
@@ -152,7 +152,7 @@ STATE = state_dtype(
         ("max_idle_turns", np.int8, option(1, 99)),  # option of that name
         ("allow_pass", np.bool_, option(0, 1)),  # option of that name
         ("draw_offers", np.bool_, option(0, 1)),  # option of that name
-        # Option specialists: kinds, SPY for none; DRAWN and SPY for one to be drawn.
+        # Option `specialists` as kinds: SPY for none; DRAWN and SPY for one that is drawn.
         ("given", np.int8, (2, 2), option(DRAWN, HACKER)),
         ("given_first", np.int8, option(NOBODY, 1)),  # option first_placer, or NOBODY
     ],
@@ -162,15 +162,16 @@ STATE = state_dtype(
 def most_plies(state) -> int:
     """Return the most plies of a game with the options of this record.
 
-    In a round spies are placed at most ROOMS times, since nothing else leaves fewer rooms occupied; each specialist and
-    each hacker on is used up once. Before each such turn and at the end there may be idle turns.
+    A turn is idle, places a spy, or uses up a specialist or an active hacker. Each spy occupies another room and no
+    specialist reduces the number of occupied rooms, so at most ROOMS spies are placed in a round. Idle turns may come
+    before each of the other turns and at the end.
     """
     given = state["given"][state["given"] != SPY]
     rounds = [(1, len(given), np.isin(given, (HACKER, DRAWN)).sum(), 0)]
     if state["is_match"]:
         offers = min(int(state["max_rounds"]), ROUNDS_OF_OFFERS)
         rounds = [(offers, 2, 2, 2), (int(state["max_rounds"]) - offers, 4, 2, 2)]
-    # Rounds, specialists, hackers, and plies before the first turn.
+    # The sum of: rounds, specialists, hackers, and plies before the first turn.
     return sum(
         number * (int(ROOMS + held + hackers + 1) * int(state["max_idle_turns"]) + held + before)
         for number, held, hackers, before in rounds
@@ -179,7 +180,7 @@ def most_plies(state) -> int:
 
 @kernel
 def reset(state, seed):
-    """Player 0 decides who places first in the match; or the only round begins."""
+    """Begin a match, in which player 0 decides who places first; or begin the single round."""
     rng.start(state, seed)
     state["round"] = 1
     clear_table(state)
@@ -199,7 +200,7 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """The legal actions of this player, by the phase; see `choices`."""
+    """Write the legal actions of this player in the present phase; see `choices`."""
     out[:] = False
     if not 0 <= player < 2:
         return
@@ -215,7 +216,7 @@ def legal_mask(state, player, out):
 @inlined
 @allocates_nothing
 def choices(state, player):
-    """Return this player's legal actions: `some` from `first` on, `others` from `second` on, the rest from PASS on."""
+    """Return legal actions as three sets: `some` counted from `first`, `others` from `second`, the rest from PASS."""
     first, some, second, others, ending = PLACE, np.int64(0), PLACE, np.int64(0), np.int64(0)
     if not acts(state, player):
         return first, some, second, others, ending
@@ -245,7 +246,7 @@ def choices(state, player):
 
 @kernel
 def acts(state, player):
-    """Return whether the player has a decision; nobody has in a state whose fields contradict its phase."""
+    """Return whether the player has a decision; no player has one in a state whose fields contradict its phase."""
     phase = state["phase"]
     if phase in (TURN, PICK):
         player = SIMULTANEOUS
@@ -255,9 +256,10 @@ def acts(state, player):
 
 @kernel
 def placements(state, player):
-    """Return a spy into an empty room, or a specialist in hand into one it may enter: sets of actions from PLACE on.
+    """Return the legal placements, of a spy in an empty room or of a specialist in hand in a room that it may enter, as
+    sets of actions counted from PLACE.
 
-    The first set is of TOGETHER kinds, the second of the others.
+    The first set covers the first TOGETHER kinds, the second set the others.
     """
     occupied, in_hand = occupation(state), where_equal(state["standing"][player], IN_HAND)
     in_hand = in_hand << 1 | 1  # of spies there are enough
@@ -272,7 +274,7 @@ def placements(state, player):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask, but about 1.3 times as fast in searches, which ask this at each step."""
+    """Return `mask[action]` of the legal mask; with this version searches are about 1.3 times as fast."""
     if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS):
         return False
     first, some, second, others, ending = choices(state, player)
@@ -288,7 +290,7 @@ def has(members, k):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """Return `rng.choose(mask, x)` of the legal mask, but about 1.3 times as fast in searches."""
+    """Return `rng.choose(mask, x)` of the legal mask; with this version searches are about 1.3 times as fast."""
     first, some, second, others, ending = choices(state, player)
     here, there = np.int64(set_size(some)), np.int64(set_size(others))
     skip = rng.scale(x, here + there + np.int64(set_size(ending)))
@@ -311,7 +313,7 @@ def step(state, actions):
 
 @kernel
 def are_legal(state, actions):
-    """Return whether each player who acts has chosen something legal."""
+    """Return whether each acting player has chosen a legal action."""
     if state["to_move"] == SIMULTANEOUS:
         return is_legal(state, 0, actions[0]) and is_legal(state, 1, actions[1])
     return is_legal(state, np.int64(state["to_move"]), actions[state["to_move"]])
@@ -319,7 +321,7 @@ def are_legal(state, actions):
 
 @kernel
 def resolve(state, actions):
-    """Carry out choices that are not looked at: a solver also asks what follows if nothing is predicted."""
+    """Carry out choices that may be illegal: a solver also tries turns in which nothing is predicted."""
     if state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
@@ -343,7 +345,7 @@ def decide_roles(state, player):
 
 @kernel
 def take_role(state, action):
-    """Settle the first Placer, and offer specialists; in overtime all can be chosen."""
+    """Set the first Placer and offer specialists; in overtime, offer all of them."""
     decider = state["to_move"]
     state["placer"] = state["first"] = decider if action == PLACE_FIRST else 1 - decider
     if not is_overtime(state):
@@ -354,19 +356,19 @@ def take_role(state, action):
 
 @kernel
 def is_overtime(state):
-    """Return whether all specialists have returned, so that each player picks any two."""
+    """Return whether all specialists are available again, so that each player picks any two."""
     return state["round"] > ROUNDS_OF_OFFERS
 
 
 @kernel
 def picks_two(state, player):
-    """Return whether the player picks any two: in overtime, and if nothing is offered, as in no game from its start."""
+    """Return whether the player picks any two: in overtime, or without an offer, which no game can reach."""
     return is_overtime(state) or where_equal(state["standing"][player], OFFERED) == 0
 
 
 @kernel
 def offer(state, player):
-    """Random ones of the player's unused specialists."""
+    """Draw an offer from the player's unused specialists."""
     standing = state["standing"][player]
     unused = 0
     for specialist in range(SPECIALISTS):
@@ -384,7 +386,7 @@ def offer(state, player):
 
 @kernel
 def pick_specialists(state, actions):
-    """Show both picks. Specialists that were offered and not picked can be offered again."""
+    """Show both picks. Specialists that were offered but not picked can be offered again."""
     for player in range(2):
         for specialist in range(SPECIALISTS):
             if state["standing"][player, specialist] == OFFERED:
@@ -399,7 +401,7 @@ def pick_specialists(state, actions):
 
 @kernel
 def end_round(state, how):
-    """Score the round, one of ENDS; then the next round, or the end of the game."""
+    """Score the round, whose end is one of ENDS; then begin the next round or end the game."""
     state["ended"] = how
     winner = how - LINE_OF_X if how in (LINE_OF_X, LINE_OF_O) else NOBODY
     if not state["is_match"]:
@@ -420,7 +422,7 @@ def end_round(state, how):
 
 @kernel
 def begin_round(state, decider):
-    """Use up the chosen specialists, placed or not; in overtime all return."""
+    """Mark the chosen specialists as used, whether placed or not; in overtime, make all available again."""
     state["round"] += 1
     clear_table(state)
     for player in range(2):
@@ -434,7 +436,7 @@ def begin_round(state, decider):
 
 @kernel
 def clear_table(state):
-    """Begin the turns: empty rooms, hackers off, nothing submitted yet."""
+    """Begin the turns of a round with empty rooms, inactive hackers and no earlier choices."""
     state["board"][:] = EMPTY
     state["hacker_on"][:] = False
     state["last"][:] = NONE
@@ -474,7 +476,7 @@ def begin_turn(state, placer):
 
 @kernel
 def play_turn(state, actions):
-    """Show both submissions. A piece whose room was predicted is blocked, any other is placed."""
+    """Show both submissions. Block the piece if its room was predicted; otherwise place it."""
     placer = np.int64(state["placer"])
     placement, prediction = actions[placer], actions[1 - placer]
     state["last"][placer], state["last"][1 - placer] = placement, prediction
@@ -497,7 +499,7 @@ def play_turn(state, actions):
 
 @kernel
 def block(state, kind):
-    """Block the placement: a specialist is used up, a spy returns to the supply, the Predictor's hacker goes off."""
+    """Block the placement: use up a specialist or return a spy to the supply, and end the Predictor's hacker."""
     placer = state["placer"]
     if kind == SPY and not state["hacker_on"][1 - placer]:
         state["idle"] += 1
@@ -542,7 +544,7 @@ def end_turn(state):
 
 @kernel
 def has_no_room(state, occupied):
-    """Return whether one room at most is empty, and no specialist in hand can enter an occupied one."""
+    """Return whether at most one room is empty and no specialist in hand can enter an occupied room."""
     empty = empty_rooms(occupied)
     if empty & (empty - 1):  # two or more rooms are empty
         return False
@@ -558,7 +560,7 @@ def has_no_room(state, occupied):
 
 @kernel
 def rooms_to_enter(occupied, player, kind):
-    """Return the set of rooms that a piece of the player's may be placed into."""
+    """Return the set of rooms in which the player may place a piece of this kind."""
     if kind == ASSASSIN:
         return spies(occupied, 1 - player)
     if kind == COURIER:
@@ -589,7 +591,7 @@ def ability_choices(state, room):
 
 @kernel
 def pairs_between(some, others):
-    """Return the pairs of one room of each of two sets, as a set of PAIRS."""
+    """Return all pairs of a room of the one set and a room of the other set, as a set of PAIRS."""
     pairs = np.int64(0)
     for k in range(len(PAIRS)):
         a, b = PAIRS[k]
@@ -599,7 +601,7 @@ def pairs_between(some, others):
 
 @kernel
 def directions_to_push(state, room):
-    """Return, as a set, the DIRECTIONS with another room and no specialist in the run of occupied rooms."""
+    """Return the set of DIRECTIONS with another room and no specialist in the unbroken run of occupied rooms."""
     directions = np.int64(0)
     for direction in range(len(DIRECTIONS)):
         at = NEXT[room, direction]
@@ -613,7 +615,7 @@ def directions_to_push(state, room):
 
 @kernel
 def use_ability(state, action):
-    """Carry out the Placer's decision about the specialist just placed."""
+    """Carry out the Placer's decision on the ability of the specialist just placed."""
     state["last_ability"] = action
     board, room = state["board"], state["pending"]
     if action == NO_ABILITY:
@@ -639,7 +641,7 @@ def swap(state, a, b):
 
 @kernel
 def push(state, room, direction):
-    """Move the piece in the room, and each one in its way, one room on; a piece off the board is removed."""
+    """Move the piece in the room, and each piece in its way, by one room; remove a piece that leaves the board."""
     board = state["board"]
     carried, board[room] = board[room], EMPTY
     at = NEXT[room, direction]
@@ -653,19 +655,19 @@ def push(state, room, direction):
 
 @kernel
 def kind_of(piece):
-    """SPY or a specialist's kind; the piece is not EMPTY."""
+    """Return the kind of a piece that is not EMPTY: SPY or a specialist."""
     return (piece - 1) % KINDS
 
 
 @kernel
 def owner_of(piece):
-    """Return the player whose piece it is; the piece is not EMPTY."""
+    """Return the owner of a piece that is not EMPTY."""
     return (piece - 1) // KINDS
 
 
 @kernel
 def occupation(state):
-    """Return the occupied rooms: the sets of X's spies and specialists, then of O's, ROOMS bits each."""
+    """Return four sets of rooms, of ROOMS bits each: X's spies, X's specialists, O's spies, O's specialists."""
     occupied = np.int64(0)
     for room in range(ROOMS):
         occupied |= _OCCUPIES[np.uint8(state["board"][room])] << room
@@ -674,13 +676,13 @@ def occupation(state):
 
 @kernel
 def spies(occupied, player):
-    """Return the set of rooms with a spy of the player's."""
+    """Return the set of rooms with one of the player's spies."""
     return occupied >> (2 * ROOMS * player) & ALL_ROOMS
 
 
 @kernel
 def pieces(occupied, player):
-    """Return the set of rooms with a spy or specialist of the player's."""
+    """Return the set of rooms with one of the player's spies or specialists."""
     own = occupied >> (2 * ROOMS * player)
     return (own | own >> ROOMS) & ALL_ROOMS
 
@@ -693,5 +695,5 @@ def empty_rooms(occupied):
 
 @kernel
 def resample(state, player, seed):
-    """Redraw the offers to come: nothing else is hidden."""
+    """Redraw the future offers: nothing else is hidden."""
     rng.start(state, seed)

@@ -1,4 +1,4 @@
-"""Symmetries of Operation Tic-Tac-Toe: turning the board, and exchanging the two players."""
+"""Symmetries of Operation Tic-Tac-Toe: rotations and reflections of the board, and exchange of the players."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -25,7 +25,7 @@ def symmetries(features: int) -> Iterator[Symmetry]:
 
 
 def _turned_actions(permutation: np.ndarray) -> np.ndarray:
-    """Return the action that each one was before the board was turned: int64 (num_actions,)."""
+    """Return for each action the action that is transformed into it: int64 (num_actions,)."""
     actions = np.arange(rules.NUM_ACTIONS)
     by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
     for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):
@@ -50,12 +50,12 @@ def _turned(states: States, permutation: np.ndarray, actions: np.ndarray) -> np.
 
 
 def _after(permutation: np.ndarray) -> np.ndarray:
-    """Return the inverse of a permutation of numbers; -1, the last entry, stays."""
+    """Return the inverse of a permutation whose last entry, -1, stays in place."""
     return np.append(np.argsort(permutation), -1)
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """Return the states (n,) with the two players' parts exchanged."""
+    """Return the states, (n,), with the two players exchanged."""
     new = rotate_header(states)
     pieces = 2 * rules.KINDS
     board = states["board"].astype(np.int64)

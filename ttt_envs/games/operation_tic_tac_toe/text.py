@@ -1,4 +1,4 @@
-"""Positions and actions of Operation Tic-Tac-Toe as text, both ways."""
+"""Format and parse positions and actions of Operation Tic-Tac-Toe as text."""
 
 import re
 from typing import Any
@@ -37,7 +37,7 @@ SPECIALIST_NAMES = KIND_NAMES[1:]
 #: See `Faces.text_styles`.
 STYLES = ((r"\b[Xx]\b", "bold red"), (r"\b[Oo]\b", "bold cyan"))
 
-#: The specialists of a player in a single round: nothing, one specialist or two.
+#: A player's specialists in a single round: none, one or two.
 Hand = str | tuple[str, str] | None
 
 
@@ -72,7 +72,7 @@ def action_names() -> tuple[str, ...]:
 
 ACTIONS = action_names()
 
-#: "Not stating which you use is a spy by default": a room alone is a spy placed there.
+#: The rule text says "Not stating which you use is a spy by default": a room alone means a spy.
 SHORT_ACTIONS = (*ROOM_NAMES, *ACTIONS[len(ROOM_NAMES) :])
 _NUMBERS = {name: action for action, name in enumerate(ACTIONS)}
 
@@ -88,8 +88,8 @@ def piece_name(piece: int) -> str:
 def format_state(state: Any, viewer: int | None = None) -> str:
     """Return a position as text: decision, rooms, both players' specialists, counts, last turn and round.
 
-    A specialist that is not named is used up. The same for every viewer. `parse_state` reads it back, but not a
-    position of `finished_round`.
+    Specialists that are not listed are used up. The text is the same for every viewer. `parse_state` reads it, except
+    for a position of `finished_round`.
     """
     cells = [f"{ROOM_NAMES[room]} {piece_name(int(state['board'][room])):<12}" for room in range(ROOMS)]
     lines = [head(state)]
@@ -104,19 +104,21 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Return whether this is a position of `finished_round`: a turn without choices, and not the end of the game."""
+    """Return whether this is a position of `finished_round`: a turn without choices that does not end the game."""
     return bool(not state["done"] and state["phase"] == TURN and state["to_move"] != SIMULTANEOUS)
 
 
 def is_forfeit(state: Any) -> bool:
-    """Return whether the game ended while a player still had to choose, and not by the rules."""
+    """Return whether the game was ended from outside, while a player still had to choose."""
     return bool(state["done"] and (state["phase"] != TURN or state["to_move"] == SIMULTANEOUS))
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
-    """Return the rooms as a step inside a match left them, before they were cleared: structured (1,), for the eye only.
+    """Return the rooms at the end of a round inside a match, before they are cleared: structured (1,), for display
+    only.
 
-    `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
+    `before` and `after` are records, `actions` int (players,). Returns None if the step did not end a round, or ended
+    the whole game.
     """
     if after["done"] or not before["is_match"]:
         return None
@@ -133,7 +135,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def head(state: Any) -> str:
-    """Return the first line: what is decided now, or how the game has ended."""
+    """Return the first line: the present decision, or how the game ended."""
     placer, mover = MARKS[state["placer"]], MARKS[state["to_move"]]
     if state["done"]:
         rewards = state["rewards"]
@@ -171,13 +173,13 @@ def _facts(state: Any) -> str:
 
 
 def last_placer(state: Any) -> int:
-    """Return the player who placed in the turn described by `last`; in phase TURN the roles have been swapped since."""
+    """Return the player who placed in the turn `last`; in phase TURN, the roles were swapped after it."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"]) % 2
 
 
 def last_turn(state: Any) -> str:
-    """Return both submissions in the last turn, the Placer's first, and the decision on an ability."""
+    """Return the last turn's two actions, the Placer's first, and its decision on an ability."""
     placer = last_placer(state)
     words = ", ".join(f"{MARKS[player]} {ACTIONS[state['last'][player]]}" for player in (placer, 1 - placer))
     return words if state["last_ability"] == NONE else f"{words}, then {ACTIONS[state['last_ability']]}"
@@ -187,10 +189,10 @@ def last_turn(state: Any) -> str:
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last turn may be left out, and in an unfinished single round also the last round.
-    Raises ValueError that names the part that is wrong.
+    The last turn may be missing, and in an unfinished single round also the last round. Raises ValueError, which names
+    the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     states = prototype.copy()

@@ -1,4 +1,4 @@
-"""Answers of solved rounds about states: values, equilibria, and the value of each action against them."""
+"""Look up states in solved rounds: values, equilibria, and the value of each action against the equilibrium."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -28,18 +28,18 @@ from ttt_envs.games.operation_tic_tac_toe.solver.positions import Book, position
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds, count_down, prediction_limits
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import after_turn, fill_turn, improve, make_turn, play
 
-# Uses of an ability whose worth differs by less are mixed alike.
+# Uses of an ability whose values differ by less are equally probable.
 _CLOSE = 1e-11
 
 
 class Answers(NamedTuple):
-    """Answers about n states, each for one player.
+    """The results for n states, each from the view of one player.
 
     Attributes:
-        value: float64 (n,), what the player gets under optimal play by both.
-        policy: float64 (n, actions), the player's equilibrium; zeros where they do not act.
-        worth: float64 (n, actions), what the player gets from this action if the other one plays the equilibrium; else
-            nan.
+        value: float64 (n,), the player's expected reward if both players play optimally.
+        policy: float64 (n, actions), the player's equilibrium strategy; zeros if the player does not act.
+        worth: float64 (n, actions), the player's expected reward for each action if the other player plays the
+            equilibrium; nan if illegal.
     """
 
     value: np.ndarray
@@ -53,9 +53,9 @@ def answer_rows(states, asked, known, answers):
 
     Args:
         states: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY, and in the Book.
-        asked: int64 (n, 2): the player, and how many idle turns there may yet be.
-        known: Book, Solution with all that can follow, two Turns.
-        answers: filled in; allocated with error 0, value 0 and action values nan.
+        asked: int64 (n, 2): the player, and the number of idle turns until a draw.
+        known: a Book, a Solution that covers all successors, and two Turns.
+        answers: out; must contain errors 0, values 0 and action values nan.
     """
     pair = np.empty(2, states.dtype)
     for i in range(states.shape[0]):
@@ -77,7 +77,7 @@ def answer_rows(states, asked, known, answers):
 
 @kernel
 def answer_ability(states, placer, known, answer):
-    """Fill an answer as for the Placer, in states[placer]: value float64 (1 or more,), policy and worth (actions,)."""
+    """Write the Placer's results for states[placer]: value float64 (1 or more,), policy and worth (actions,)."""
     book, solution, turns = known
     turn = turns[0]
     value, policy, worth = answer
@@ -99,9 +99,9 @@ def answer_ability(states, placer, known, answer):
 
 @kernel
 def answer_turn(states, asked, known, answer):
-    """Fill an answer for a player in a turn; states[k] is the position with player k to place.
+    """Write a player's results for a turn; in states[k], player k is the Placer.
 
-    `asked`: the Placer; and int64 (2,): the player, and how many idle turns there may yet be.
+    `asked`: the Placer; and int64 (2,): the player, and the number of idle turns until a draw.
     """
     book, solution, turns = known
     placer, (player, left) = asked
@@ -125,7 +125,7 @@ def answer_turn(states, asked, known, answer):
             worth[turn.action[a]] = placements.free[a] - covered * (placements.free[a] - placements.blocked[a])
     else:
         write_predictions(cover, limits[placer], policy)
-        # The Placer's value if nothing is predicted, and how much a room's prediction takes away.
+        # The Placer's value if nothing is predicted, and the reduction by the prediction of each room.
         nothing, taken = 0.0, np.zeros(ROOMS)
         for a in range(n):
             nothing += mix[a] * placements.free[a]
@@ -143,7 +143,7 @@ def answer_turn(states, asked, known, answer):
 
 @kernel
 def write_predictions(cover, limits, policy):
-    """Fill the policy of a Predictor that covers the rooms with these probabilities; what is left is a pass."""
+    """Write a Predictor's policy: rooms are covered with these probabilities, and the rest is a pass."""
     most = limits[1]
     if most == 1:
         for room in range(ROOMS):
@@ -159,10 +159,10 @@ def write_predictions(cover, limits, policy):
 
 @kernel
 def position_rows(states, book, positions, standings):
-    """The positions of states with a Book, -1 where there is none: int64 (n,); and both standings: int64 (n, 2).
+    """Return the positions of states in a Book, int64 (n,), -1 if not in the Book; and both standings, int64 (n, 2).
 
-    While an ability is being decided it is the position that follows if it is not used. The position is covered if all
-    its successors are.
+    If a state waits for a decision on an ability, its position is the one after the ability is not used. A position is
+    covered if all its successors are covered.
     """
     for i in range(states.shape[0]):
         placer = states[i]["placer"] & 1  # of a finished game from outside it may be nobody
@@ -173,28 +173,28 @@ def position_rows(states, book, positions, standings):
 
 
 def no_answers(n: int) -> Answers:
-    """Return answers that say nothing yet."""
+    """Return empty results."""
     return Answers(np.zeros(n), np.zeros((n, NUM_ACTIONS)), np.full((n, NUM_ACTIONS), np.nan))
 
 
 def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
-    """Return answers of solved rounds for states in their book that go on, in phase TURN or ABILITY.
+    """Return the results of solved rounds for unfinished states of their book, in phase TURN or ABILITY.
 
-    In units of a round: 1 for a win, -1 for a loss. The successors are solved. Args: states structured (n,), players
-    int (n,).
+    Values are in units of a round: 1 for a win, -1 for a loss. The successors are solved. Args: states structured (n,),
+    players int (n,).
     """
     answers = no_answers(len(states))
     asked = np.stack([players, rounds.idle_turns - states["idle"].astype(np.int64)], axis=1)
     draws = len(rounds.solution.draws)
     known = rounds.book, rounds.solution, (make_turn(draws), make_turn(draws))
     answer_rows(rounds.posed(states), np.ascontiguousarray(asked, np.int64), known, answers)
-    # Nobody offers a draw, so that an offer is a pass.
+    # In the equilibrium neither player offers a draw, so an offer counts as a pass.
     answers.worth[:, OFFER_DRAW] = np.where(states["draw_offers"], answers.worth[:, PASS], np.nan)
     return answers
 
 
 def positions_in(book: Book, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of states, int64 (n,), -1 if not in the book; and both players' standings, int64 (n, 2)."""
+    """Return the positions of states, int64 (n,), -1 if not in the book; and both standings, int64 (n, 2)."""
     positions, standings = np.empty(len(states), np.int64), np.empty((len(states), 2), np.int64)
     position_rows(states, book, positions, standings)
     return positions, standings

@@ -1,4 +1,4 @@
-"""The command that `ttt solve` runs for this game: it works out the values of rounds that matches are solved with."""
+"""The commands that `ttt solve` runs for this game."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ttt_envs.storage.files import check_writable, locked_file
 
 @dataclass(frozen=True)
 class RoundValues:
-    """Work out the values of rounds that matches are solved with, and write them to a file."""
+    """Compute the values of rounds with which matches are solved, and write them to a file."""
 
     overtime: bool = False
     """Include the rounds with two specialists per player, which takes 18 minutes of CPU time and 6.1 GiB."""
@@ -38,7 +38,7 @@ class RoundValues:
 
 @dataclass(frozen=True)
 class Bluffing:
-    """Work out what a player gets in a round who does not mix, and whose choices the other player foretells."""
+    """Compute the value of a round for a player who does not mix, so that the other player can predict every choice."""
 
     def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:
         """Run the command; see `ttt_envs.core.oracle.SolveCommand`."""

@@ -1,10 +1,10 @@
-"""Optimal play of a match: what rounds are worth for it, and its value at every score with all that is left.
+"""Optimal play of a match: its value at every score, with every set of specialists left.
 
-Within a match a round is played for what its end is worth: a win, a draw or a loss leads to another match to go on
-with. Up to scale this is one number, the worth of a draw from -1 (as bad as a loss) to 1 (as good as a win). The values
-of rounds are thus computed for many such numbers, once for all matches, and interpolated in between. Then it goes
-backward over rounds, scores and what specialists both have left. Each step is the mean, over the offers, of the small
-matrix games in which both pick, for the better of the two roles.
+Within a match, the payoffs of a round are the values of the rest of the match after a win, a draw or a loss. Up to
+scale, these payoffs are one number: the value of a draw, from -1 (as bad as a loss) to 1 (as good as a win). The values
+of rounds are therefore computed for many values of a draw, once for all matches, and interpolated in between. Then the
+match is solved backward over rounds, scores and the specialists that both players have left. Each step computes, for
+both roles, the mean over the offers of the small matrix games in which both players pick, and keeps the better role.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -33,14 +33,14 @@ from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve_matrix
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 
-#: The standings that a round may begin with, in its first eight rounds and in overtime, in the order of actions.
+#: The standings at the start of a round, for the first eight rounds and for overtime, in the order of the actions.
 HANDS = SINGLE_HANDS[1:]
 PAIR_HANDS = tuple(1 << a | 1 << b for a, b in SPECIALIST_PAIRS.tolist())
 
-# Roles whose worth differs by less are mixed alike.
+# Roles whose values differ by less are equally probable.
 _CLOSE = 1e-11
 
-# Bytes of values that are worked out at once.
+# Number of bytes of values that are computed together.
 _AT_ONCE = 3 << 30
 
 
@@ -56,10 +56,10 @@ def round_values(
     points: int,
     progress: Progress = lambda share: None,
 ) -> np.ndarray:
-    """Return values of rounds for the player who places first: float64 (the player's hand, the other's, points).
+    """Return the values of rounds for the player who places first: float64 (own hand, other player's hand, points).
 
-    The last axis is what a draw is worth to that player, see `worths_of_a_draw`. `progress` is called with the share
-    that is done.
+    The last axis is the value of a draw to that player, see `worths_of_a_draw`. `progress` is called with the finished
+    share.
     """
     draws = worths_of_a_draw(points)
     out = np.empty((len(hands), len(hands), points))
@@ -82,9 +82,9 @@ class Match(NamedTuple):
 
     Attributes:
         rounds_to_win, max_rounds: options of these names.
-        single: float64 (8, 8, points), see `round_values`.
-        pairs: float64 (28, 28, points), the same in overtime; empty if that is taken as an even race: from then on
-            each round is won by either player with the same probability.
+        single: float64 (8, 8, points), values of rounds with one specialist each, see `round_values`.
+        pairs: float64 (28, 28, points), the same for overtime; empty if overtime is valued as an even race, in which
+            each player wins each round with the same probability.
     """
 
     rounds_to_win: int
@@ -97,16 +97,16 @@ class Values(NamedTuple):
     """Values of a match at the start of a round, for the player who chooses the roles.
 
     Attributes:
-        single: float64 (8, scores, scores, 70, 70), [round - 1, the player's wins, the other's, what the player
-            has left, what the other has left]; the last two are numbers of SETS.
-        overtime: float64 (max_rounds + 2, scores, scores), [round, the player's wins, the other's].
+        single: float64 (8, scores, scores, 70, 70), [round - 1, own wins, other player's wins, own specialists left,
+            other player's specialists left]; the last two are indices into SETS.
+        overtime: float64 (max_rounds + 2, scores, scores), [round, own wins, other player's wins].
     """
 
     single: np.ndarray
     overtime: np.ndarray
 
 
-#: The specialists that a player may have left, as bits; those with as many are numbered from 0.
+#: The sets of specialists that a player may have left, as bits; the sets of each size are numbered from 0.
 SET_NUMBER = np.zeros(1 << SPECIALISTS, np.int64)
 SETS = np.zeros((SPECIALISTS + 1, 70), np.int64)
 for _size in range(SPECIALISTS + 1):
@@ -117,7 +117,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """Return all possible offers to a player with `left` specialists: int64 (offers, min(3, left)), counted from 0."""
+    """Return all possible offers to a player with `left` specialists: indices from 0, int64 (offers, min(3, left))."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -126,7 +126,7 @@ def offers_from(left: int) -> np.ndarray:
 
 @kernel
 def draw_worth(ends):
-    """Return the worth of a draw from -1 to 1, if a round's ends are worth this: (win, draw, loss)."""
+    """Return the value of a draw, scaled to the range from -1 to 1, if a round's payoffs are (win, draw, loss)."""
     win, draw, loss = ends
     if win - loss < 1e-12:
         return 0.0
@@ -135,7 +135,7 @@ def draw_worth(ends):
 
 @kernel
 def interpolate(values, draw):
-    """Return values float64 (points,) at that worth of a draw."""
+    """Interpolate values, float64 (points,), at a value of a draw."""
     at = (draw + 1) / 2 * (values.shape[0] - 1)
     k = min(np.int64(at), values.shape[0] - 2)
     return values[k] + (at - k) * (values[k + 1] - values[k])
@@ -143,7 +143,7 @@ def interpolate(values, draw):
 
 @kernel
 def worth_of_round(values, own, other, ends, places_first):
-    """Return the value of a round to a player; values as of `round_values`, ends their (win, draw, loss)."""
+    """Return the value of a round to a player; values as in `round_values`, ends: payoffs (win, draw, loss)."""
     win, _, loss = ends
     draw = draw_worth(ends)
     value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)
@@ -157,8 +157,8 @@ def start_value(match, values, score, left, decides):
     Args:
         match: Match.
         values: Values.
-        score: the number of the round, the player's wins, the other's.
-        left: the specialists that the player has left, and the other, as bits; anything in overtime.
+        score: number of the round, own wins, other player's wins.
+        left: the specialists that the player and the other player have left, as bits; ignored in overtime.
         decides: whether the player chooses the roles.
     """
     number, own, other = score
@@ -174,7 +174,7 @@ def start_value(match, values, score, left, decides):
 
 @kernel
 def ends_of_round(match, values, score, left, places_first):
-    """Return the values of a win, a draw and a loss of a round to a player; `left` is what both have after it."""
+    """Return a player's values of a win, a draw and a loss; `left`: both players' specialists after the round."""
     number, own, other = score
     win = start_value(match, values, (number + 1, own + 1, other), left, False)
     draw = start_value(match, values, (number + 1, own, other), left, not places_first)
@@ -184,13 +184,13 @@ def ends_of_round(match, values, score, left, places_first):
 
 @kernel
 def fill_picks(match, values, score, left, payoffs):
-    """The value of a match to a player for every pair of picks, if they place first and if they do not.
+    """Compute the value of a match to a player for every pair of picks, as first Placer and as first Predictor.
 
     Args:
         match, values: as for `start_value`.
-        score: the number of the round, the player's wins, the other's.
-        left: int64 (2, n), the specialists that the player and the other have left.
-        payoffs: float64 (2, n, n), out: [0 if the player places first, their pick, the other's].
+        score: number of the round, own wins, other player's wins.
+        left: int64 (2, n), the specialists that the player and the other player have left.
+        payoffs: float64 (2, n, n), out: [0 if the player places first, own pick, other player's pick].
     """
     rest = np.int64(0), np.int64(0)
     for s in left[0]:
@@ -208,10 +208,10 @@ def fill_picks(match, values, score, left, payoffs):
 
 @kernel
 def mean_over_offers(payoffs, offers):
-    """Return the mean value of the games in which both pick of what they are offered.
+    """Return the mean value, over all offers, of the matrix games in which both players pick.
 
     Args:
-        payoffs: float64 (n, n), for the player of the rows.
+        payoffs: float64 (n, n), of the row player.
         offers: int64 (offers, m), see `offers_from`.
     """
     m = offers.shape[1]
@@ -228,12 +228,12 @@ def mean_over_offers(payoffs, offers):
 
 @kernel
 def solve_round(match, number, sets, offers, values):
-    """Fill the values at the start of one of the first eight rounds; later rounds are already filled.
+    """Compute the values at the start of one of the first eight rounds; those of later rounds must be known.
 
     Args:
         match: Match.
         number: the number of the round, from 1.
-        sets: int64 (k, n), the specialists in each of the SETS of as many as are left.
+        sets: int64 (k, n), the specialists in each of the SETS whose size is the number of specialists left.
         offers: int64 (offers, m), see `offers_from`.
         values: Values, out.
     """
@@ -253,7 +253,7 @@ def solve_round(match, number, sets, offers, values):
 
 @kernel
 def fill_pair_picks(match, values, score, payoffs):
-    """Fill the values of all pairs of picks as `fill_picks`, in overtime: float64 (2, 28, 28)."""
+    """Compute the values of all pairs of picks in overtime, as `fill_picks`: float64 (2, 28, 28)."""
     for k in range(2):
         ends = ends_of_round(match, values, score, (0, 0), k == 0)
         for i in range(payoffs.shape[1]):
@@ -263,7 +263,7 @@ def fill_pair_picks(match, values, score, payoffs):
 
 @kernel
 def solve_overtime(match, values):
-    """Fill the values of all rounds of overtime, by `match.pairs`, or as an even race if there are none."""
+    """Compute the values of all rounds of overtime, from `match.pairs`, or as an even race if it is empty."""
     n = match.pairs.shape[0]
     payoffs, mix, other_mix = np.empty((2, n, n)), np.empty(n), np.empty(n)
     most = match.rounds_to_win
@@ -304,7 +304,7 @@ def solve_match(match: Match, progress: Progress = lambda share: None) -> Values
 
 @kernel
 def specialists_of(state, player, lowest, highest, out):
-    """Write the specialists of a player's whose standing is from `lowest` to `highest`; gives how many they are."""
+    """Write the player's specialists whose status is from `lowest` to `highest`; return their number."""
     n = 0
     for specialist in range(SPECIALISTS):
         if lowest <= state["standing"][player, specialist] <= highest:
@@ -315,18 +315,18 @@ def specialists_of(state, player, lowest, highest, out):
 
 @kernel
 def score_for(state, player):
-    """Return the number of the round, the player's wins, the other's."""
+    """Return the number of the round, own wins, and the other player's wins."""
     return np.int64(state["round"]), np.int64(state["wins"][player]), np.int64(state["wins"][1 - player])
 
 
 @kernel
 def answer_choices(states, players, known, answers):
-    """Fill Answers for states of a match in which roles or specialists are chosen.
+    """Write Answers for states of a match in which roles or specialists are chosen.
 
     Args:
         states: structured (n,), in phase ROLE or PICK.
         players: int64 (n,).
-        known: Match; Values; for each number of specialists left what may be offered of them, see `offers_from`.
+        known: the Match; its Values; the possible offers for each number of specialists left, see `offers_from`.
         answers: filled in; allocated with error 0, value 0 and action values nan.
     """
     for i in range(states.shape[0]):
@@ -339,7 +339,7 @@ def answer_choices(states, players, known, answers):
 
 @kernel
 def answer_role(state, player, known, answer):
-    """Fill `answer` (value, policy, worth of actions) for the decision who places first."""
+    """Write `answer` (value, policy, values of actions) for the decision who places first."""
     match, values, offers = known
     value, policy, worth = answer
     decider = np.int64(state["to_move"])
@@ -369,7 +369,7 @@ def answer_role(state, player, known, answer):
 
 @kernel
 def answer_pick(state, player, known, answer):
-    """Fill an answer, as for `answers.answer_turn`, on what specialist or which two are picked."""
+    """Write an answer, as in `answers.answer_turn`, for the pick of one or two specialists."""
     match, values, _ = known
     value, policy, worth = answer
     score, k = score_for(state, player), 0 if state["first"] == player else 1
@@ -401,7 +401,7 @@ def answer_pick(state, player, known, answer):
 
 @kernel
 def fill_ends(states, match, values, ends):
-    """The values of a win, a draw and a loss of the round to player 0: float64 (n, 3); in phase TURN or ABILITY."""
+    """Return player 0's values of a win, draw and loss of a round in phase TURN or ABILITY: float64 (n, 3)."""
     for i in range(states.shape[0]):
         left = np.int64(0), np.int64(0)
         for s in range(SPECIALISTS):

@@ -1,20 +1,20 @@
-"""The matrix game of one turn, in closed form: what the secret choices of Placer and Predictor are worth.
+"""The solution, in closed form, of the matrix game that the secret choices of Placer and Predictor form.
 
-A placement has a room, and two payoffs to the Placer: `free` if the room is not predicted, `blocked` if it is. The
-Predictor covers rooms with probabilities y, and nothing else about their mix matters; any y in [0, 1] with the sum k is
-a mix of sets of k rooms. The Placer gets U or less from every placement if and only if in every room::
+A placement has a room and two payoffs to the Placer: `free` if the room is not predicted, `blocked` if it is predicted.
+Of the Predictor's mixed strategy only the probability y with which it covers each room matters; any y in [0, 1] with
+the sum k is a mix of sets of k rooms. No placement gives the Placer more than U if and only if in every room::
 
     y >= (free - U) / (free - blocked)     for its placements with free > blocked: call the largest L, at least 0
     y <= (U - free) / (blocked - free)     for its placements with free < blocked: call the smallest R, at most 1
     U >= min(free, blocked)                for all of its placements
 
 so that the value is the smallest U with L <= R in every room, the sum of all L at most k and the sum of all R at least
-k. As functions of U these excesses are convex and piecewise linear, so that Newton's method from the left ends at the
-value after a few steps. The conditions that stop it from being smaller are the Placer's mix: every placement that
-counts in them with a weight of 1 / |free - blocked| makes all predictions alike to the Placer.
+k. As functions of U, the amounts by which these conditions are violated are convex and piecewise linear, so Newton's
+method from the left reaches the value after a few steps. The conditions that hold with equality give the Placer's mix:
+each placement in them gets a weight of 1 / |free - blocked|, and all predictions are then equally good.
 
-With free > blocked everywhere this is water-filling, as in Karlin's "Mathematical Methods and Theory in Games,
-Programming, and Economics" (1959) for games of search.
+If free > blocked everywhere, this is water-filling, as in Karlin's "Mathematical Methods and Theory in Games,
+Programming, and Economics" (1959), there for search games.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -30,16 +30,16 @@ ROOMS = 9
 #: Room of a placement that cannot be predicted: a pass.
 NOWHERE = -1
 
-# The constraint that keeps the value from being smaller: a room's L = R (the number of the room), or one of these.
+# The constraint that prevents a smaller value: L = R in a room (the number of the room), or one of these.
 _ONE_PLACEMENT, _COVER, _SPARE = -1, ROOMS, ROOMS + 1
 
-# Payoffs of one placement that differ by less are taken as equal: slopes stay finite.
+# If the payoffs of a placement differ by less, they count as equal, so that slopes stay finite.
 _EQUAL = 1e-30
 
-# Smaller numbers count as 0 in the tables of the simplex method.
+# Smaller numbers count as 0 in the simplex tableau.
 _ZERO = 1e-12
 
-# Placements whose worth differs by less are mixed alike.
+# Placements whose values differ by less are equally probable.
 _CLOSE = 1e-11
 
 
@@ -47,9 +47,9 @@ class Placements(NamedTuple):
     """The placements that the Placer may choose.
 
     Attributes:
-        room: int64 (n,), ascending; rooms that cannot be predicted come first, as NOWHERE.
-        free: float64 (n,), what the Placer gets if the room is not predicted.
-        blocked: float64 (n,), what the Placer gets if it is; nowhere the same as `free`.
+        room: int64 (n,), ascending; placements that cannot be predicted come first, as NOWHERE.
+        free: float64 (n,), the Placer's payoff if the room is not predicted.
+        blocked: float64 (n,), the Placer's payoff if the room is predicted; never equal to `free`.
     """
 
     room: np.ndarray
@@ -59,12 +59,12 @@ class Placements(NamedTuple):
 
 @kernel
 def solve(room, free, blocked, limits):
-    """Return the value for the Placer; the condition that keeps it from being smaller; and where its tangent was taken.
+    """Return the value for the Placer, the condition that prevents a smaller value, and the point of its tangent.
 
     Args:
-        room: see Placements; so are free and blocked.
-        limits: the Predictor mixes sets of limits[1] rooms; limits[0] is the same, or 0 if predicting nothing
-            is allowed too.
+        room, free, blocked: see Placements.
+        limits: the Predictor mixes sets of limits[1] rooms. limits[0] is equal, or 0 if the Predictor may also predict
+            nothing.
     """
     least, most = limits
     value, reason, tangent = -np.inf, _ONE_PLACEMENT, 0.0
@@ -107,7 +107,7 @@ def solve(room, free, blocked, limits):
         if better > value:
             value, reason, tangent = better, why, value
         elif worst > _CLOSE:
-            # Payoffs that nearly agree make a tangent too steep for the next number that there is.
+            # If payoffs nearly agree, the tangent is so steep that the step is smaller than the spacing of float64.
             value = np.nextafter(value, np.inf)
         else:
             return value, reason, tangent
@@ -115,18 +115,18 @@ def solve(room, free, blocked, limits):
 
 @kernel
 def equilibrium(placements, limits, mix, cover):
-    """Fill an equilibrium and give its value.
+    """Write an equilibrium and return its value.
 
     Args:
         placements: Placements.
         limits: as for `solve`.
         mix: float64 (n,), out: the Placer's probabilities.
-        cover: float64 (9,), out: the probability that the Predictor covers a room. The sum is `most`, or less if they
-            may predict nothing and every prediction more would help the Placer.
+        cover: float64 (9,), out: the probability that the Predictor covers each room. The sum is `most`, or less if the
+            Predictor may predict nothing and covering more rooms would help the Placer.
     """
     room, free, blocked = placements
     value = solve(room, free, blocked, limits)[0]
-    # If two payoffs nearly agree, much depends on the last digit of the value. Near zero there are more digits.
+    # If two payoffs nearly agree, the bounds depend on the last digit of the value, and float64 is finer near zero.
     shifted = Placements(room, free - value, blocked - value)
     rest, reason, tangent = solve(room, shifted.free, shifted.blocked, limits)
     _fill_mix(shifted, rest, (reason, tangent), mix)
@@ -136,11 +136,12 @@ def equilibrium(placements, limits, mix, cover):
 
 @kernel
 def _bounds(placements, value, a):
-    """Return bounds of y in the room of placement `a`, its room's first; their slopes; the placements that make them.
+    """Return the bounds of y in the room whose first placement is `a`, their slopes, and the placements that set them.
 
-    A slope is by how much a bound loosens if U grows by 1. Slopes are 0 and placements -1 where the bounds are 0 and 1
-    anyway. The last thing given is the next room's first placement. It is the same arithmetic as in `solve`, to the
-    last digit: of placements that ask for the same, the mix must have the one whose tangent led to the value.
+    A slope is the amount by which a bound loosens if U grows by 1. If no placement sets a bound, it is 0 or 1, with
+    slope 0 and placement -1. The last returned number is the first placement of the next room. The arithmetic must
+    equal that of `solve` to the last digit: of several placements with the same bound, the mix must contain the one
+    whose tangent led to the value.
     """
     room, lower, upper, asks, forbids = placements.room[a], 0.0, 1.0, -1, -1
     fall, rise = 0.0, 0.0
@@ -159,7 +160,7 @@ def _bounds(placements, value, a):
 
 @kernel
 def _fill_mix(placements, value, condition, mix):
-    """The Placer's mixed strategy: float64 (n,)."""
+    """Write the Placer's mixed strategy, float64 (n,)."""
     reason, tangent = condition
     mix[:] = 0
     if reason == _ONE_PLACEMENT:
@@ -180,7 +181,7 @@ def _fill_mix(placements, value, condition, mix):
 
 @kernel
 def _fill_cover(placements, value, total, cover):
-    """The Predictor's cover of rooms: as much as each needs, and the rest where it can hurt, or else anywhere."""
+    """Write the Predictor's cover: the lower bounds, then the rest where it hurts the Placer, or else anywhere."""
     upper, useful = np.ones(ROOMS), np.zeros(ROOMS, np.bool_)
     cover[:] = 0
     a = 0
@@ -197,7 +198,7 @@ def _fill_cover(placements, value, total, cover):
 
 @kernel
 def _spread(total, upper, rooms, cover):
-    """Add predictions up to that total, at most, in some of the rooms; rooms bool (9,)."""
+    """Increase the cover of some rooms, bool (9,), until it has this total, if their upper bounds allow it."""
     space = 0.0
     for room in range(ROOMS):
         if rooms[room]:
@@ -212,10 +213,10 @@ def _spread(total, upper, rooms, cover):
 
 @kernel
 def split_pairs(cover, out):
-    """A mix of pairs of rooms that covers each room with the given probability: systematic sampling.
+    """Write a mix of pairs of rooms that covers each room with the given probability, by systematic sampling.
 
-    Lay the rooms end to end on a line of length 2; a point u in [0, 1) picks the rooms at u and at u + 1, which differ
-    since no room is longer than 1. (Madow, "On the theory of systematic sampling, II", 1949.)
+    The rooms lie end to end on a line of length 2. A point u in [0, 1) picks the rooms at u and at u + 1, which differ
+    because no room is longer than 1. (Madow, "On the theory of systematic sampling, II", 1949.)
 
     Args:
         cover: float64 (9,), each from 0 to 1, with the sum 2.
@@ -232,10 +233,11 @@ def split_pairs(cover, out):
 
 @kernel
 def solve_matrix(payoffs, mix, other_mix):
-    """Return the value of any zero-sum matrix game for the player of the rows; fills optimal mixes of both.
+    """Return the value of a zero-sum matrix game for the row player, and write optimal mixed strategies of both
+    players.
 
-    By the simplex method (Dantzig, 1951) with Bland's rule: with payoffs moved to be at least 1, find y >= 0 with
-    payoffs @ y <= 1 and the largest sum.
+    The method is the simplex method (Dantzig, 1951) with Bland's rule: shift the payoffs to be at least 1, and find y
+    >= 0 with payoffs @ y <= 1 and the largest sum.
 
     Args:
         payoffs: float64 (m, n).
@@ -267,7 +269,7 @@ def solve_matrix(payoffs, mix, other_mix):
 
 @kernel
 def _fill_table(payoffs, table):
-    """Return the first table of the simplex method, of zeros before; gives by how much payoffs were moved."""
+    """Write the first tableau of the simplex method into zeros; return the shift of the payoffs."""
     rows, columns = payoffs.shape
     moved = 1 - payoffs.min()
     for i in range(rows):
@@ -281,7 +283,7 @@ def _fill_table(payoffs, table):
 
 @kernel
 def _entering(table):
-    """Return the first column that makes the sum larger, or -1."""
+    """Return the first column that increases the sum, or -1."""
     last = table.shape[0] - 1
     for j in range(table.shape[1] - 1):
         if table[last, j] < -_ZERO:
@@ -291,7 +293,7 @@ def _entering(table):
 
 @kernel
 def _leaving(table, basis, column):
-    """Return the row with the smallest quotient; of those with equal ones the first in the basis."""
+    """Return the row with the smallest quotient; among equal ones, that of the first variable in the basis."""
     row, right = -1, table.shape[1] - 1
     for i in range(table.shape[0] - 1):
         if table[i, column] > _ZERO:
@@ -305,7 +307,7 @@ def _leaving(table, basis, column):
 
 @kernel
 def _pivot(table, row, column):
-    """Solve the row for the column's unknown, and put it into the others."""
+    """Pivot: solve the row for the column's variable and eliminate the variable from the other rows."""
     scale = 1 / table[row, column]
     for j in range(table.shape[1]):
         table[row, j] *= scale
@@ -318,7 +320,7 @@ def _pivot(table, row, column):
 
 @kernel
 def _saddle(payoffs):
-    """Return a row and a column that are best against each other, if there are any, and whether they are."""
+    """Return a row, a column, and whether they are a saddle point: each is the best choice against the other."""
     row, column, maximin, minimax = 0, 0, -np.inf, np.inf
     for i in range(payoffs.shape[0]):
         lowest = np.inf

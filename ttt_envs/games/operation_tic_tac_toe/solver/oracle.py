@@ -35,12 +35,12 @@ from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.tables import load_tables
 from ttt_envs.games.operation_tic_tac_toe.text import Hand
 
-# Bytes of solved rounds that the oracle of a match keeps; the newest are kept in any case.
+# Limit in bytes of the solved rounds that the oracle of a match keeps; it always keeps the newest.
 _KEEP = 256 << 20
 
 _STATES = Validity(rules.STATE, name="Operation Tic-Tac-Toe")
 
-# The options in which a state must agree with the oracle that it is given to.
+# The options in which a state must agree with the oracle.
 _OF_ROUNDS = "max_idle_turns", "allow_pass", "draw_offers"
 _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 
@@ -48,8 +48,8 @@ _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 class RoundOracle:
     """Optimal play of a round: an equilibrium for both players in every position.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. A pair of specialists is solved when
-    it is first asked for, in a fraction of a second; if players hold two specialists each, in some seconds.
+    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. The round of a pair of specialists is
+    solved when it is first needed, in a fraction of a second; with two specialists per player, in some seconds.
     """
 
     error = 0.0
@@ -66,8 +66,8 @@ class RoundOracle:
     def round_value(self, first: Hand = None, second: Hand = None) -> float:
         """Return the value of a round for the player who places first, in reward units.
 
-        Each hand is a specialist's name, or None; a pair of two names is known to the oracle of a game with such
-        `specialists`. Raises ValueError for others.
+        Each hand is a specialist's name or None. Pairs of names are allowed if the game's option `specialists` has such
+        pairs. Raises ValueError for others.
         """
         own, other = (standing_named(*_names(hand)) for hand in (first, second))
         if not self._rounds.has(own, other):
@@ -78,28 +78,27 @@ class RoundOracle:
     def best_response(
         self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
-        """Return the expected reward of `player` in a round, who knows the other's policy and plays best against it.
+        """Return the expected reward of a best response by `player` to the other player's policy in a round.
 
         `policy(states, players)` gives float (n, num_actions) for states structured (n,) and players int64 (n,);
-        `progress` is called with the share that is done. See `response.best_response`, which tells more.
+        `progress` is called with the finished share. See `response.best_response` for details.
         """
         player = int(check_players(player, 1, 2)[0])
         return best_response(self.game, policy, player, progress, equivariant=equivariant).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,): all but rounds with other numbers of specialists than the game was made for."""
+        """Return bool (n,): False for rounds with other numbers of specialists than the game's options."""
         states = _checked(states, self.game, _OF_ROUNDS)
         return states["done"] | (positions_in(self._rounds.book, states)[0] >= 0)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
+        """Return float64 (n,): the expected reward of `player` if both play optimally; nan where not covered."""
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """Return float64 (n, 234): the same after each action, if the other one plays `policy`'s equilibrium.
 
-        For an ability they are given for both players, in a turn for the actions of `player`; nan where illegal or
-        not covered.
+        For an ability, both players get values; in a turn, only the actions of `player` have values. Others are nan.
         """
         return self._answer(states, player).worth
 
@@ -126,19 +125,19 @@ class RoundOracle:
 class MatchOracle:
     """Optimal play of a match.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Before a round, values come from tables, in which what lies between
-    the worths of a draw that were worked out is interpolated: see `error`. Within a round they are exact for what these
-    tables say of its ends; what is needed is solved when it is first asked for, in a fraction of a second for each
-    score, and the newest are kept.
+    See `ttt_envs.core.oracle.Oracle` for shapes. Before a round, values come from tables for some values of a draw and
+    are interpolated in between: see `error`. Within a round, values are exact given the tables' values of its ends.
+    Rounds are solved when they are first needed, in a fraction of a second per score, and the newest are kept.
 
     Attributes:
         overtime: how the rounds from the ninth on are valued: "exact" if there is a table of rounds with two
-            specialists each, else "even race": as if each of them was won by either player with the same probability.
+            specialists per player; otherwise "even race": each player wins each of these rounds with the same
+            probability.
     """
 
-    #: Bound on the interpolation error of values before a round, and of single actions there, in reward units.
-    #: With the default options and compared with four times as many worths of a draw, values of rounds are off by up to
-    #: 2.8e-4, in overtime by up to 8.4e-4 (for the worst pair), and in matches by up to 5.3e-5.
+    #: Bound on the interpolation error of values before a round, and of single actions there, in reward units. Measured
+    #: with the default options against four times as many values of a draw: at most 2.8e-4 in rounds, 8.4e-4 in
+    #: overtime (for the worst pair) and 5.3e-5 in matches.
     error = 1.5e-3
 
     def __init__(self, game: Game) -> None:
@@ -166,22 +165,22 @@ class MatchOracle:
         return float(self._values.single[0, 0, 0, 0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,): all but turns of overtime in which a player has two specialists; if it is exact.
+        """Return bool (n,). If overtime is exact, only its turns in which a player has two specialists are not covered.
 
-        As an even race nothing of overtime is covered.
+        If overtime is an even race, none of it is covered.
         """
         states = _checked(states, self.game, _OF_MATCHES)
         return states["done"] | self._choosing(states) | self._playing(states)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
+        """Return float64 (n,): the expected reward of `player` if both play optimally; nan where not covered."""
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """Return float64 (n, 234): the same after each action, if the other one plays `policy`'s equilibrium.
 
-        For roles and abilities they are given for both players, else for the actions of `player`; nan where illegal
-        or not covered.
+        For roles and abilities, both players get values; otherwise only the actions of `player` have values. Others are
+        nan.
         """
         return self._answer(states, player).worth
 
@@ -231,13 +230,13 @@ class MatchOracle:
             rounds = self._rounds(draw, int(own), int(other))
             rounds.ensure_after(states[rows])
             _put(answer(rounds, states[rows], players[rows]), rows, answers)
-        # From a round's units to the match's, for whoever is asked.
+        # Convert from a round's units to the match's, for each state's player.
         sign = np.where(players == 0, 1.0, -1.0)
         scale, middle = (ends[:, 0] - ends[:, 2]) / 2, sign * (ends[:, 0] + ends[:, 2]) / 2
         return Answers(middle + scale * answers.value, answers.policy, middle[:, None] + scale[:, None] * answers.worth)
 
     def _rounds(self, draw: float, own: int, other: int) -> Rounds:
-        """Return rounds with these standings and with a draw that is worth so much to player 0; the newest are kept."""
+        """Return solved rounds with these standings and this value of a draw to player 0; the newest are kept."""
         key = draw, own, other
         rounds = self._solved.pop(key, None)
         if rounds is None:
@@ -267,7 +266,7 @@ def _solved(game: Game, mode: str) -> Game:
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
-    """Return the states; ValueError if they are not valid, or of another game or other options of these names."""
+    """Return the states; raise ValueError if they are invalid, of another game, or differ in these options."""
     states = _STATES.check(states)
     if (states["is_match"] != game.prototype["is_match"]).any():
         raise ValueError(f"this oracle answers states of mode={game.options['mode']!r}")

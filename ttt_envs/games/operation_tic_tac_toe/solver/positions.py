@@ -1,9 +1,9 @@
-"""The positions of a round as numbers, for the solver's tables.
+"""A numbering of the positions of a round, for the solver's tables.
 
-A position is seen by the Placer: a room is empty, or holds a spy or a specialist of either player, which makes nine
-digits; boards that mirror or turn into each other are one board. Which specialist is on the board does not matter:
-abilities are used once, on placement. Only the *standing* matters: the specialists that a player still holds, and
-whether their hacker is active.
+A position is described from the Placer's view by nine digits, one per room: empty, or a spy or a specialist of either
+player. Boards that are rotations or reflections of each other count as one board. The kind of a specialist on the board
+does not matter, because abilities are used once, on placement. Only the *standing* matters: the specialists that a
+player still holds, and whether their hacker is active.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -34,7 +34,7 @@ CODES = DIGITS**ROOMS
 
 OWN_SPY, OWN_SPECIALIST, OTHER_SPY, OTHER_SPECIALIST = 1, 2, 3, 4
 
-#: The digit of a piece on the board as each player sees it: int64 (2, 19).
+#: The digit of each piece in each player's view: int64 (2, 19).
 DIGIT = np.zeros((2, 1 + 2 * KINDS), np.int64)
 for _player in range(2):
     for _owner in range(2):
@@ -42,16 +42,16 @@ for _player in range(2):
         DIGIT[_player, _pieces] = OWN_SPECIALIST if _owner == _player else OTHER_SPECIALIST
         DIGIT[_player, 1 + KINDS * _owner + SPY] = OWN_SPY if _owner == _player else OTHER_SPY
 
-#: A piece for each digit as each player sees it: int8 (2, 5). Any specialist will do.
+#: A piece for each digit in each player's view: int8 (2, 5). The kind of specialist does not matter.
 PIECE = np.array(
     [[EMPTY, *(1 + KINDS * owner + kind for owner in order for kind in (SPY, HACKER))] for order in ((0, 1), (1, 0))],
     np.int8,
 )
 
-#: In a standing: the player's hacker is on. The other bits are the specialists in hand.
+#: The bit of a standing for an active hacker. The other bits are the specialists in hand.
 HACKER_ON = 1 << SPECIALISTS
 
-# No such positions: any number of a board added to it stays negative.
+# Marks a missing position: the sum with any board number is negative.
 _MISSING = -(1 << 30)
 
 
@@ -59,19 +59,19 @@ class Book(NamedTuple):
     """The numbering of positions.
 
     Attributes:
-        lookup: int32, one array with all that it takes to number a position (kernels are slow to take many arrays): the
-            numbers of standings, how many there are, `first`, and the numbers of boards.
-        standing: int32 (512,), the number of a standing; -1 if this book has none such. A part of `lookup`.
-        first: int32 (standings, standings, 9), [own standing, the other's, 3 * own specialists on the board + the
-            other's]: added to the number of a board it is the number of a position; negative if there is none. A part
-            of `lookup`.
-        board: int32 (5**9,), the number of a board from its digits, -1 if it has too many specialists. A part of
+        lookup: int32, one array with everything that is needed to number a position, because calls with many arrays are
+            slow: `standing`, the number of standings, `first` and `board`.
+        standing: int32 (512,), the number of each standing; -1 if it is not in this book. A part of `lookup`.
+        first: int32 (standings, standings, 9), [own standing, other player's standing, 3 * own specialists on the board
+            + other player's]: added to the number of a board, it gives the number of the position; negative if there is
+            none. A part of `lookup`.
+        board: int32 (5**9,), the number of the board with these digits; -1 if it has too many specialists. A part of
             `lookup`.
-        standings: int64 (standings,), what their numbers mean.
-        code: int32 (boards,), the digits of the first of a board's mirror images.
+        standings: int64 (standings,), the standing of each number.
+        code: int32 (boards,), the digits of the first of the board's symmetric images.
         group: int8 (boards,), the last index of `first`.
-        over: bool (boards,), there is a line on it.
-        positions: how many there are.
+        over: bool (boards,), whether the board has a line.
+        positions: number of positions.
     """
 
     lookup: np.ndarray
@@ -92,13 +92,13 @@ _GROUPS = 9
 
 @kernel
 def number_boards(most, turns, board, code):
-    """Number the boards with at most `most` specialists of each player; return how many there are.
+    """Number the boards with at most `most` specialists of each player; return the number of boards.
 
     Args:
         most: a number of specialists.
         turns: int64 (8, 9), the permutations of rooms.
         board: int32 (5**9,), out: see Book.
-        code: int32 (5**9,), out: see Book; what is beyond their number stays as it was.
+        code: int32 (5**9,), out: see Book; entries after the last board are not changed.
     """
     powers = DIGITS ** np.arange(ROOMS)
     digits = np.empty(ROOMS, np.int64)
@@ -131,7 +131,7 @@ def digits_of(code: np.ndarray) -> np.ndarray:
 
 @cache
 def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
-    """Return `board`, `code`, `group`, `over` of a Book: each group's boards in a row, the fullest first."""
+    """Return `board`, `code`, `group`, `over` of a Book: the boards of a group are consecutive, fullest first."""
     turns = np.array(list(dihedral(3).values()) if mirrored else [np.arange(ROOMS)])
     board, code = np.empty(CODES, np.int32), np.empty(CODES, np.int32)
     count = number_boards(most, turns, board, code)
@@ -168,7 +168,7 @@ def in_hand(standing: int) -> int:
 
 
 def lesser_standings(standing: int) -> set[int]:
-    """Return all standings that a standing may become, itself included."""
+    """Return all standings that can follow a standing, itself included."""
     standings, new = {standing}, [standing]
     while new:
         held = new.pop()
@@ -181,16 +181,16 @@ def lesser_standings(standing: int) -> set[int]:
 
 
 def height(standing: int) -> int:
-    """Return a number that falls whenever a standing changes in play."""
+    """Return a number that decreases whenever a standing changes in play."""
     return in_hand(standing) + (standing >> (HACKER - 1) & 1) + (standing >> SPECIALISTS)
 
 
 @cache
 def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = True) -> Book:
-    """Return a book of all that may follow if each player has one of these standings.
+    """Return a book of all positions that can follow if each player has one of these standings.
 
-    The largest number of a player's specialists, in hand and on the board; None: as many as in hand. `mirrored` False:
-    each mirror image of a board is a board of its own.
+    `most`: the largest number of a player's specialists in hand and on the board; None for the number in hand.
+    `mirrored` False: each mirror image of a board is a board of its own.
     """
     if most is None:
         most = max(in_hand(standing) for standing in hands)
@@ -227,7 +227,7 @@ def standing_of(state, player):
 
 @kernel
 def locate(state, player, lookup):
-    """Return the numbers of both standings, the player's first, and of the board as they see it; -1 if there is none.
+    """Return the numbers of the player's and the other player's standing and of the board in the player's view, or -1.
 
     `lookup` as in a Book.
     """
@@ -241,7 +241,7 @@ def locate(state, player, lookup):
 
 @kernel
 def position_of(state, player, lookup):
-    """Return the number of a state as a position that the player sees; -1 if the book has none such."""
+    """Return the number of a state's position in the player's view; -1 if it is not in the book."""
     code, group = np.int64(0), np.int64(0)
     for room in range(ROOMS - 1, -1, -1):
         digit = DIGIT[player, state["board"][room]]
@@ -256,7 +256,7 @@ def position_of(state, player, lookup):
 
 @kernel
 def put_board(states, player, code):
-    """Put the board of these digits, as the player sees them, into all states."""
+    """Write the board with these digits, in the player's view, to all states."""
     for room in range(ROOMS):
         for i in range(states.shape[0]):
             states[i]["board"][room] = PIECE[player, code % DIGITS]
@@ -265,7 +265,7 @@ def put_board(states, player, code):
 
 @kernel
 def put_standing(states, player, standing):
-    """Give the player this standing in all states."""
+    """Write the player's standing to all states."""
     for i in range(states.shape[0]):
         states[i]["hacker_on"][player] = standing >> SPECIALISTS
         for specialist in range(SPECIALISTS):
@@ -274,7 +274,7 @@ def put_standing(states, player, standing):
 
 @kernel
 def put_positions(states, positions, book):
-    """Put the k-th of positions int64 (n, 3), as `locate` gives them for player 0, into states 2k and 2k + 1."""
+    """Write the k-th of positions, int64 (n, 3), which `locate` returned for player 0, to states 2k and 2k + 1."""
     for k in range(positions.shape[0]):
         both = states[2 * k : 2 * k + 2]
         put_standing(both, 0, book.standings[positions[k, 0]])

@@ -34,7 +34,7 @@ _LINES = lines(3, 3, 3)
 
 
 def requirements(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """For each requirement bool (n,), whether states structured (n,) meet it, and its text."""
+    """Yield for each requirement whether states, structured (n,), meet it, bool (n,), and its text."""
     yield from _roles(states)
     yield from _standings(states)
     yield from _scores(states)
@@ -92,7 +92,7 @@ def _last_turn(states: States) -> Iterator[tuple[np.ndarray, str]]:
     rule = "`last` must have both players' submissions in a turn of this round, or none"
     yield known | ((last == NONE).all(axis=1) & (states["last_ability"] == NONE)), rule
     yield ~known | (phase >= TURN), "before the first turn of a round there is no last turn"
-    # In a turn that is still to be played the roles have been swapped since.
+    # After the last turn the roles were swapped for the next one.
     swapped = (phase == TURN) & (states["to_move"] == SIMULTANEOUS)
     placer = np.where(swapped, 1 - states["placer"], states["placer"]) % 2
     placement, prediction = last[rows, placer], last[rows, 1 - placer]

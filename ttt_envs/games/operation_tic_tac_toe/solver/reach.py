@@ -20,13 +20,13 @@ from ttt_envs.games.operation_tic_tac_toe.solver.turns import make_turn, play
 
 @kernel
 def reach(states, queue, bounds, seen, known):
-    """Add to a queue what follows from its positions in one turn, if it has not been seen; gives where the queue ends.
+    """Append the unseen positions that follow a queue's positions after one turn; return the queue's new end.
 
     Args:
         states: structured (2,), in the form of `fill_turn`, with player k to place in states[k]; to be filled.
-        queue: int64 (positions, 3), as `locate` gives them for player 0.
-        bounds: the first in the queue to go on from, and where it ends.
-        seen: bool (positions,), as player 0 sees them.
+        queue: int64 (positions, 3), as `locate` returns them for player 0.
+        bounds: the first position of the queue to expand, and the queue's end.
+        seen: bool (positions,), in player 0's view.
         known: Book, Turn.
     """
     book, turn = known
@@ -46,7 +46,7 @@ def reach(states, queue, bounds, seen, known):
 
 @kernel
 def note_starts(starts, queue, seen, known):
-    """Put states in phase TURN or ABILITY into an empty queue; gives where it ends."""
+    """Write the positions of states in phase TURN or ABILITY to an empty queue; return its end."""
     book, turn = known
     end = 0
     for i in range(starts.shape[0]):
@@ -57,7 +57,7 @@ def note_starts(starts, queue, seen, known):
 
 @kernel
 def note(turn, queue, end, seen, lookup):
-    """Add turn.trial[0] to a queue, or all that an ability that is pending in it may lead to."""
+    """Append turn.trial[0] to a queue or, if an ability is pending in it, the positions after each use."""
     if turn.trial[0]["phase"] != ABILITY:
         return note_one(turn.trial[0], queue, end, seen, lookup)
     rules.legal_mask(turn.trial[0], turn.trial[0]["placer"], turn.mask[1])
@@ -71,7 +71,7 @@ def note(turn, queue, end, seen, lookup):
 
 @kernel
 def note_one(state, queue, end, seen, lookup):
-    """Add a state to a queue if the round goes on in it and it has not been seen; gives where the queue ends."""
+    """Append a state to a queue if its round is not over and it is unseen; return the queue's new end."""
     if not state["done"]:
         position = position_of(state, 0, lookup)
         if not seen[position]:
@@ -82,15 +82,15 @@ def note_one(state, queue, end, seen, lookup):
 
 
 def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Book) -> np.ndarray:
-    """Return all positions that the rules allow after some states, and they themselves, but for those seen before.
+    """Return some states and all positions that can follow them, without those that were seen before.
 
     Args:
         states: structured (2,), as for `reach`.
         starts: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY.
-        seen: bool (positions,), as player 0 sees them; changed.
+        seen: bool (positions,), in player 0's view; updated.
         book: Book.
 
-    Returns them as `locate` gives them for player 0: int64 (n, 3).
+    Returns positions as `locate` returns them for player 0: int64 (n, 3).
     """
     queue, turn = np.empty((len(seen) - int(seen.sum()), 3), np.int64), make_turn(1)
     first, end = 0, note_starts(starts, queue, seen, (book, turn))
@@ -100,7 +100,7 @@ def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Bo
 
 
 def levels(queue: np.ndarray, book: Book) -> list[np.ndarray]:
-    """Return positions as of `reachable`, in parts: what follows from one is in the same or an earlier part."""
+    """Return positions of `reachable` in parts: the successors of a position are in the same or an earlier part."""
     if not len(queue):
         return []
     heights = np.array([height(int(standing)) for standing in book.standings])

@@ -1,12 +1,12 @@
-"""The best response to a policy in a round: how much a player gets if they know the policy.
+"""The best response to a policy in a round: the expected reward of a player who knows the policy.
 
-The policy is asked in every position that the rules allow, with every number of idle turns, and all positions are
-processed backward as in `rounds`, except that no one mixes: one player follows the policy, and the other plays best.
-Mirror images are asked one by one, unless the policy is said to treat them alike.
+The policy is queried in every possible position with every number of idle turns. Positions are solved backward as in
+`rounds`, but neither player mixes: one follows the policy, and the other plays a best response. Symmetric positions are
+queried one by one, unless the policy is declared equivariant.
 
-A policy here is a function of the position. The rest of a state is constant: no last turn, as at the start of a round,
-and a hacker for every specialist on the board. A policy that heeds the previous turn is thus measured as one that does
-not.
+A policy here is a function of the position. The rest of a state is constant: there is no last turn, as at the start of
+a round, and every specialist on the board is a hacker. A policy that depends on the previous turn is therefore measured
+as if it had not seen that turn.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -50,7 +50,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.positions import (
 from ttt_envs.games.operation_tic_tac_toe.solver.reach import levels, reachable
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import ENDLESS, MOST_PLACEMENTS, make_turn, play
 
-# Boards that are worked on together: the policy is asked about twice as many states at once.
+# Number of boards that are processed together; the policy is queried in twice as many states.
 _BOARDS = 4096
 
 
@@ -60,8 +60,8 @@ class BestResponse:
 
     Attributes:
         value: the player's expected reward.
-        rounds: the same for each round that may be drawn: (what players 0 and 1 hold, who places first, value).
-        asked: how many states the policy was asked about.
+        rounds: for each round that can be drawn: (hands of players 0 and 1, first Placer, value).
+        asked: number of states in which the policy was queried.
     """
 
     value: float
@@ -73,13 +73,13 @@ class PositionBlock(NamedTuple):
     """The placements in n states, and their values to the responder.
 
     Attributes:
-        placements: int64 (n,), how many there are.
+        placements: int64 (n,), number of placements.
         action: int64 (n, 28), the placement, PASS included.
-        waits: bool (n, 28), whether nothing but the idle turns changes when it is blocked.
-        free: float64 (n, 28), its worth if it is not predicted.
-        blocked: float64 (n, 28), its worth if it is; not filled where it waits.
-        abilities: structured (k,), where the other player has to use an ability.
-        source: int64 (k, 2), the state and the placement that each comes from.
+        waits: bool (n, 28), whether only the number of idle turns changes if it is blocked.
+        free: float64 (n, 28), its value if it is not predicted.
+        blocked: float64 (n, 28), its value if it is predicted; unset where it waits.
+        abilities: structured (k,), states in which the other player decides on an ability.
+        source: int64 (k, 2), the state and the placement that led to each of them.
     """
 
     placements: np.ndarray
@@ -110,13 +110,13 @@ def make_block(states: int) -> PositionBlock:
 
 @kernel
 def fill_block(states, player, known, block):
-    """Fill a `PositionBlock` for a responder; gives how many abilities the other player has to use.
+    """Write a `PositionBlock` for a responder; return the number of `abilities`.
 
     Args:
         states: structured (n,), in the form of `rounds.fill_turn`.
         player: the responder.
-        known: the lookup of a Book; float64 (2, positions), [placer, position as player 0 sees it]: what the responder
-            gets; Turn.
+        known: the lookup of a Book; the responder's values, float64 (2, positions), [placer, position in player 0's
+            view]; a Turn.
         block: `PositionBlock`.
     """
     lookup, values, turn = known
@@ -173,7 +173,7 @@ def best_ability(turn, player, lookup, values):
 
 @kernel
 def use_abilities(policies, player, known, block):
-    """Put into `block` what the other player's abilities are worth to `player`; policies float64 (k, actions)."""
+    """Write the values to `player` of the other player's abilities to `block`; policies: float64 (k, actions)."""
     lookup, values, turn = known
     for k in range(policies.shape[0]):
         i, n = block.source[k]
@@ -186,19 +186,19 @@ def use_abilities(policies, player, known, block):
 
 @kernel
 def respond(states, policies, player, block, waiting):
-    """Work out the best that the responder can do in each state.
+    """Compute the responder's best expected reward in each state.
 
     Args:
         states: structured (n,), in the form of `rounds.fill_turn`.
-        policies: float64 (n, actions), of the other player.
+        policies: float64 (n, actions), the other player's policy.
         player: the responder.
         block: `PositionBlock`.
-        waiting: float64 (n,), in: what the player gets if nothing but the idle turns changes; out: the best.
+        waiting: float64 (n,), in: the player's value if only the number of idle turns changes; out: the best value.
     """
     cover, gain = np.empty(ROOMS), np.empty(ROOMS)
     for i in range(states.shape[0]):
         policy, wait = policies[i], waiting[i]
-        # An offer that is not met is a pass, one that is met a draw.
+        # An offer by one player counts as a pass; two offers are a draw.
         if states[i]["placer"] == player:
             fill_cover(policy, cover)
             best = -np.inf
@@ -233,7 +233,7 @@ def respond(states, policies, player, block, waiting):
 
 @kernel
 def fill_cover(policy, cover):
-    """The probability that each room is predicted: float64 (9,)."""
+    """Return the probability that each room is predicted, float64 (9,)."""
     cover[:] = 0
     for action in range(PREDICT, REMOVE):
         if policy[action] > 0:
@@ -246,12 +246,12 @@ def fill_cover(policy, cover):
 
 
 class Responder:
-    """Works out the best response to a policy, a part at a time."""
+    """Computes the best response to a policy, part by part."""
 
     def __init__(self, game: Game, policy: Policy, player: int, *, equivariant: bool = False) -> None:
         """`game` has mode="round"; the other player follows the policy. Raises ValueError otherwise.
 
-        `equivariant`: mirror images are one position, of which the policy is asked about one.
+        `equivariant`: whether the policy is queried in one position of each symmetry class only.
         """
         if game.prototype["is_match"]:
             raise ValueError("a best response is worked out for mode='round', not for a match")
@@ -263,14 +263,14 @@ class Responder:
         self.hands = _hands_given(game.prototype[0]["given"])
         standings = {standing for pair in self.hands for standing in pair}
         self.book = make_book(tuple(sorted(standings)), mirrored=equivariant)
-        #: The value for the player: float64 (2, positions), [placer, position as player 0 sees it].
+        #: The responder's value: float64 (2, positions), [placer, position in player 0's view].
         self.values = np.full((2, self.book.positions), np.nan)
         self.asked = 0
         self._turn = make_turn(1)
         self._block = make_block(2 * _BOARDS)
 
     def states(self, n: int) -> np.ndarray:
-        """Return n states on the way to the form of `rounds.fill_turn`; player 0 places in every other one."""
+        """Return n states, to be completed to the form of `rounds.fill_turn`; player 0 places in every other one."""
         states = np.repeat(self.game.prototype, n)
         states["phase"], states["to_move"], states["pending"] = TURN, SIMULTANEOUS, NOWHERE
         states["round"], states["last"], states["last_ability"] = 1, NONE, NONE
@@ -281,7 +281,7 @@ class Responder:
         return states
 
     def reachable(self) -> np.ndarray:
-        """Return all positions that the rules allow, as `locate` gives them for player 0: int64 (n, 3)."""
+        """Return all possible positions as `locate` returns them for player 0: int64 (n, 3)."""
         starts = self.states(len(self.hands))
         for i, pair in enumerate(self.hands):
             for player, standing in enumerate(pair):
@@ -289,7 +289,7 @@ class Responder:
         return reachable(self.states(2), starts, np.zeros(self.values.shape[1], np.bool_), self.book)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield the positions block by block in an order in which each can be solved, and the share before it."""
+        """Yield blocks of positions in an order in which they can be solved, each with the share that precedes it."""
         queue, done = self.reachable(), 0
         for level in levels(queue, self.book):
             for first in range(0, len(level), _BOARDS):
@@ -298,7 +298,7 @@ class Responder:
                 done += len(part)
 
     def work_out(self, positions: np.ndarray) -> None:
-        """Fill `values` for some positions, int64 (n, 3)."""
+        """Compute `values` of some positions, int64 (n, 3)."""
         states = self.states(2 * len(positions))
         put_positions(states, positions, self.book)
         states["ply"] = (states["board"] != EMPTY).sum(axis=1)
@@ -312,13 +312,13 @@ class Responder:
             states["idle"] = idle
             worth = waiting
             respond(states, self._ask(states), self.player, self._block, worth)
-            # If nothing changes, the other player places.
+            # If nothing changes, the other player places next.
             waiting = worth.reshape(-1, 2)[:, ::-1].ravel()
         numbers = self.book.first[positions[:, 0], positions[:, 1], self.book.group[positions[:, 2]]] + positions[:, 2]
         self.values[:, numbers] = worth.reshape(-1, 2).T
 
     def _ask(self, states: np.ndarray) -> np.ndarray:
-        """Return the policy: float64 (n, actions); raises ValueError if it is none."""
+        """Return the policy, float64 (n, actions); raise ValueError if it is not a distribution over legal actions."""
         states = states.copy()
         for name in ("draw_offers", "max_idle_turns"):
             states[name] = self.game.prototype[name]
@@ -344,7 +344,7 @@ class Responder:
         return probabilities
 
     def start_value(self, pair: tuple[int, int], placer: int) -> float:
-        """Return the player's value of a round with these standings, when all is worked out."""
+        """Return the player's value of a round with these standings, after all positions are solved."""
         own, other = self.book.standing[list(pair)]
         return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
 
@@ -352,18 +352,18 @@ class Responder:
 def best_response(
     game: Game, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
 ) -> BestResponse:
-    """Return the most that a player can get against a known policy.
+    """Return the best response to a policy.
 
     Args:
-        game: a game with mode="round". With specialists=None all 64 pairs are worked out.
-        policy: the other player's policy, asked for up to 8,192 states at once, and about each position with
-            every number of idle turns.
-        player: the player who plays best.
-        progress: called with the share that is done.
-        equivariant: the policy in a mirror image is the mirrored policy, so that it is asked about one of them: a
-            seventh of the time.
+        game: a game with mode="round". With specialists=None, all 64 pairs are solved.
+        policy: the other player's policy, called with up to 8,192 states at once, in each position with every number of
+            idle turns.
+        player: the responder.
+        progress: called with the finished share.
+        equivariant: whether the policy in a symmetric position is the transformed policy. Only one position of each
+            symmetry class is then queried, which takes a seventh of the time.
 
-    Raises ValueError for a match, or for a policy that gives no probabilities.
+    Raises ValueError for a match, or for a policy that does not return probabilities.
     """
     responder = Responder(game, policy, player, equivariant=equivariant)
     for positions, share in responder.blocks():
@@ -380,7 +380,7 @@ def best_response(
 
 
 def _hands_given(given: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of standings that a round may begin with; `given` as in a state."""
+    """Return the pairs of standings at the start of a round; `given` as in a state."""
     if (given == DRAWN).any():
         return [(own, other) for own in SINGLE_HANDS[1:] for other in SINGLE_HANDS[1:]]
     own, other = (sum(1 << (int(kind) - 1) for kind in held if kind != SPY) for held in given)

@@ -1,12 +1,11 @@
 """All positions of a round, solved by backward induction.
 
-A turn is a matrix game, see `matrix`. An ability is used once and a specialist never returns, so that what the players
-hold only becomes less, and while it stays the same, the board fills up. Only one thing leaves everything as it was: a
-spy that is blocked, or a pass. But these add an idle turn, so positions are also solved backward by idle turns: from
-the limit, where the round is drawn, down to 0.
+A turn is a matrix game, see `matrix`. An ability is used once and a specialist never returns, so hands only shrink;
+while they stay the same, the board fills up. Only a blocked spy or a pass changes neither. It adds an idle turn, so
+positions are also solved backward by idle turns: from the limit, at which the round is drawn, down to 0.
 
-How much of a value is bluffing is worked out in the same way: one player then does not mix. They choose one action in
-each position, and the other knows which.
+The value for a player who does not mix, which shows how much bluffing is worth, is computed in the same way. This
+player chooses one action in each position, and the other player knows it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -35,13 +34,13 @@ from ttt_envs.games.operation_tic_tac_toe.solver.turns import DRAWN, ENDLESS, LO
 
 
 class Solution(NamedTuple):
-    """The values of positions, for several worths of a draw at once.
+    """The values of positions, for several values of a draw at once.
 
     Attributes:
-        values: float64 (positions + 3, draws), for the Placer, with no idle turns yet; nan where not solved. The last
-            rows are what the end of a round is worth to the next Placer: see DRAWN, WON and LOST.
-        draws: float64 (draws,), the worth of a drawn round to the Placer. They are mirrored: draws[-1 - d] is
-            -draws[d], so that values[..., -1 - d] is what the next Placer makes of it.
+        values: float64 (positions + 3, draws), for the Placer, without idle turns; nan where not solved. The last rows
+            are the values of a finished round to the next Placer: see DRAWN, WON and LOST.
+        draws: float64 (draws,), the value of a drawn round to the Placer. They are symmetric: draws[-1 - d] is
+            -draws[d], so values[..., -1 - d] are the values for the next Placer.
     """
 
     values: np.ndarray
@@ -49,7 +48,7 @@ class Solution(NamedTuple):
 
 
 def make_solution(positions: int, draws: np.ndarray) -> Solution:
-    """Return a Solution in which nothing is solved yet; `draws` are mirrored."""
+    """Return a Solution in which nothing is solved yet; `draws` are symmetric."""
     values = np.full((positions + 3, len(draws)), np.nan)
     values[DRAWN], values[WON], values[LOST] = draws, -1, 1
     return Solution(values, np.array(draws, np.float64))
@@ -74,18 +73,18 @@ def solve_open(room, free, blocked, limits, places):
 
 @kernel
 def count_down(turns, counts, d, limits, left):
-    """Return values of two positions that are one, but for the Placer, from the draw after the last idle turn on.
+    """Solve two positions that differ only in the Placer, backward from the draw after the last idle turn.
 
     Args:
         turns: two Turns.
         counts: the number of placements of each.
-        d: which worth of a draw it has to the first Placer; the last but d to the other.
+        d: index of the draw's value to the first Placer; the other player has index -1 - d.
         limits: the limits of each for `matrix.solve`.
-        left: the draw's worth to the first Placer, how many idle turns there are before it, and whether one of the
-            players does not mix: the first Placer if d is 0, else the other.
+        left: the draw's value to the first Placer, the number of idle turns before the draw, and whether one player
+            does not mix: the first Placer if d is 0, otherwise the other player.
 
-    Returns the values for the first Placer and for the other. Set `blocked` of the Turns, and `free` of a pass, for a
-    number of idle turns left.
+    Returns the values for the first Placer and for the other player. Set `blocked` of the Turns, and `free` of a pass,
+    for a number of remaining idle turns.
     """
     draw, idle_turns, open_hand = left
     one = part_of(turns[0], counts[0], d)
@@ -107,13 +106,13 @@ def count_down(turns, counts, d, limits, left):
 
 @kernel
 def part_of(turn, n, d):
-    """Return the first n placements of a Turn, with one worth of a draw: room, waits, free, blocked."""
+    """Return room, waits, free and blocked of the first n placements of a Turn, for one value of a draw."""
     return turn.room[:n], turn.waits[:n], turn.free[d, :n], turn.blocked[d, :n]
 
 
 @kernel
 def wait_for(worth, part):
-    """Put in what it is worth to the Placer if nothing but the idle turns changes; `part` as of `part_of`."""
+    """Write the Placer's value if only the number of idle turns changes; `part` as returned by `part_of`."""
     room, waits, free, blocked = part
     for a in range(room.shape[0]):
         if waits[a]:
@@ -128,10 +127,11 @@ def solve_both(states, numbers, known, turns, idle):
 
     Args:
         states: structured (2,), in the form of `fill_turn`, with player k to place in states[k].
-        numbers: the numbers of the two positions, each as its Placer sees it.
-        known: the lookup of a Book, and a Solution with all that can follow.
+        numbers: the numbers of the two positions, each in its Placer's view.
+        known: the lookup of a Book, and a Solution that covers all successors.
         turns: two Turns.
-        idle: the number of idle turns that make a draw, and whether one player does not mix; see `Rounds`.
+        idle: the number of idle turns after which the round is drawn, and whether one player does not mix; see
+            `Rounds`.
     """
     lookup, solution = known
     counts = (
@@ -147,7 +147,7 @@ def solve_both(states, numbers, known, turns, idle):
 
 @kernel
 def solve_boards(states, book, solution, turns, idle):
-    """Solve, as `solve_both`, all boards with the standings in `states`; lesser standings are already solved."""
+    """Solve all boards with the standings in `states`, as `solve_both`; smaller standings must be solved already."""
     own = book.standing[standing_of(states[0], 0)]
     other = book.standing[standing_of(states[0], 1)]
     for board in range(book.code.shape[0]):
@@ -156,14 +156,14 @@ def solve_boards(states, book, solution, turns, idle):
             continue
         put_board(states, 0, book.code[board])
         second = position_of(states[1], 1, book.lookup)
-        # With equal standings both may be one board; or the other one's, which is solved already.
+        # With equal standings, both positions can be the same board, or a board that is solved already.
         if second >= 0 and (own != other or second >= first):
             solve_both(states, (first, second), (book.lookup, solution), turns, idle)
 
 
 @kernel
 def solve_positions(states, positions, book, solution, turns, idle):
-    """Solve, as `solve_both`, positions int64 (n, 3), from `locate` for player 0, in an order that allows it."""
+    """Solve positions, int64 (n, 3), as `solve_both`; they come from `locate` for player 0, successors first."""
     for k in range(positions.shape[0]):
         put_positions(states, positions[k : k + 1], book)
         numbers = position_of(states[0], 0, book.lookup), position_of(states[1], 1, book.lookup)
@@ -172,13 +172,13 @@ def solve_positions(states, positions, book, solution, turns, idle):
 
 @kernel
 def prediction_limits(state):
-    """Return the least and the greatest number of rooms that the Predictor predicts, for `matrix.solve`."""
+    """Return the smallest and the largest number of rooms that the Predictor can predict, for `matrix.solve`."""
     most = 2 if state["hacker_on"][1 - state["placer"]] else 1
     return (0 if state["allow_pass"] else most), most
 
 
 class Rounds:
-    """Rounds solved as far as they have been asked for."""
+    """Rounds that are solved on demand."""
 
     def __init__(
         self,
@@ -190,10 +190,9 @@ class Rounds:
         *,
         open_hand: bool = False,
     ) -> None:
-        """`hands` and `most` as for `make_book`; `idle_turns` make a draw, worth `draws`, see Solution.
-
-        `open_hand`, with two draws: one player does not mix. In the first of the values it is the Placer, in the second
-        the Predictor.
+        """`hands` and `most`: as for `make_book`. After `idle_turns` a round is drawn, with the values `draws`, see
+        Solution. `open_hand`, with two values of a draw: one player does not mix, for the first value the Placer, for
+        the second the Predictor.
         """
         self.book = make_book(hands, most)
         self.idle_turns, self.open_hand = idle_turns, open_hand
@@ -206,12 +205,12 @@ class Rounds:
         self._states["placer"] = 0, 1
 
     def has(self, own: int, other: int) -> bool:
-        """Return whether such rounds may begin."""
+        """Return whether rounds can begin with these standings."""
         numbers = self.book.standing[[own, other]]
         return bool((numbers >= 0).all() and self.book.first[numbers[0], numbers[1], 0] + self.book.board[0] >= 0)
 
     def ensure(self, own: int, other: int) -> None:
-        """Solve all positions with these standings, and with what may become of them."""
+        """Solve all positions with these standings or with standings that can follow them."""
         wanted = [(a, b) for a in lesser_standings(own) for b in lesser_standings(other)]
         for pair in sorted(wanted, key=lambda pair: height(pair[0]) + height(pair[1])):
             if pair in self._solved:
@@ -222,7 +221,7 @@ class Rounds:
             self._solved |= {pair, pair[::-1]}
 
     def ensure_after(self, states: np.ndarray) -> None:
-        """Solve only what may follow from some states of the book, in phase TURN or ABILITY, and they themselves."""
+        """Solve only some states of the book, in phase TURN or ABILITY, and the positions that can follow them."""
         seen = ~np.isnan(self.solution.values[: self.book.positions, 0])
         queue = reachable(self._states, self.posed(states), seen, self.book)
         for level in levels(queue, self.book):
@@ -231,13 +230,13 @@ class Rounds:
             )
 
     def start_values(self, own: int, other: int) -> np.ndarray:
-        """Return values of a round for the player who places first, with these standings: float64 (draws,)."""
+        """Return the values of a round with these standings for the player who places first: float64 (draws,)."""
         numbers = self.book.standing[[own, other]]
         values = self.solution.values[self.book.first[numbers[0], numbers[1], 0] + self.book.board[0]]
         return np.asarray(values)
 
     def posed(self, states: np.ndarray) -> np.ndarray:
-        """Return copies of states in the form that the kernels want: a single round without an end by idleness."""
+        """Return copies of states in the form that the kernels need: a single round that idle turns never end."""
         states = states.copy()
         states["is_match"], states["done"], states["draw_offers"] = False, False, False
         states["idle"], states["max_idle_turns"], states["allow_pass"] = 0, ENDLESS, self.may_pass

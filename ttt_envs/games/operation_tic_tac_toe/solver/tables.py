@@ -1,4 +1,4 @@
-"""The values of rounds that matches are solved with: some come with the package, others are kept in a cache folder."""
+"""Files of the values of rounds, with which matches are solved: one in the package, others in a cache folder."""
 
 import zlib
 from pathlib import Path
@@ -10,22 +10,22 @@ from ttt_envs.games.operation_tic_tac_toe.solver.match import HANDS, PAIR_HANDS,
 from ttt_envs.storage import tables
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
-#: Changes with the form or the contents of a file.
+#: Version of the file format and of the contents.
 VERSION = 2
 
 _KIND = "operation_tic_tac_toe"
 
-#: The file of the package, and its options max_idle_turns and allow_pass: the default ones.
+#: The package's file, and its options max_idle_turns and allow_pass, which are the default ones.
 SHIPPED = Path(__file__).with_name("round_values.table")
 DEFAULTS = 20, False
 
-#: Worths of a draw that rounds are solved for, with one specialist per player and with two.
+#: Numbers of values of a draw for which rounds are solved, with one specialist per player and with two.
 POINTS, PAIR_POINTS = 129, 65
 
-# The most of them that a file may have.
+# The largest such number that a file may have.
 _MOST_POINTS = 10_001
 
-# By how much a value may lie beyond -1..1, through rounding.
+# Rounding may put a value this far outside -1 to 1.
 _ROUNDING = 1e-6
 
 
@@ -82,9 +82,9 @@ def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.nda
 
 
 def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values from their file; if it is missing or damaged, solve all rounds but overtime, and keep them.
+    """Return the values from their file; if it is missing or damaged, solve all rounds except overtime and write it.
 
-    The file that comes with the package is not replaced. Raises FileNotFoundError or BadTable if there is no such.
+    The file in the package is never replaced. Raises FileNotFoundError or BadTable if that file is missing or damaged.
     """
     path = table_path(max_idle_turns, may_pass)
     if path == SHIPPED:
@@ -103,7 +103,7 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
 def make_tables(
     max_idle_turns: int, may_pass: bool, overtime: bool, progress: StageProgress = lambda what, share: None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Work the values out: about a minute, and with overtime 18 minutes of CPU time and 6.1 GiB."""
+    """Compute the values: about a minute; with overtime 18 minutes of processor time and 6.1 GiB."""
     pairs = np.empty((0, 0, 1))
     one, two = "rounds with one specialist per player", "rounds with two specialists per player"
     single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: progress(one, share))

@@ -1,4 +1,4 @@
-"""The Placer's options in one turn, and the positions that follow from them."""
+"""The Placer's options in one turn, and the positions that follow them."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -22,13 +22,13 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import position_of
 
-# A limit of idle turns that never ends the round: they are counted here, and not by the rules.
+# A limit of idle turns that is never reached: the solver counts them instead of the rules.
 ENDLESS = 99
 
-#: The most placements of a turn: a pass, and a spy and two specialists into each room.
+#: The most placements of a turn: a pass, and in each room a spy or one of two specialists.
 MOST_PLACEMENTS = 1 + 3 * ROOMS
 
-#: Instead of the position after a turn: the round is over, and for the player who has placed it is this.
+#: Instead of the position after a turn: the round is over, with this result for the player who has placed.
 DRAWN, WON, LOST = -1, -2, -3
 
 
@@ -38,12 +38,12 @@ class Turn(NamedTuple):
     Attributes:
         action: int64 (28,), the placement.
         room: int64 (28,), ascending; NOWHERE for a pass.
-        waits: bool (28,), whether nothing but the idle turns changes when it is blocked; a pass waits anyway.
-        free: float64 (draws, 28), what the Placer gets if it is not predicted.
-        blocked: float64 (draws, 28), what the Placer gets if it is; not filled where it waits.
+        waits: bool (28,), whether only the number of idle turns changes if it is blocked; always true of a pass.
+        free: float64 (draws, 28), the Placer's value if it is not predicted.
+        blocked: float64 (draws, 28), the Placer's value if it is predicted; unset where it waits.
         first: int64 (9,), the first placement of each kind, or NONE.
         mask: bool (2, actions), for rules.legal_mask.
-        trial: states (2,), to try out what follows.
+        trial: states (2,), scratch states for successors.
         actions: int64 (2,).
     """
 
@@ -75,17 +75,17 @@ def make_turn(draws: int) -> Turn:
 
 @kernel
 def fill_turn(states, i, known, turn):
-    """Fill a Turn with the placements in states[i]; gives how many there are.
+    """Write the placements in states[i] to a Turn; return their number.
 
-    The state is in phase TURN, with no idle turns and ENDLESS of them allowed.
+    The state is in phase TURN, without idle turns so far and with ENDLESS idle turns allowed.
 
     Args:
         states, i: the state.
-        known: the lookup of a Book; the values of a Solution, in which all that can follow is solved.
+        known: the lookup of a Book; the values of a Solution that covers all successors.
         turn: Turn.
     """
     lookup, values = known
-    # Taken apart, since kernels are slow to take many arrays.
+    # Unpacked here, because a call that passes all these arrays is slow.
     room, waits, free, blocked, mask = turn.room, turn.waits, turn.free, turn.blocked, turn.mask
     trial, actions, first = turn.trial, turn.actions, turn.first
     placer = np.int64(states[i]["placer"])
@@ -112,7 +112,7 @@ def fill_turn(states, i, known, turn):
                             improve(values, after_turn(trial, 1, placer, lookup), free, n)
                 else:
                     improve(values, after_turn(trial, 0, placer, lookup), free, n)
-                # A piece that was blocked leaves no trace of the room.
+                # After a blocked placement the position does not depend on its room.
                 if first[kind] == NONE:
                     first[kind] = n
                     trial[0] = states[i]
@@ -130,7 +130,7 @@ def fill_turn(states, i, known, turn):
 
 @kernel
 def play(trial, actions, action, prediction):
-    """Step trial[0]: a placement against a prediction, or the use of an ability. A PASS predicts nothing."""
+    """Step trial[0] by a placement and a prediction, or by the use of an ability. A PASS predicts nothing."""
     placer = np.int64(trial[0]["placer"])
     actions[placer], actions[1 - placer] = action, prediction
     rules.resolve(trial[0], actions)
@@ -138,7 +138,7 @@ def play(trial, actions, action, prediction):
 
 @kernel
 def after_turn(trial, k, placer, lookup):
-    """Return trial[k]'s position as the next Placer sees it; or DRAWN, WON or LOST for the player who placed."""
+    """Return trial[k]'s position in the next Placer's view, or DRAWN, WON or LOST for the player who placed."""
     if not trial[k]["done"]:
         return position_of(trial[k], 1 - placer, lookup)
     reward = trial[k]["rewards"][placer]
@@ -147,7 +147,7 @@ def after_turn(trial, k, placer, lookup):
 
 @kernel
 def improve(values, position, out, n):
-    """Raise out[:, n], float64 (draws,), to what a position is worth to the player who has placed."""
+    """Raise out[:, n], float64 (draws,), to a position's value for the player who has placed, if that is larger."""
     draws = out.shape[0]
     for d in range(draws):
         out[d, n] = max(out[d, n], -values[position, draws - 1 - d])
