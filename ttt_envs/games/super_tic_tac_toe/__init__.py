@@ -1,13 +1,14 @@
-"""Super Tic-Tac-Toe: nine tic-tac-toe boards in one, where each move says in which board the next must be made.
+"""Super Tic-Tac-Toe: nine tic-tac-toe boards in one; each move determines the board of the next move.
 
 - **What it adds**: depth. Perfect information, two players, 81 cells, no chance.
-- **Action** `9*b + c`, written `b/c`: put your mark into cell c of small board b; 81 actions.
-- **Rules**: a move in cell c sends the opponent to board c; if it is full they may play anywhere. Three in a row own a
-  small board, for good; three owned boards in a row win; no move left is a draw.
+- **Action** `9*b + c`, written `b/c`: put your mark in cell c of small board b; 81 actions.
+- **Rules**: a move in cell c sends the opponent to board c; if that board is full, the opponent may play in any board.
+  Three in a row win a small board permanently. Three won boards in a row win the game. Without a legal move, the game
+  is a draw.
 - **Observation**: see `encoding.BLOCKS`; 191 features, or 7 planes of 9x9.
 - **Options**: see `make`.
-- **Oracle**: with `won_boards="open"` the start is a forced win for X in at most 43 plies; the oracle plays that proven
-    strategy and covers every position on it.
+- **Oracle**: with `won_boards="open"`, X has a forced win from the start in at most 43 plies. The oracle plays this
+  proven strategy and covers every position that can arise from it.
 """
 
 from functools import partial
@@ -35,14 +36,13 @@ def make(*, first_move: str = "center_board", won_boards: str = "open", random_o
 
     Args:
         first_move: "center_board" (the first mark goes into the centre board) or "anywhere".
-        won_boards: "open" (marks may still be put into owned boards) or "closed" (they may
-            not: the widely played "Ultimate" rule).
-        random_opening_plies: 0 to 16: the number of first moves that are drawn at random, so that the
-            forced win does not decide every game.
+        won_boards: "open" (owned boards stay playable) or "closed" (they do not, as in the common "Ultimate" rules).
+        random_opening_plies: 0 to 16: number of random moves at the start, so that the forced win does not decide every
+            game.
 
     Raises:
-        ValueError: a wrong value of an option, which the message names.
-        TypeError: an option of a wrong type.
+        ValueError: an option has a wrong value; the message names the option.
+        TypeError: an option has a wrong type.
     """
     options: dict[str, Any] = {
         "first_move": choice("first_move", first_move, ("center_board", "anywhere")),

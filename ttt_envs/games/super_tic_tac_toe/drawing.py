@@ -1,4 +1,4 @@
-"""The board of Super Tic-Tac-Toe as SVG."""
+"""Draw the board of Super Tic-Tac-Toe as SVG."""
 
 from typing import Any
 
@@ -47,8 +47,8 @@ HEIGHT = TOP + 3 * (NAME + BOARD) + 2 * 6 + 10 + FOOT
 def draw(state: Any, viewer: int | None = None) -> str:
     """Return SVG text, the same for every viewer.
 
-    Cells that the next mark may be put into are yellow and numbered. An owned board has its owner's colour, their mark
-    below the others and their marker above it; the last mark is framed.
+    Cells that are legal for the next mark are yellow and numbered. An owned board has its owner's colour, with the
+    owner's mark drawn large behind its cells and small above it. The last mark has a frame.
     """
     parts = [_board(state, board) for board in range(9)]
     if state["done"]:
@@ -59,12 +59,12 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the 81 cells, such as "cell 4/4"; see `Faces.spots`."""
+    """Return the spots: 81 cells, such as "cell 4/4"; see `Faces.spots`."""
     return {f"cell {name}": _cell(action) for action, name in enumerate(ACTION_NAMES)}
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the cell; see `Faces.clicks`."""
+    """Return the spot to click, a cell; see `Faces.clicks`."""
     return (f"cell {ACTION_NAMES[action]}",)
 
 
@@ -84,7 +84,7 @@ def _caption(state: Any) -> Caption:
 
 
 def corner(board: int) -> tuple[float, float]:
-    """Return the left and top of a small board."""
+    """Return the left and the top coordinate of a small board."""
     return MARGIN + (board % 3) * (BOARD + GAP), TOP + NAME + (board // 3) * (BOARD + NAME + 6)
 
 

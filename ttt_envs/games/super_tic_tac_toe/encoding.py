@@ -26,7 +26,7 @@ BLOCKS = (
 
 _OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE, _CLOSED = 0, 81, 162, 171, 180, 189, 190
 
-#: The small boards: cells, owner, whether the next mark may be put there; and what holds for all of them.
+#: Features of the small boards (cells, owner, whether the next mark may go there), then features of the whole position.
 PARTS = tuple(
     Part(
         (
@@ -43,7 +43,7 @@ PARTS = tuple(
 @kernel
 @allocates_nothing
 def observe(state, player, out):
-    """Fill `out` int8 (191,) with the BLOCKS in their order."""
+    """Write the BLOCKS, in their order, to `out`, int8 (191,)."""
     me = player & 1  # any number is a player, and reads no other record
     other = 1 - me
     for board in range(9):

@@ -1,9 +1,9 @@
 """The rules of Super Tic-Tac-Toe for a player."""
 
-#: How to read the positions as text.
+#: An explanation of positions as text.
 LEGEND = "In a position as text the line 'boards' shows who owns each small board."
 
-#: A summary, for people who choose a game.
+#: A summary for the list of games.
 PITCH = "Nine boards in one: the cell you take decides the board in which your opponent must play next."
 
 

@@ -1,5 +1,5 @@
-"""Super Tic-Tac-Toe as OpenSpiel has it: its `ultimate_tic_tac_toe`, where whoever may play in any small board first
-chooses one, action b, and then a cell in it, action c. In all other positions an action is a cell.
+"""OpenSpiel's version of Super Tic-Tac-Toe, `ultimate_tic_tac_toe`. A player who may play in any small board first
+chooses a board, action b, and then a cell in it, action c. In other positions, an action is a cell.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,15 @@ import numpy as np
 from ttt_envs.core.game import Counterpart
 from ttt_envs.games.super_tic_tac_toe.rules import ALL, ANYWHERE, HAS_LINE, MEMBERS
 
-#: Positions that are tried for an order of the marks.
+#: The most positions that the search visits.
 _MOST_TRIED = 100_000
 
 
 def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
-    """Return OpenSpiel's actions, in an order that the rules allow, after which the marks stand as in states (1,).
+    """Return OpenSpiel's actions, in a legal order, that lead to the marks in states (1,).
 
-    It begins with `since`. Raises ValueError if there is none: with many marks after `since` there are too many orders
-    to try.
+    They begin with `since`. Raises ValueError if no order was found: with many marks after `since`, there are too many
+    orders to try.
     """
     state = states[0]
     search = _Order(state["marks"].astype(np.int64), int(state["target"]))
@@ -33,7 +33,7 @@ def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
 
 
 def action(states: np.ndarray, chosen: Sequence[int]) -> int:
-    """Return the action for OpenSpiel's actions in states (1,): a board, if the mover may choose, and a cell."""
+    """Return the action for OpenSpiel's actions in states (1,): a board, if the player chooses one, and a cell."""
     target = int(states[0]["target"])
     return 9 * chosen[0] + chosen[1] if target == ANYWHERE else 9 * target + chosen[0]
 
@@ -42,11 +42,11 @@ COUNTERPART = Counterpart("ultimate_tic_tac_toe", history, action)
 
 
 class _TooMany(Exception):
-    """Raised if too many orders were tried without finding one that fits."""
+    """Raised after too many orders were tried without success."""
 
 
 class _Order:
-    """A depth-first search for an order of marks, int64 (2, 9), that ends with a given target."""
+    """A depth-first search for a legal order of marks, int64 (2, 9), that ends with a given target."""
 
     def __init__(self, marks: np.ndarray, target: int) -> None:
         self.marks, self.last = marks, target
@@ -57,7 +57,7 @@ class _Order:
         self.dead: set[bytes] = set()
 
     def replay(self, since: Sequence[int]) -> bool:
-        """Begin with OpenSpiel's actions; False if they do not lead to the marks."""
+        """Play OpenSpiel's actions; return False if they do not fit the marks."""
         left = list(since)
         while left:
             board = left.pop(0) if self.target == ANYWHERE else self.target
@@ -68,7 +68,7 @@ class _Order:
         return True
 
     def moves(self) -> Iterator[tuple[int, int]]:
-        """Yield the board and cell of each mark that may come next, first the marks that do not close a board."""
+        """Yield the board and cell of each possible next mark; marks that do not close a board come first."""
         for board in range(9) if self.target == ANYWHERE else (self.target,):
             if self.playable >> board & 1:
                 missing = self.marks[:, board] & ~self.placed[:, board]
@@ -87,7 +87,7 @@ class _Order:
         self.player = 1 - self.player
 
     def complete(self) -> bool:
-        """Place the marks that are missing; False if no order of them is allowed."""
+        """Place the missing marks; return False if no order of them is legal."""
         if (self.placed == self.marks).all():
             return self.target == self.last
         key = self.placed.tobytes() + bytes([self.target + 1])

@@ -1,13 +1,13 @@
 """Patterns of Super Tic-Tac-Toe, for n-tuple networks.
 
-The patterns of each position, as seen by the player who has just moved:
+The patterns of a position, from the view of the player who has just moved:
 
-- of each small board: its nine cells, whether the next mark must or may go there, and whether owning it would win the
-  game for one player, for the other, or for both: 9 patterns;
-- the owners of the small boards, with the board that must be played in: 1 pattern;
-- of each row, column and diagonal of small boards: what its three boards are worth to either player: 8 patterns.
+- for each small board: its nine cells, whether the next mark must or may go there, and which players would win the game
+  by owning it: 9 patterns;
+- the owners of the small boards, and the target board of the next mark: 1 pattern;
+- for each row, column and diagonal of small boards: the status of its three boards: 8 patterns.
 
-Boards that the symmetries of the square turn into each other share their patterns.
+Boards that are symmetric images of each other share their patterns.
 """
 
 # mypy: disable-error-code="no-untyped-def, assignment"
@@ -22,26 +22,26 @@ _POWERS = 3 ** np.arange(9)
 _TURNS = np.array(list(dihedral(3).values()))
 _LINES = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]])
 
-#: Digits of a number of nine cells: 0 empty, 1 the player's, 2 the other's.
+#: The digits of nine cells as a number: 0 empty, 1 the player's, 2 the other player's.
 _DIGITS = np.arange(3**9)[:, None] // _POWERS % 3
 
-# Whether a mark must go into a board: no, must, may.
+# Whether the next mark goes in a board: it must not, must, may.
 _ROLES = 3
-# Whether owning a board wins the game: for neither, the player, the other, both.
+# Who would win the game by owning a board: neither, the player, the other player, both.
 _STAKES = 4
-# The value of a board on a line: 0 to 3, threats; 4 full; 5 the player's; 6 the other's; twice, the
-# second time if the next mark must go there.
+# The status of a board on a line: 0 to 3, by threats; 4 full; 5 the player's; 6 the other player's; plus 8 if the next
+# mark must go there.
 _WORTHS = 16
 
 
 def _ranks(keys: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the numbers of equal keys, from 0 on, and how many there are."""
+    """Number the different keys from 0; return each key's number, and the number of different keys."""
     different, ranks = np.unique(keys, return_inverse=True)
     return ranks.reshape(keys.shape).astype(np.int32), len(different)
 
 
 def _of_boards() -> tuple[np.ndarray, int]:
-    """Return int32 (9, 3**9): the number of a board's cells by place, the same for all that turn alike."""
+    """Return int32 (9, 3**9): the number of a board's cells, by board; symmetric images have the same number."""
     keys = np.full((9, 3**9), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = _DIGITS[:, turn] @ _POWERS
@@ -51,7 +51,7 @@ def _of_boards() -> tuple[np.ndarray, int]:
 
 
 def _of_owners() -> tuple[np.ndarray, int]:
-    """Return int32 (3**9, 10): the number of owners and target + 1, the same for all that are turned alike."""
+    """Return int32 (3**9, 10): the number of owners and target + 1; symmetric images have the same number."""
     keys = np.full((3**9, 10), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = (_DIGITS[:, turn] @ _POWERS)[:, None]
@@ -61,7 +61,7 @@ def _of_owners() -> tuple[np.ndarray, int]:
 
 
 def _of_lines() -> tuple[np.ndarray, int]:
-    """Return int32 (8, 16, 16, 16): the number of three boards' worths on a line, the same for all that turn alike."""
+    """Return int32 (8, 16, 16, 16): the number of the statuses of a line's boards; equal for symmetric images."""
     worths = np.indices((_WORTHS,) * 3).reshape(3, -1)
     keys = np.full((8, _WORTHS**3), np.iinfo(np.int64).max)
     for k, line in enumerate(_LINES):
@@ -76,7 +76,7 @@ def _of_lines() -> tuple[np.ndarray, int]:
 
 
 def _finishing() -> np.ndarray:
-    """Return int16 (512,): of each set, what is not in it and would make three in a row."""
+    """Return int16 (512,): for each set, the set of missing cells that would complete three in a row."""
     found = np.zeros(512, np.int16)
     for line in _LINES:
         for k in range(3):
@@ -121,7 +121,7 @@ def find(state, player, out):
         elif playable:
             free = empty(state, board)
             worth = ((_FINISHING[own] & free) != 0) + 2 * ((_FINISHING[other] & free) != 0)
-        # Room for what the lines need, until the end of the function.
+        # Later entries of `out` hold intermediate values until they are overwritten.
         if board < 8:
             out[10 + board] = worth + (8 if role == 1 else 0)
         else:

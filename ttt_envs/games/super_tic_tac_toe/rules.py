@@ -1,9 +1,9 @@
 """The rules of Super Tic-Tac-Toe, and nothing else.
 
-Nine small boards of nine cells, numbered row-major. Action 9*b + c puts the mover's mark into cell c of board b and
+Nine small boards of nine cells, numbered row-major. Action 9*b + c puts the player's mark in cell c of board b and
 sends the opponent to board c. Source of the rules: Julia Robinson Mathematics Festival, Game of the Week.
 
-A set of cells, or of small boards, is a number whose bit k says whether k is in it; `text.py` has them as arrays.
+A set of cells, or of small boards, is a number whose bit k is set if k is in it; `text.py` converts sets to arrays.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -22,7 +22,7 @@ NONE = -1
 CENTER = 4
 ALL = 0b111_111_111
 
-# 16 marks cannot win: that takes three lines of three, so nine marks of one player, the 17th ply at the earliest.
+# 16 marks cannot win: a win takes three lines of three, so nine marks of one player, at the 17th ply at the earliest.
 MOST_OPENING_PLIES = 16
 
 STATE = state_dtype(
@@ -51,7 +51,7 @@ _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: 
 @kernel
 @allocates_nothing
 def reset(state, seed):
-    """The empty board with X, player 0, to move; or the board after some random plies."""
+    """Begin with an empty board and X, player 0, to move; or with the board after some random plies."""
     rng.start(state, seed)
     state["last_action"] = NONE
     state["playable"] = ALL
@@ -64,7 +64,7 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """Empty cells of the board that the last move points to; if it is not playable, of all playable boards."""
+    """Write the legal actions: the empty cells of the target board, or of all boards if it is not playable."""
     boards = targets(state) if player == state["to_move"] else np.int64(0)
     for board in range(9):
         write_set(open_cells(state, boards, board), 9, out, 9 * board)
@@ -72,26 +72,26 @@ def legal_mask(state, player, out):
 
 @kernel
 def open_cells(state, boards, board):
-    """Return the cells of a small board that the next mark may be put into, if the board is one of `boards`."""
+    """Return the legal cells of a small board, which are none unless the board is in `boards`."""
     return empty(state, board) * (boards >> board & 1)
 
 
 @kernel
 def targets(state):
-    """Return the small boards that the next mark may go into: the one the last move points to, or all playable."""
+    """Return the boards that are legal for the next mark: the last move's target, or all playable boards."""
     return np.int64(state["playable"]) if state["target"] == ANYWHERE else np.int64(1) << np.int64(state["target"])
 
 
 @kernel
 def empty(state, board):
-    """Return the cells of a small board that hold no mark."""
+    """Return the empty cells of a small board."""
     return ALL & ~(np.int64(state["marks"][0, board]) | np.int64(state["marks"][1, board]))
 
 
 @kernel
 @allocates_nothing
 def step(state, actions):
-    """Put a mark, see who owns the board and who has won, and send the opponent to a board."""
+    """Put a mark, settle who owns the board and who has won, and send the opponent to a board."""
     player = np.int64(state["to_move"])
     if is_legal(state, player, actions[player]):
         put(state, actions[player])
@@ -101,7 +101,7 @@ def step(state, actions):
 
 @kernel
 def put(state, action):
-    """Play a legal action: a mark, a board owned by three in a row, the end by three such boards, the next target."""
+    """Play a legal action: place the mark, then settle the board's owner, the end of the game and the next target."""
     player, board, cell = np.int64(state["to_move"]), action // 9, action % 9
     state["last_action"] = action
     state["marks"][player, board] |= 1 << cell
@@ -112,13 +112,13 @@ def put(state, action):
             state["done"] = True
             state["rewards"][player] = 1
             state["rewards"][1 - player] = -1
-    # A full board takes no more marks; nor, by the option, does an owned one.
+    # A full board is not playable; with closed boards, neither is an owned one.
     if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
         state["playable"] &= ~(1 << board)
-    # The cell points to the next board. Only a state from outside may call a full one playable.
+    # The cell gives the next board. Only a state that was set from outside can name a full board as playable.
     sent = state["playable"] >> cell & 1 != 0 and empty(state, cell) != 0
     state["target"] = cell if sent and not state["done"] else ANYWHERE
-    # A draw: no cell is left.
+    # A draw: no cell is playable.
     state["done"] = state["done"] or (not sent and number_of_actions(state) == 0)
 
 
@@ -131,7 +131,7 @@ def is_owned(state, board):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask, but 1.7 times as fast in searches, which ask this at each step."""
+    """Return `mask[action]` of the legal mask; with this version searches are 1.7 times as fast."""
     if player != state["to_move"] or state["done"] or not 0 <= action < 81:
         return False
     return open_cells(state, targets(state), action // 9) >> action % 9 & 1 != 0
@@ -140,7 +140,7 @@ def is_legal(state, player, action):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """Return `rng.choose(mask, x)` of the legal mask, but twice as fast in searches."""
+    """Return `rng.choose(mask, x)` of the legal mask; with this version searches are twice as fast."""
     return nth_action(state, rng.scale(x, number_of_actions(state)))
 
 
@@ -169,5 +169,5 @@ def nth_action(state, skip):
 
 @kernel
 def resample(state, player, seed):
-    """Nothing is hidden, and chance is over once the opening is played."""
+    """Change nothing: no information is hidden, and only the opening is random."""
     rng.start(state, seed)

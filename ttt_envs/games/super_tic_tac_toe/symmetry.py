@@ -1,4 +1,4 @@
-"""Symmetries of Super Tic-Tac-Toe: turning the board, and exchanging the two players."""
+"""Symmetries of Super Tic-Tac-Toe: rotations and reflections of the board, and exchange of the players."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,7 +12,7 @@ from ttt_envs.games.super_tic_tac_toe.text import cells_of, owners_of, put
 
 
 def symmetries() -> Iterator[Symmetry]:
-    """Yield the 8 symmetries of the square, applied to the boards and to the cells in them alike."""
+    """Yield the 8 symmetries of the square, each applied to the boards and to the cells in them."""
     for name, turn in dihedral(3).items():
         cells = (9 * turn[:, None] + turn[None, :]).ravel()
         features = np.concatenate([cells, 81 + cells, 162 + turn, 171 + turn, 180 + turn, [189, 190]])
@@ -30,7 +30,7 @@ def _turned(states: States, turn: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """Return the states (n,) with X's part and O's exchanged."""
+    """Return the states, (n,), with X and O exchanged."""
     new = rotate_header(states)
     for name in ("marks", "owned"):
         new[name] = states[name][:, ::-1]

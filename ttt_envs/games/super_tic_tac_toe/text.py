@@ -1,4 +1,4 @@
-"""Positions and actions of Super Tic-Tac-Toe as text, both ways; and the sets of a state as arrays."""
+"""Format and parse positions and actions of Super Tic-Tac-Toe as text; convert the sets of a state to arrays."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ STYLES = ((r"\bX\b", "bold red"), (r"\bO\b", "bold cyan"))
 
 ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9))
 
-#: The places of a square, row by row, and the actions with them, see `Faces.spoken_action_names`.
+#: Names of the places of a square, row by row, and action names with them, see `Faces.spoken_action_names`.
 PLACES = (
     *("top left", "top middle", "top right"),
     *("middle left", "centre", "middle right"),
@@ -39,19 +39,19 @@ def owners_of(states: Any) -> np.ndarray:
 
 
 def set_of(members: np.ndarray) -> np.ndarray:
-    """Return int64 (...): the sets of bool (..., 9), see `rules`."""
+    """Return int64 (...): bool (..., 9) as sets, see `rules`."""
     return np.asarray(members @ _BITS)
 
 
 def playable_of(states: Any) -> np.ndarray:
-    """Return int64 (...): the small boards that are not full, nor, if won boards are closed, anybody's."""
+    """Return int64 (...): the small boards that are not full and, if won boards are closed, not owned."""
     owned = states["owned"][..., 0] | states["owned"][..., 1]
     full = set_of(states["marks"][..., 0, :] | states["marks"][..., 1, :] == ALL)
     return np.asarray(ALL & ~(full | np.where(states["closed"], owned, 0)))
 
 
 def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
-    """Write marks and owners, as from `cells_of` and `owners_of`, and the playable small boards."""
+    """Write marks and owners, in the form of `cells_of` and `owners_of`, and the playable small boards."""
     for player in range(2):
         states["marks"][..., player, :] = set_of(cells == player + 1)
         states["owned"][..., player] = set_of(owners == player + 1)
@@ -59,9 +59,9 @@ def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: whose move and where, or the result; 81 cells; nine boards' owners; last move.
+    """Return a position as text: the player to move and where, or the result; 81 cells; nine owners; the last move.
 
-    The same for every viewer. `parse_state` reads it back.
+    The text is the same for every viewer. `parse_state` reads it.
     """
     if state["done"]:
         lines = [f"over: {result(state)}"]
@@ -90,7 +90,7 @@ def result(state: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game ended, for people; see `Faces.ending`."""
+    """Return how a finished game ended, as a sentence; see `Faces.ending`."""
     if not state["rewards"].any():
         return "no cell is left"
     rows = [f"three boards {where(row, 3)}" for row in winning_rows(state)]
@@ -104,14 +104,14 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def last_mover(state: Any) -> str:
-    """Return the mark that the last move put."""
+    """Return the mark of the player who made the last move."""
     return MARKS[cells_of(state).ravel()[state["last_action"]]]
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last move, and how a winner has won, may be left out. Raises ValueError that names the part that is wrong.
+    The last move, and how the winner has won, may be missing. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines()] or [""]
     last_move = lines.pop() if lines[-1].startswith("last move:") else ""

@@ -2,18 +2,17 @@
 
 - **What it adds**: chance. Perfect information, two players, dice, a new layout of cards every round.
 - **Action** `cell`, a letter, row by row (A to I on the 3x3 board): claim the card in that cell.
-- **Rules**: at your turn two dice are rolled; you must claim an unclaimed card whose rank is one die's number or the
-  sum of both. If there is none you pass. After doubles you roll again. A row of your markers ends the round and gives
-  2 points; when all cards are claimed without a row, more markers give 1 point. Rolls with nothing to claim are passed
-  over inside a step: every decision has something to claim.
-- **Reward**: of a match, +1 to the winner and -1 to the loser; of a single round, its points divided by 2.
+- **Rules**: in your turn, two dice are rolled. You must claim an unclaimed card whose rank is the number of one die or
+  the sum of both; without such a card you pass. After doubles you roll again. A row of your markers ends the round and
+  gives you 2 points. If all cards are claimed without a row, the player with more markers gets 1 point. A step skips
+  rolls without a card to claim, so every decision has a legal claim.
+- **Reward**: in a match, +1 to the winner and -1 to the loser; in a single round, its points divided by 2.
 - **Observation**: see `encoding.blocks`; 123 features in a match to 5 points on the 3x3 board, 113 in a single round.
-- **Options**: see `make`. A match on an even board is a draw after 32 rounds without points.
-- **Presets**: three ids, which differ in the options' defaults: `tic_tac_dice` 3x3, three in a row;
-  `big_tic_tac_dice` 4x4, three in a row anywhere; `tic_tac_super_dice` 4x4, four in a row.
-- **Oracle**: on the 3x3 board a single round is solved exactly for any layout, a match up to the sampling error of a
-  table of scores: see `solver`. Single layouts of a 4x4 board are solved by the command
-  `ttt solve big_tic_tac_dice layout`.
+- **Options**: see `make`. A match on a board with an even number of cards is a draw after 32 rounds without points.
+- **Presets**: three game ids with different default options: `tic_tac_dice` 3x3, three in a row; `big_tic_tac_dice`
+  4x4, three in a row anywhere; `tic_tac_super_dice` 4x4, four in a row.
+- **Oracle**: on the 3x3 board, a single round is solved exactly for any layout, and a match up to the sampling error of
+  a table of scores: see `solver`. The command `ttt solve big_tic_tac_dice layout` solves single layouts of a 4x4 board.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,14 +38,14 @@ def make(*, size: int = 3, win_length: int = 3, target_points: int = 5, rounds: 
     """Return the game with these options.
 
     Args:
-        size: 3 to 5: rows and columns of the square of cards.
-        win_length: 3 to `size`: markers in a row that win a round.
-        target_points: 1 to 99: points that win a match.
+        size: 3 to 5: number of rows and columns.
+        win_length: 3 to `size`: number of markers in a row that wins a round.
+        target_points: 1 to 99: number of points that wins a match.
         rounds: "match" (rounds until a player has `target_points`) or "single" (a game is one round).
 
     Raises:
-        ValueError: a wrong value of an option, which the message names.
-        TypeError: an option of a wrong type.
+        ValueError: an option has a wrong value; the message names the option.
+        TypeError: an option has a wrong type.
     """
     return _make("tic_tac_dice", "Tic-Tac-Dice", make, locals())
 

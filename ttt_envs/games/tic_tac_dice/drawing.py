@@ -1,4 +1,4 @@
-"""The Tic-Tac-Dice table as SVG: the layout of cards, the markers on them, the dice, and the points of a match."""
+"""Draw the Tic-Tac-Dice table as SVG: the cards, the markers on them, the dice, and the points of a match."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ from ttt_envs.games.tic_tac_dice.text import (
 CARD, CARD_OPEN, CARD_SOFT = (COLOURS[name][0] for name in ("card", "card_open", "card_soft"))
 GAP, DIE, BAR = 10, 52, 64
 
-# Positions of the pips of a die, in parts of half its side; a number's pips.
+# Positions of the pips of a die, as shares of half its side; the pips of each number.
 _PLACES = {"a": (-1, -1), "b": (1, -1), "c": (-1, 0), "d": (0, 0), "e": (1, 0), "f": (-1, 1), "g": (1, 1)}
 _PIPS = ("", "d", "ag", "adg", "abfg", "abdfg", "abcefg")
 
@@ -47,8 +47,8 @@ _PIPS = ("", "d", "ag", "adg", "abfg", "abdfg", "abcefg")
 def draw(state: Any, viewer: int | None = None) -> str:
     """Return SVG text, the same for every viewer.
 
-    Cards that can be claimed are yellow and say by which dice. The card claimed last is framed. A stroke goes through
-    the row that has won the round.
+    Cards that can be claimed are yellow and show which dice allow it. The card that was claimed last has a frame. A
+    stroke goes through a winning row.
     """
     size = int(state["size"])
     ended = _is_ended(state)
@@ -65,13 +65,13 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the cards, such as "card A"; see `Faces.spots`."""
+    """Return the spots: cards, such as "card A"; see `Faces.spots`."""
     size = int(state["size"])
     return {f"card {name}": card_box(cell, size) for cell, name in enumerate(action_names(size))}
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the card; see `Faces.clicks`."""
+    """Return the spot to click, a card; see `Faces.clicks`."""
     return (f"card {action_names(int(state['size']))[action]}",)
 
 

@@ -11,7 +11,7 @@ from ttt_envs.games.tic_tac_dice.rules import RANKS, claimable, doubles
 
 
 def blocks(size: int, target: int) -> tuple[Block, ...]:
-    """Return the blocks of an observation; `target` points end the match, 0 means a single round."""
+    """Return the blocks of an observation; `target`: points that win the match, 0 for a single round."""
     cells = size * size
     board = np.arange(cells).reshape(1, size, size)
     ranks = np.arange(RANKS * cells).reshape(RANKS, size, size)
@@ -36,7 +36,7 @@ def blocks(size: int, target: int) -> tuple[Block, ...]:
 @kernel
 @allocates_nothing
 def observe(state, player, out):
-    """Fill `out` int8 (observation size,) with the blocks in their order."""
+    """Write the blocks, in their order, to `out`, int8 (observation size,)."""
     if not 0 <= player < 2:
         out[:] = 0
         return

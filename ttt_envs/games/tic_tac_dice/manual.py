@@ -2,12 +2,12 @@
 
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, MOST_DRAWN_ROUNDS, RANKS, ROW_POINTS
 
-#: How to read the positions as text.
+#: An explanation of positions as text.
 LEGEND = "In a position as text 5X is a card of rank 5 with a marker of X, and * marks the cards that the dice allow."
 
 
 def pitch(size: int, win_length: int) -> str:
-    """Summarise the game for people who choose one."""
+    """Return a summary for the list of games."""
     board, row = f"{size}×{size}", {3: "Three", 4: "Four"}.get(win_length, win_length)
     return f"Roll two dice and claim a card of the {board} with one of them or their sum. {row} in a row wins a round."
 

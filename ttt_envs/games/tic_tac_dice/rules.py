@@ -1,11 +1,11 @@
 """The rules of the Tic-Tac-Dice family, and nothing else.
 
-A square of cards lies face up, cells numbered row-major. Two dice say which cards may be claimed; action `cell` claims
-the card in that cell. Source of the rules: Howard Fosdick, "Tic-Tac-Dice", BestFreeNewGames.com.
+Cards lie face up in a square, whose cells are numbered row-major. Two dice determine which cards may be claimed; action
+`cell` claims the card in that cell. Source of the rules: Howard Fosdick, "Tic-Tac-Dice", BestFreeNewGames.com.
 
-A set of cells is a number whose bit k says whether k is in it.
+A set of cells is a number whose bit k is set if cell k is in it.
 
-Decisions (a claim, in `step`) and draws (`deal`, `roll`) are separate: a solver sets `dice` as it likes.
+Decisions (a claim, in `step`) and chance (`deal`, `roll`) are separate functions, so that a solver can set `dice`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -26,16 +26,17 @@ CARDS_OF_A_RANK = 4
 DECK = RANKS * CARDS_OF_A_RANK
 SIZES = (3, 4, 5)  # a square of 36 cards would need more than the deck has
 
-#: How a round may have ended; NO_ROUND before the first one has.
+#: How a round ended; NO_ROUND until the first round has ended.
 ENDS = NO_ROUND, ROW_OF_X, ROW_OF_O, MORE_OF_X, MORE_OF_O, DRAWN = range(6)
 
-#: The most that the option target_points can be.
+#: The largest value of the option target_points.
 MOST_TARGET = 99
 
 ROW_POINTS = 2
 COUNT_POINTS = 1
 
-# Rounds without points could go on for ever: on an even board both may have as many markers. The match is then a draw.
+# After this many rounds without points the match is a draw: on a board with an even number of cells, all rounds could
+# be drawn.
 MOST_DRAWN_ROUNDS = 32
 
 STATE = {
@@ -52,7 +53,7 @@ STATE = {
             ("target", np.int8, option(0, MOST_TARGET)),  # option target_points; 0 if a game is a single round
         ],
         shown=[
-            # The cell of the newest claim of this round, or NONE.
+            # The cell of the last claim of this round, or NONE.
             ("last_claim", np.int8, between(NONE, size * size - 1)),
             ("last", np.int8, between(NO_ROUND, DRAWN)),  # how the round before this one ended: an index of ENDS
         ],
@@ -62,9 +63,9 @@ STATE = {
 
 
 def most_rounds(size: int, target: int) -> int:
-    """Return the largest number of rounds of a game; `target` 0 is a single round.
+    """Return the largest number of rounds of a game; `target` is 0 for a single round.
 
-    A round gives at least one point, except that a round on an even board may be drawn.
+    A round gives at least one point, unless it is drawn, which takes a board with an even number of cells.
     """
     if not target:
         return 1
@@ -73,14 +74,14 @@ def most_rounds(size: int, target: int) -> int:
 
 @kernel
 def reset(state, seed):
-    """No points yet, and the first round."""
+    """Begin a match without points, and its first round."""
     rng.start(state, seed)
     begin_round(state)
 
 
 @kernel
 def begin_round(state):
-    """Both roll for the start until one has more; then the layout is dealt and the starter rolls."""
+    """Roll for the start until the players' sums differ; then deal the layout and roll for the starter."""
     first, second = 0, 0
     while first == second:
         first = die(state) + die(state)
@@ -93,7 +94,7 @@ def begin_round(state):
 
 @kernel
 def deal(state):
-    """Cards from the shuffled deck, without replacement."""
+    """Deal cards from the shuffled deck, without replacement."""
     dealt = np.int64(0)  # bit k: card k of the deck lies in the layout
     for cell in range(state["rank"].shape[0]):
         card = rng.below(state, DECK)
@@ -119,7 +120,7 @@ def roll(state):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """The cards that the dice allow."""
+    """Write the legal actions: the cards that the dice allow."""
     cells = claimable(state) if player == state["to_move"] else np.int64(0)
     write_set(cells, state["rank"].shape[0], out, 0)
 
@@ -135,7 +136,7 @@ def claimable(state):
 @kernel
 @allocates_nothing
 def step(state, actions):
-    """Claim a card. A row ends the round, and so does the last card; else the dice are rolled for the next turn."""
+    """Claim a card. Claim a card. A row or the last card ends the round; otherwise roll the dice for the next turn."""
     player = np.int64(state["to_move"])
     cell = actions[player]
     if not 0 <= cell < state["rank"].shape[0] or claimable(state) >> cell & 1 == 0:
@@ -156,7 +157,7 @@ def step(state, actions):
 
 @kernel
 def end_round(state, player, points):
-    """Pay the winner of the round, 0 points if there is none; then start the next round, or end the game."""
+    """Score the round, with 0 points if nobody wins it; then begin the next round or end the game."""
     if state["target"] == 0:  # a single round
         end_game(state, player, points / ROW_POINTS)
         return
@@ -173,7 +174,7 @@ def end_round(state, player, points):
 
 @kernel
 def end_game(state, player, reward):
-    """End the game; `player` gets the reward and the other pays it."""
+    """End the game: `player` gets the reward, the other player its negative."""
     state["done"] = True
     state["rewards"][player] = reward
     state["rewards"][1 - player] = 0 - reward  # a draw pays 0, and not -0
@@ -195,13 +196,13 @@ def doubles(state):
 
 @kernel
 def markers(state, mark):
-    """Return the cells whose cards carry this mark, player + 1 or EMPTY, as a set."""
+    """Return the set of cells with this mark, which is player + 1 or EMPTY."""
     return where_equal(state["owner"], mark)
 
 
 @kernel
 def resample(state, player, seed):
-    """Redraw the dice and the layouts to come: nothing else is hidden."""
+    """Redraw the future dice and layouts: nothing else is hidden."""
     rng.start(state, seed)
 
 

@@ -1,4 +1,4 @@
-"""Symmetries of the Tic-Tac-Dice family: turning the board, and exchanging the two players."""
+"""Symmetries of the Tic-Tac-Dice family: rotations and reflections of the board, and exchange of the players."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -38,7 +38,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """Return the states (n,) with X's part and O's exchanged."""
+    """Return the states, (n,), with X and O exchanged."""
     new = rotate_header(states)
     new["owner"] = np.array([0, 2, 1])[states["owner"]]
     new["points"] = states["points"][:, ::-1]

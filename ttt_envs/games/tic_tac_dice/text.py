@@ -1,4 +1,4 @@
-"""Positions and actions of the Tic-Tac-Dice family as text, both ways."""
+"""Format and parse positions and actions of the Tic-Tac-Dice family as text."""
 
 import re
 from typing import Any
@@ -22,29 +22,30 @@ from ttt_envs.games.tic_tac_dice.rules import (
 
 MARKS = " XO"
 
-#: See `Faces.text_styles`: markers behind their cards, whose turn it is, and what can be claimed.
+#: See `Faces.text_styles`: markers behind their cards, the player to move, and cards that can be claimed.
 STYLES = (
     (r"(?<=\d)X\b|(?m:^)X\b", "bold red"),
     (r"(?<=\d)O\b|(?m:^)O(?= claims)", "bold cyan"),
     (r"\d+\*", "bold yellow"),
 )
 
-#: How the round before ended, in the order of `rules.ENDS`.
+#: How the previous round ended, in the order of `rules.ENDS`.
 ENDS = ("", "row of X", "row of O", "more of X", "more of O", "drawn")
 
 _CELL = re.compile(r"([A-Y])\s*(\d{1,3})([XO*]?)")
 
 
 def action_names(size: int) -> tuple[str, ...]:
-    """Return a letter a cell, row by row."""
+    """Return one letter per cell, row by row."""
     return tuple(chr(ord("A") + cell) for cell in range(size * size))
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: turn and dice, or result; each cell's letter, card, marker, `*` if claimable.
+    """Return a position as text: turn and dice, or the result; for each cell its letter, card, marker, and `*` if it is
+    legal.
 
-    In a match, the points too, and how the round before ended; then the last claim of this round. The same for every
-    viewer. `parse_state` reads it back, but not a position of `finished_round`.
+    In a match, the points and the end of the previous round follow, then the last claim of this round. The text is the
+    same for every viewer. `parse_state` reads it, except for a position of `finished_round`.
     """
     size = int(state["size"])
     ended = state["done"] or is_round_over(state)
@@ -77,14 +78,15 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Return whether this is a position of `finished_round`: no player's turn, and not the end of the game."""
+    """Return whether this is a position of `finished_round`: no player is to move, but the game is not over."""
     return not state["done"] and not state["dice"].any()
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
-    """Return the cards as the last step of a round left them, to be shown: structured (1,).
+    """Return the cards at the end of a round inside a match, before the next deal: structured (1,), for display only.
 
-    `before` and `after` are records, `actions` int (players,). None if the step ended no round, or the whole game.
+    `before` and `after` are records, `actions` int (players,). Returns None if the step did not end a round, or ended
+    the whole game.
     """
     if after["done"] or not before["target"]:
         return None
@@ -101,7 +103,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def aside(before: Any, actions: np.ndarray, after: Any) -> str:
-    """Return the roll of a claim, and the player who found no card after it; see `Faces.aside`."""
+    """Return the roll of a claim, and the player who had to pass after it, if any; see `Faces.aside`."""
     one, two = map(int, before["dice"])
     said = f"rolled {one} and {two}"
     if after["done"] or not (after["owner"] != EMPTY).any():
@@ -113,7 +115,7 @@ def aside(before: Any, actions: np.ndarray, after: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game or round ended, for people; see `Faces.ending`."""
+    """Return how a finished game or round ended, as a sentence; see `Faces.ending`."""
     size = int(state["size"])
     rows = [f"a row of {len(row)} {where(row, size)}" for row in winning_rows(state)]
     how = " and ".join(rows) or _how(state)
@@ -135,7 +137,7 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def result(state: Any) -> str:
-    """Return a finished game's result, as `X wins, row A E I`, `O wins, 5 markers to 4`, `draw, 8 markers each`."""
+    """Return a finished game's result: `X wins, row A E I`, `O wins, 5 markers to 4` or `draw, 8 markers each`."""
     if not state["rewards"].any():
         return f"draw, {MOST_DRAWN_ROUNDS} rounds without points" if state["target"] else f"draw, {_how(state)}"
     winner = "XO"[int(np.argmax(state["rewards"]))]
@@ -153,7 +155,7 @@ def round_result(state: Any) -> str:
 
 
 def _how(state: Any) -> str:
-    """Return the fact that decides the cards on the table, such as `row A E I`; "" if nothing does."""
+    """Return the reason for the result of the cards on the table, such as `row A E I`; "" if there is no result."""
     rows = winning_rows(state)
     if rows:
         names = action_names(int(state["size"]))
@@ -170,7 +172,7 @@ def _markers(state: Any) -> tuple[int, int]:
 
 
 def check_ranks(ranks: Any, size: int) -> np.ndarray:
-    """Return a layout as int8 (size*size,); raises ValueError saying why if the deck cannot deal it."""
+    """Return a layout as int8 (size*size,); raise ValueError, with the reason, if the deck cannot deal it."""
     try:
         array = np.asarray(ranks)
     except ValueError:  # rows of different lengths
@@ -191,9 +193,9 @@ def check_ranks(ranks: Any, size: int) -> np.ndarray:
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last claim, and how it ended, may be left out. Raises ValueError that names the part that is wrong.
+    The last claim, and how the game ended, may be missing. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     claim = lines.pop().removeprefix("last claim:").strip() if lines[-1].startswith("last claim:") else None
@@ -250,7 +252,7 @@ def _facts(line: str, target: int) -> dict[str, int]:
 
 
 def _reward(state: Any, rows: list[int]) -> float | None:
-    """Return the reward of X in a finished position; None if it cannot be one."""
+    """Return the reward of X in a finished position; None if the position cannot be finished."""
     x, o = ((state["owner"] == mark).sum() for mark in (1, 2))
     if len(rows) == 1:
         ahead, points = 1 - 2 * rows[0], ROW_POINTS

@@ -1,4 +1,4 @@
-"""Tips for the picture of the Tic-Tac-Dice family: what its cards are."""
+"""Tips for the picture of the Tic-Tac-Dice family: the status of its cards."""
 
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ _DIE = range(1, 7)
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Return the owner of each card, or the number of rolls that allow it to be claimed; see `Faces.tips`."""
+    """Return for each card its owner, or the number of rolls with which it can be claimed; see `Faces.tips`."""
     size, shown = int(state["size"]), []
     for cell, name in enumerate(action_names(size)):
         rank, owner = int(state["rank"][cell]), int(state["owner"][cell])

@@ -2,19 +2,20 @@
 
 - **What it adds**: hidden information and teams. Two players, or four as two teams (or as one against three).
 - **Actions**: `red X to E` lays a symbol card on a cell (A to I, row by row), then `flip`, `wipe-out +k` against the
-  player k seats later, and `double play`. Cards are played by kind: a hand has no places.
-- **Rules**: at your turn play one card, then draw back to a full hand. A symbol card goes on an empty cell, or on a top
-  card that shares exactly one of colour and symbol with it. Flip turns over everybody's ID card. Wipe-Out exchanges
-  another player's hand and makes it their turn. Double Play lets you play two cards, symbols or Flips, each a decision
-  of its own. Three top cards of one colour and symbol in a row end the game, also between the two cards of a
-  Double Play: the side whose ID cards show the symbol at that moment wins, whoever laid the card. A player who
-  can play nothing exchanges the hand, inside the step. As soon as the pile is empty, discards and covered cards become
-  the new one. Seat 0 deals, seat 1 begins.
+  player k seats later, and `double play`. An action names the kind of a card, not its place in the hand.
+- **Rules**: in your turn, play one card, then draw up to a full hand. A symbol card goes on an empty cell, or on a top
+  card that has either the same colour or the same symbol, but not both. Flip turns over all ID cards. Wipe-Out
+  exchanges another player's hand for a new one, and that player is next. Double Play lets you play two cards, symbols
+  or Flips, as two decisions. Three top cards of one colour and symbol in a row end the game, even between the two cards
+  of a Double Play. The side whose ID cards show the symbol at that moment wins, whoever laid the card. If a player
+  cannot play any card, the step exchanges the hand for a new one. When the pile is empty, the discards and the covered
+  cards become the new pile. Seat 0 deals, seat 1 begins.
 - **Reward**: the winning side shares +1, the losing side -1; after `max_turns` turns it is a draw.
-- **Observation**: see `encoding.blocks`; 416 features with two players. Never another's hand, nor the pile's order.
+- **Observation**: see `encoding.blocks`; 416 features with two players. Other players' hands and the pile's order are
+  never observed.
 - **Options**: see `make`.
-- **What `resample` takes for known**: the record of the game as the observer sees it now. A player who remembers which
-  cards went into a new pile knows a little more.
+- **`resample`** uses what the observer sees now. A player who remembers which cards went into a new pile knows slightly
+  more.
 """
 
 from functools import partial
@@ -52,7 +53,7 @@ def make(
         players: 2 or 4.
         teams: True: with four players, seats 0 and 2 play against 1 and 3; False: seat 0 plays alone
             against the others.
-        max_turns: 1 to 10,000: the game is a draw after that many turns.
+        max_turns: 1 to 10,000: the game is a draw after this many turns.
         colours: 1 to 4: colours of the symbol cards.
         copies: 1 to 9: cards of each symbol in each colour.
         flips: 0 to 9: Flip cards in the deck.
@@ -61,8 +62,8 @@ def make(
         hand_size: 1 to 9: cards that a player holds.
 
     Raises:
-        ValueError: a wrong value of an option, which the message names.
-        TypeError: an option of a wrong type.
+        ValueError: an option has a wrong value; the message names the option.
+        TypeError: an option has a wrong type.
     """
     options: dict[str, Any] = {
         "players": choice("players", players, (2, 4)),
@@ -123,7 +124,7 @@ def make(
 
 
 def _check_deck(deck: list[int], players: int, hand_size: int, max_turns: int) -> None:
-    """ValueError if the game could not begin or go on with these cards."""
+    """Raise ValueError if the game cannot begin or continue with these cards."""
     held, symbols = players * hand_size, sum(deck[:-3])
     if symbols <= held:
         raise ValueError(

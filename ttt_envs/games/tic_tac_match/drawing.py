@@ -1,6 +1,6 @@
-"""The Tic-Tac Match table as SVG: the board in the middle, the hands around it, and below what has been played.
+"""Draw the Tic-Tac Match table as SVG: the board in the middle, the hands around it, and the heaps below.
 
-The colour of a symbol card is also a sign in its corner, for eyes to which two of the colours look alike.
+A sign in the corner of a symbol card also shows its colour, for people who cannot tell two of the colours apart.
 """
 
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ CARD, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "back", "violet"))
 GROUNDS = tuple(COLOURS[name][0] for name in ("red", "blue", "yellow", "green"))
 SIGNS = (LIGHT, LIGHT, BLACK, LIGHT)
 
-# The size that the shapes on a card are given for, and the least width of a card with its name on it.
+# The card size to which the shapes refer, and the least width of a card that shows its name.
 _WIDTH, _HEIGHT, _NAMED = 76, 86, 70
 
 _NAMES = (("flip",), ("wipe-out",), ("double", "play"))
@@ -61,7 +61,7 @@ _ID, _SMALL_WIDTH, _SMALL_HEIGHT = 52, 56, 63
 
 
 class _Seat(NamedTuple):
-    """A player's part of the table: the kinds of their cards, where these lie, and the ID card."""
+    """A player's part of the table: the kinds of their cards, the places of the cards, and the ID card."""
 
     kinds: list[int]
     places: list[Box]
@@ -69,10 +69,11 @@ class _Seat(NamedTuple):
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """Return SVG text. A viewer sits below and sees no other hand; None sees all from behind seat 0.
+    """Return SVG text. The viewer's seat is at the bottom, and other hands are hidden. For None, all hands are shown
+    and seat 0 is at the bottom.
 
-    Cards that can be played, and the cells where they can, have a yellow edge for those who see the hand. The card
-    played last is framed, a stroke goes through the line that has won.
+    If the hand is shown, cards that can be played, and their cells, have a yellow edge. The last card has a frame, and
+    a stroke goes through a winning line.
     """
     playable, cells = _choices(state, viewer)
     parts = [_seat(state, player, viewer, playable) for player in range(len(state["identity"]))]
@@ -87,9 +88,9 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the cells, such as "cell E"; the cards of the player to move, if the viewer sees them; the other seats.
+    """Return the spots: cells, such as "cell E"; the cards of the player to move, if visible; and the other seats.
 
-    Equal cards share one clickable spot, such as "hand red X"; see `Faces.spots`.
+    Equal cards share one spot, such as "hand red X"; see `Faces.spots`.
     """
     boxes = {f"cell {name}": cell_box(cell) for cell, name in enumerate(CELL_NAMES)}
     mover = int(state["to_move"])
@@ -114,7 +115,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the card in the hand, then the cell, or the seat whose hand is wiped out; see `Faces.clicks`."""
+    """Return the spots to click: the card in the hand, then the cell or the seat for a Wipe-Out; see `Faces.clicks`."""
     flip, players = flip_of(state), len(state["identity"])
     names = [f"hand {name}" for name in kind_names(flip // 2)]
     if action < CELLS * flip:
@@ -127,7 +128,7 @@ def clicks(state: Any, action: int) -> tuple[str, ...]:
 
 
 def _choices(state: Any, viewer: int | None) -> tuple[set[int], set[int]]:
-    """Return the cards that can be played now, and the cells where; nothing for those who do not see the hand."""
+    """Return the cards that can be played now and their cells; nothing if the viewer does not see the hand."""
     mover, flip, players = int(state["to_move"]), int(flip_of(state)), len(state["identity"])
     if state["done"] or viewer not in (None, mover):
         return set(), set()
@@ -179,7 +180,7 @@ def _caption(state: Any, viewer: int | None) -> Caption:
 
 
 def places(state: Any, player: int, viewer: int | None) -> _Seat:
-    """Return the place of a player's cards: below for the viewer, and on clockwise."""
+    """Return the place of a player's cards: the viewer's at the bottom, the others' clockwise from there."""
     players = len(state["identity"])
     turn = (player - (viewer or 0)) % players
     side = turn if players == 4 else 2 * turn
@@ -249,7 +250,7 @@ def _cell(state: Any, cell: int, open_here: bool) -> str:
 
 
 def _heap(name: str, heap: Any, top: float) -> str:
-    """Return the number of cards of each kind in a heap, as small cards in a row."""
+    """Draw a heap as a row of small cards, with the number of cards of each kind."""
     kinds = [kind for kind in range(len(heap)) if heap[kind]]
     parts = [text(f"{name}: {heap.sum() or 'none'}", MARGIN, top + 14, LABEL, SOFT)]
     step = min(INNER / max(len(kinds), 1), 56.0)

@@ -21,12 +21,12 @@ from ttt_envs.games.tic_tac_match.rules import (
     write_cards,
 )
 
-#: How far an observation counts the turns that are left.
+#: The largest number of remaining turns that an observation distinguishes.
 COUNTDOWN = 8
 
 
 def blocks(players: int, deck: Sequence[int], hand_size: int) -> tuple[Block, ...]:
-    """Return the blocks of an observation; `deck`: cards of each kind."""
+    """Return the blocks of an observation; `deck`: number of cards of each kind."""
     kinds, most = len(deck), max(deck)
     symbols = kinds - 3
     board = np.arange(symbols * CELLS).reshape(symbols, 3, 3)
@@ -51,7 +51,7 @@ def blocks(players: int, deck: Sequence[int], hand_size: int) -> tuple[Block, ..
 @kernel
 @allocates_nothing
 def observe(state, player, out):
-    """Fill `out` int8 (observation size,) with the blocks in their order."""
+    """Write the blocks, in their order, to `out`, int8 (observation size,)."""
     if not 0 <= player < state["identity"].shape[0]:
         out[:] = 0
         return
@@ -70,7 +70,7 @@ def observe(state, player, out):
 @kernel
 @inlined
 def show_board(state, player, out):
-    """The top cards; and cards that would complete a line, first for the observer's side, then for the other one."""
+    """Write the top cards, then the cards that complete a line for the observer's side, then for the other side."""
     board, own, symbols = read_board(state), np.int64(state["identity"][player]), flip_of(state)
     fits, mine = fitting(board), XS << CELLS * own
     first, others = completing(board[0]) & fits[0], completing(board[1]) & fits[1]
@@ -83,7 +83,7 @@ def show_board(state, player, out):
 @kernel
 @inlined
 def completing(cards):
-    """Return the symbol cards of a half that complete a line with `cards` of their kind on top."""
+    """Return the symbol cards of a half, on cells, that would complete a line with the top cards `cards`."""
     found = np.int64(0)
     for k in range(HALF):
         found |= GAPS[cards >> CELLS * k & ALL_CELLS] << CELLS * k
@@ -93,7 +93,7 @@ def completing(cards):
 @kernel
 @inlined
 def show_counts(cards, most, out, at):
-    """Write from `at` on whether there are more than c cards of each kind, c from 0 to most-1; gives the end."""
+    """Write, from index `at`, whether there are more than c cards of each kind, for c below `most`; return the end."""
     mark_counts(cards, np.int64(most), out, at)
     return at + most * cards.shape[0]
 
@@ -101,7 +101,7 @@ def show_counts(cards, most, out, at):
 @kernel
 @inlined
 def show_players(state, player, out, at):
-    """The blocks from the identities on, as one set of features."""
+    """Return the blocks from the identities to the end as a bit set of features."""
     players, hand_size, shown = state["identity"].shape[0], np.int64(state["hand_size"]), np.int64(0)
     for k in range(players):
         each = (player + k) % players

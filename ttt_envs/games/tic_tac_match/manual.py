@@ -5,12 +5,12 @@ from typing import Any
 from ttt_envs.games.tic_tac_match.rules import MOST_EXCHANGES
 from ttt_envs.games.tic_tac_match.text import COLOURS
 
-#: A summary, for people who choose a game.
+#: A summary for the list of games.
 PITCH = "Play cards from a hidden hand for three of your symbol in one colour, until a Flip turns your symbol over."
 
 
 def legend(*, flips: int, wipe_outs: int, double_plays: int, **_: Any) -> str:
-    """Return how to read the positions as text, with these options."""
+    """Return an explanation of positions as text, with these options."""
     specials = {"Flip": flips, "Wipe-Out": wipe_outs, "Double Play": double_plays}
     shorts = "".join(f", {name[0]} a {name}" for name, number in specials.items() if number)
     return f"In a position as text rX is a red X{shorts}."

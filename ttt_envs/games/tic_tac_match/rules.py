@@ -1,12 +1,12 @@
 """The rules of Tic-Tac Match, and nothing else.
 
-Cards are known by their kind: a symbol card by `2*colour + symbol`, X before O, then Flip, Wipe-Out and Double Play. A
-hand, the draw pile, the discards and the covered cards are counts of kinds. The pile has no order: a card is drawn at
-random from what is in it, which is the same as drawing from a shuffled pile, and leaves no order that could be looked
-at. Source of the rules: the rule sheet of "Tic-Tac Match" by Larry Ashlock (Way Funner Games).
+A card is a number, its kind: `2*colour + symbol` for a symbol card, X before O, then Flip, Wipe-Out and Double Play. A
+hand, the draw pile, the discards and the covered cards are numbers of cards by kind. The pile has no order: each card
+is drawn at random from its cards, which is equivalent to a shuffled pile, and no order has to be hidden. Source of the
+rules: the rule sheet of "Tic-Tac Match" by Larry Ashlock (Way Funner Games).
 
-Actions: `9*kind + cell` plays a symbol card; then one for Flip, one for Wipe-Out against each other player by the seat
-after the mover's (1 to players-1), and the last for Double Play.
+Actions: `9*kind + cell` plays a symbol card; then come Flip, Wipe-Out against each other player, counted in seats after
+the mover (1 to players-1), and Double Play.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -28,8 +28,8 @@ NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 MOST_CARDS = 9  # of a kind
 
-# A set of cells is a number, with bit c for cell c. A set of symbol cards on cells is two, with bit 9*kind + c, as
-# actions are numbered: of the first HALF kinds, which are two colours, and of the others.
+# A set of cells is a number, with bit c for cell c. A set of symbol cards on cells is two numbers, for the first HALF
+# kinds (two colours) and for the others; its bits are 9*kind + c, as for actions.
 ALL_CELLS = 2**CELLS - 1
 HALF = SYMBOL_KINDS // 2
 IN_HALF = CELLS * HALF
@@ -37,13 +37,13 @@ BOTH = 1 | 1 << 2 * CELLS  # bit 0 of either colour
 EACH = BOTH | BOTH << CELLS  # of either colour and symbol
 XS = ALL_CELLS * BOTH
 _HALF_OF_KINDS = 2**HALF - 1
-#: EVERYWHERE[kinds]: a set of kinds of one half, on all cells.
+#: EVERYWHERE[kinds]: the cards of a set of kinds of one half on all cells.
 EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
 )
 
-#: FITTING_ON[1 + kind]: the kinds of cards, as a set, that may be laid on one of this kind: just one of colour and
-#: symbol is the same, as in `fitting`. Entry 0, for an empty cell, has all kinds.
+#: FITTING_ON[1 + kind]: the set of kinds that may be laid on a card of this kind: either the colour or the symbol is
+#: the same, as in `fitting`. Entry 0, for an empty cell, has all kinds.
 FITTING_ON = np.array(
     [2**SYMBOL_KINDS - 1]
     + [
@@ -52,7 +52,7 @@ FITTING_ON = np.array(
     ]
 )
 
-#: GAPS[cells]: the cells on which a third card completes a line, if `cells` have two or more of its kind.
+#: GAPS[cells]: the cells on which a further card completes a line, if `cells` are those with cards of its kind.
 _THROUGH = lines_through(3, 3, 3).astype(int)
 GAPS = np.array(
     [
@@ -61,11 +61,12 @@ GAPS = np.array(
     ]
 )
 
-# After this many hands in a row without a legal play, the game is a draw: with odd decks that could go on for ever.
+# After this many hands in a row without a legal play, the game is a draw: with unusual decks, exchanges might never
+# end.
 MOST_EXCHANGES = 1000
 
-# Limit on redealing a hand in a sampled world until something in it can be played. In play two of 99 cards are
-# always enough for that, so only a state from outside needs this many.
+# Limit on redealing a hand in a sampled world until it has a legal play. In games, two of 99 cards always suffice; only
+# a state that was set from outside can reach the limit.
 MOST_DEALS = 1_000_000
 
 
@@ -92,7 +93,7 @@ def state_dtype_for(players: int, colours: int) -> np.dtype:
             ("deck", np.int8, (kinds,), option(0, MOST_CARDS)),  # all cards, by the options
             ("hand_size", np.int8, option(1, 9)),  # option of that name
             ("max_turns", np.int32, option(1, 10_000)),  # option of that name
-            # Seats 0 and 2 against 1 and 3; without teams the dealer, seat 0, against all others.
+            # Seats 0 and 2 play against 1 and 3; without teams the dealer, seat 0, plays against all others.
             ("team_of", np.int8, (players,), option(0, 1)),  # which side each player is on: 0 the dealer's, 1 the other
         ],
         shown=[
@@ -107,7 +108,7 @@ def state_dtype_for(players: int, colours: int) -> np.dtype:
 
 
 def num_actions(players: int, colours: int) -> int:
-    """Actions are numbered from 0 to one less."""
+    """Return the number of actions."""
     return CELLS * 2 * colours + players + 1
 
 
@@ -116,7 +117,7 @@ def num_actions(players: int, colours: int) -> int:
 
 @kernel
 def flip_of(state):
-    """Return the kind of Flip, which is also the number of kinds of symbol cards; Wipe-Out and Double Play follow."""
+    """Return the kind of Flip, which equals the number of kinds of symbol cards; Wipe-Out and Double Play follow."""
     return state["pile"].shape[0] - 3
 
 
@@ -132,7 +133,7 @@ def held(hand):
 
 @kernel
 def reset(state, seed):
-    """Deal, reveal cards until a symbol comes, and set the ID cards by it. The player to the dealer's left begins."""
+    """Deal, and reveal cards until a symbol card comes, whose symbol side 0 gets; player 1 begins."""
     rng.start(state, seed)
     players = state["identity"].shape[0]
     state["last_action"] = state["last_player"] = NONE
@@ -219,7 +220,7 @@ def refill(state, player):
 
 @kernel
 def draw_card(state):
-    """Take a card from the pile; when that was the last one, discards and covered cards become the new pile."""
+    """Take a card from the pile; after the last one, discards and covered cards become the new pile."""
     size = total(state["pile"])
     card = take(state, size)
     if size <= 1:
@@ -233,7 +234,7 @@ def draw_card(state):
 @kernel
 @inlined
 def take(state, size):
-    """Take a random one of the pile's `size` cards; of none, the last kind."""
+    """Take a random one of the pile's `size` cards; return the last kind if the pile is empty."""
     card = min(counted(state["pile"], rng.below(state, max(size, 1))), np.int64(state["pile"].shape[0] - 1))
     state["pile"][card] -= 1
     return card
@@ -241,7 +242,7 @@ def take(state, size):
 
 @kernel
 def exchange_hand(state, player):
-    """Discard the whole hand, and draw a new one."""
+    """Discard the whole hand and draw a new one."""
     for kind in range(state["pile"].shape[0]):
         state["discard"][kind] += state["hand"][player, kind]
         state["hand"][player, kind] = 0
@@ -250,7 +251,7 @@ def exchange_hand(state, player):
 
 @kernel
 def begin_turn(state, board):
-    """Exchange the hand of a player who can play nothing, until something can be played."""
+    """Exchange the hand of a player without a legal play until there is one."""
     player, left = np.int64(state["to_move"]), MOST_EXCHANGES
     while not can_play(state, board, player):
         if left == 0:
@@ -281,7 +282,7 @@ def end_game(state, symbol):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """Every card in the hand that may be played now, everywhere it may be played."""
+    """Write the legal actions: every playable card of the hand, on every cell where it fits."""
     if player != state["to_move"]:
         out[:] = False
         return
@@ -294,7 +295,7 @@ def legal_mask(state, player, out):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask, but 1.4 times as fast in searches, which ask this at each step."""
+    """Return `mask[action]` of the legal mask; with this version searches are 1.4 times as fast."""
     return may_play(state, read_board(state), player, action)
 
 
@@ -302,7 +303,7 @@ def is_legal(state, player, action):
 @inlined
 @allocates_nothing
 def may_play(state, board, player, action):
-    """Return `is_legal` where the board has been read."""
+    """Return `is_legal`, given the board's sets of cells."""
     players, ahead = state["identity"].shape[0], action - CELLS * flip_of(state)
     if player != state["to_move"] or state["done"] or action < 0 or ahead > players:
         return False
@@ -315,7 +316,7 @@ def may_play(state, board, player, action):
 @inlined
 @allocates_nothing
 def may_play_other(state, board, player, ahead):
-    """Return whether a Flip (for `ahead` 0), a Wipe-Out against the player so far ahead, or a Double Play is legal."""
+    """Return whether Flip (`ahead` 0), Wipe-Out against the player `ahead` seats later, or Double Play is legal."""
     hand, flip = state["hand"][player], flip_of(state)
     if ahead == 0:
         return may_flip(state, board, player)
@@ -328,7 +329,7 @@ def may_play_other(state, board, player, ahead):
 @inlined
 @allocates_nothing
 def playable(state, board, player):
-    """Return the symbol cards of the player's hand, each everywhere it may be laid now."""
+    """Return the symbol cards of the player's hand on all cells where each may be laid now."""
     cards = laid(board, held(state["hand"][player]))
     if state["pending"] != 2:
         return cards
@@ -338,7 +339,7 @@ def playable(state, board, player):
 @kernel
 @allocates_nothing
 def may_flip(state, board, player):
-    """Return whether the player may play a Flip now."""
+    """Return whether the player may play Flip now."""
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] != 2:
         return hand[flip] > 0
@@ -353,7 +354,7 @@ def can_play(state, board, player):
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] == 2:
         return can_begin_double(state, board, player)
-    # A Double Play can be played only if another card could be played alone.
+    # Double Play is legal only if another card could be played alone.
     return can_lay(board, held(hand)) or hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0)
 
 
@@ -361,7 +362,7 @@ def can_play(state, board, player):
 @inlined
 @allocates_nothing
 def laid(board, kinds):
-    """Return the symbol cards of a set of kinds, each everywhere it fits."""
+    """Return the symbol cards of a set of kinds on all cells where each fits."""
     fits = fitting(board)
     return fits[0] & EVERYWHERE[kinds & _HALF_OF_KINDS], fits[1] & EVERYWHERE[kinds >> HALF & _HALF_OF_KINDS]
 
@@ -369,7 +370,7 @@ def laid(board, kinds):
 @kernel
 @allocates_nothing
 def can_lay(board, kinds):
-    """Return whether a symbol card of a set of kinds fits anywhere."""
+    """Return whether a symbol card of a set of kinds fits on any cell."""
     cards = laid(board, kinds)
     return cards[0] | cards[1] != 0
 
@@ -383,7 +384,7 @@ def can_begin_double(state, board, player):
     if flips > 0:
         return flips > 1 or cards[0] | cards[1] != 0
     cells = of_any_kind(cards)
-    # Two or more cards fit, and on two or more cells in all: so two of them fit on different cells.
+    # At least two cards fit, and on at least two cells in total, so two of them fit on different cells.
     if cells & (cells - 1) != 0 and fitting_cards(hand, cards) > 1:
         return True
     return going_on(state, board, player, cards[0], 0) | going_on(state, board, player, cards[1], HALF) != 0
@@ -392,7 +393,7 @@ def can_begin_double(state, board, player):
 @kernel
 @inlined
 def fitting_cards(hand, cards):
-    """Return the number of symbol cards of the hand that fit anywhere, by `laid`."""
+    """Return how many symbol cards of the hand fit on some cell; `cards` comes from `laid`."""
     total = np.int64(0)
     for k in range(HALF):  # no branch on what is random
         total += hand[k] * (cards[0] >> CELLS * k & ALL_CELLS != 0)
@@ -404,7 +405,7 @@ def fitting_cards(hand, cards):
 @kernel
 @allocates_nothing
 def going_on(state, board, player, cards, first):
-    """Return the cards of a half which, as the first card of a Double Play, leave a legal second one, or end the game.
+    """Return the cards of a half that, as first card of a Double Play, allow a legal second card or end the game.
 
     `first` is the first kind of the half.
     """
@@ -423,9 +424,8 @@ def going_on(state, board, player, cards, first):
 @kernel
 @allocates_nothing
 def leaving(board, kinds, kind):
-    """Return the cells on which a first card of this kind leaves a place for a second one, of a set of kinds.
-
-    The second may be laid on the first if that fits, or on another cell: what fits there stays as it was.
+    """Return the cells on which a first card of this kind leaves a place for a second card of a set of kinds. The
+    second card goes on the first one, if it fits there, or on another cell, where the first card changes nothing.
     """
     cells = of_any_kind(laid(board, kinds))
     if FITTING_ON[1 + kind] & kinds != 0 or cells & (cells - 1) != 0:
@@ -457,7 +457,7 @@ def of_kind(board, kind):
 @kernel
 @inlined
 def of_either_symbol(cards):
-    """Return the cells of the X's of a set of symbol cards, and from bit 9 on the cells of the O's."""
+    """Return the cells of the X's of a set of symbol cards in bits 0 to 8, and those of the O's from bit 9."""
     both = cards[0] | cards[1]
     return (both | both >> 2 * CELLS) & (2 ** (2 * CELLS) - 1)
 
@@ -473,7 +473,7 @@ def of_any_kind(cards):
 @kernel
 @inlined
 def fitting(board):
-    """Return where each symbol card fits: on empty cells, or if just one of colour and symbol matches the top card."""
+    """Return where each symbol card fits: on empty cells, or on top cards with the same colour or symbol, not both."""
     symbol, empty = of_either_symbol(board) * BOTH, EACH * (~of_any_kind(board) & ALL_CELLS)
     return empty | (symbol ^ of_colours(board[0])), empty | (symbol ^ of_colours(board[1]))
 
@@ -481,14 +481,14 @@ def fitting(board):
 @kernel
 @inlined
 def of_colours(cards):
-    """Return the cards of one half, each with the card of the same colour and the other symbol."""
+    """Return a half's cards, each together with the card of the same colour and the other symbol."""
     return cards | (cards & XS) << CELLS | cards >> CELLS & XS
 
 
 @kernel
 @inlined
 def write_cards(cards, kinds, out, at):
-    """Write to `out`, from index `at` on, which symbol cards of the first `kinds` kinds are in a set."""
+    """Write to `out`, from index `at`, which symbol cards of the first `kinds` kinds are in a set."""
     size = CELLS * kinds
     write_set(cards[0] | cards[1] << IN_HALF, min(size, 64), out, at)
     write_set(cards[1] >> 64 - IN_HALF, max(size - 64, 0), out, at + 64)
@@ -512,9 +512,8 @@ def completes_line(board, kind, cell):
 
 @kernel
 def resample(state, player, seed):
-    """Redraw the hands of the others and the pile from all the cards that the player does not see.
-
-    All that they may be is equally likely, but for one thing that everybody knows: who is to move can play.
+    """Redraw the other hands and the pile from all cards that the player does not see. All combinations are equally
+    likely, except that the player to move always has a legal play.
     """
     rng.start(state, seed)
     players, mover = state["identity"].shape[0], np.int64(state["to_move"])
@@ -545,7 +544,7 @@ def put_back(state, player):
 
 @kernel
 def deal(state, player, cards):
-    """Draw `cards` cards; the pile is not reshuffled."""
+    """Draw `cards` cards without making a new pile."""
     size = total(state["pile"])
     for k in range(cards):
         state["hand"][player, take(state, size - k)] += 1

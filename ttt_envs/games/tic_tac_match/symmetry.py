@@ -1,4 +1,4 @@
-"""Symmetries of Tic-Tac Match: turning the board, and giving each part to the next player."""
+"""Symmetries of Tic-Tac Match: rotations and reflections of the board, and rotation of the seats."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -37,7 +37,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """Return the states (n,) with each player in the place of the next."""
+    """Return the states, (n,), with each player moved to the next seat."""
     new, players = rotate_header(states), states["identity"].shape[1]
     new["to_move"][states["done"]] = 0  # as the rules leave it
     for name in ("identity", "hand", "team_of"):

@@ -1,4 +1,4 @@
-"""Positions and actions of Tic-Tac Match as text, both ways."""
+"""Format and parse positions and actions of Tic-Tac Match as text."""
 
 import re
 from typing import Any
@@ -36,7 +36,7 @@ def kind_names(colours: int) -> tuple[str, ...]:
 
 
 def short_names(colours: int) -> tuple[str, ...]:
-    """Return the same in two letters at most: `rX`, `rO`, `bX`, ..., F, W, D."""
+    """Return short names of at most two letters: `rX`, `rO`, `bX`, ..., F, W, D."""
     return (*(f"{colour[0]}{symbol}" for colour in COLOURS[:colours] for symbol in SYMBOLS), *"FWD")
 
 
@@ -58,10 +58,10 @@ def action_names(players: int, colours: int, short: bool = False) -> tuple[str, 
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: turn or result; top cards; ID cards, hands, other heaps; counts; what was played last.
+    """Return a position as text: turn or result, top cards, ID cards, hands, other heaps, counts, and the last play.
 
-    A viewer sees only their own hand and ID card, and of the pile only its size; None sees everything, and
-    `parse_state` reads that back.
+    For a viewer, the text has only the viewer's own hand and ID card, and the size of the pile. For None it has
+    everything, and `parse_state` can read it.
     """
     names = short_names(_colours(state))
     lines = [headline(state)]
@@ -82,7 +82,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def last_play(state: Any) -> str:
-    """Return the last card played, after its player's seat: `1 red X to E`."""
+    """Return the seat and the card of the last play: `1 red X to E`."""
     names = action_names(len(state["identity"]), _colours(state))
     return f"{state['last_player']} {names[state['last_action']]}"
 
@@ -92,7 +92,7 @@ def _colours(state: Any) -> int:
 
 
 def headline(state: Any, how: bool = True) -> str:
-    """Return the first line: who plays, or who has won and how; `how=False` leaves that out."""
+    """Return the first line: the player to move, or the winner and, unless `how=False`, how the game ended."""
     if state["done"]:
         winners = np.flatnonzero(state["rewards"] > 0)
         if not len(winners):
@@ -107,7 +107,7 @@ def headline(state: Any, how: bool = True) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game ended, for people; see `Faces.ending`."""
+    """Return how a finished game ended, as a sentence; see `Faces.ending`."""
     names = kind_names(_colours(state))
     rows = [f"three {names[state['top'][row[0]]]} {where(row, 3)}" for row in winning_rows(state)]
     if state["rewards"].any():
@@ -141,10 +141,10 @@ def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """Return the position of a text made by `format_state` without a viewer: structured (1,).
+    """Return the position, structured (1,), from a text of `format_state` without a viewer.
 
-    The options come from `prototype`. The pile, which holds the rest of the deck, the last play, and how it ended may
-    be left out. Raises ValueError that names the part that is wrong.
+    The options come from `prototype`. The pile, which has the rest of the deck, the last play and the kind of ending
+    may be missing. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()
@@ -234,7 +234,7 @@ def _read_progress(heaps: dict[str, str], state: Any) -> None:
 
 
 def _read_last_play(words: str | None, state: Any) -> None:
-    """The last card played; a symbol card must lie where it was played to."""
+    """Parse the last play; a symbol card must lie on the cell to which it was played."""
     state["last_action"] = state["last_player"] = NONE
     if words is None:
         return

@@ -1,4 +1,4 @@
-"""Tips for the picture of Tic-Tac Match: what its cards do."""
+"""Tips for the picture of Tic-Tac Match: the effects of its cards."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _SPECIALS = (
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Return explanations of ID cards, and of the cards on the board and in hands that the viewer sees."""
+    """Return explanations of ID cards, and of the cards on the board and in visible hands."""
     flip = int(flip_of(state))
     names = kind_names(flip // 2)
     shown = []
@@ -35,7 +35,7 @@ def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
 
 
 def _others(name: str) -> str:
-    """Return the cards that share exactly one of colour and symbol with a card."""
+    """Return the cards with either the same colour or the same symbol as a card, but not both."""
     colour, symbol = name.split()
     other = SYMBOLS[1 - SYMBOLS.index(symbol)]
     return f"a {colour} {other} or an {symbol} of another colour" if symbol in "XO" else ""

@@ -1,4 +1,4 @@
-"""Optimal play of Super Tic-Tac-Toe, where it is known: X's proven strategy, and every position on it.
+"""Optimal play of Super Tic-Tac-Toe, as far as it is known: X's proven strategy and the positions on it.
 
 With `won_boards="open"` X wins from the start in at most 43 plies, whatever O does. The strategy (`strategy`), in which
 opp(k) is 8 - k and j the cell of O's last move:
@@ -9,8 +9,8 @@ opp(k) is 8 - k and j the cell of O's last move:
 - From then on O always plays in board k or m. If j is 4 or m, X plays in board m, else in board j: there in cell
   k if it is empty, else in cell m.
 
-The strategy leaves O so little choice that some 64,000 positions are all that can arise. They are walked through when
-the oracle is first asked, in 0.1 s; there is no file and no command.
+The strategy leaves O so little choice that only about 64,000 positions can arise. The oracle's first call enumerates
+them in 0.1 s, so no file and no command are needed.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ __all__ = ["StrategyOracle", "oracle_for"]
 
 
 def oracle_for(won_boards: str, **_: Any) -> StrategyOracle:
-    """Return the oracle for a game's options; raises NotImplementedError, naming the option, if there is none."""
+    """Return the oracle for a game's options; raise NotImplementedError, naming the option, if there is none."""
     if won_boards != "open":
         raise NotImplementedError(
             "no oracle for won_boards='closed': optimal play is known for won_boards='open', where X's win is proven"

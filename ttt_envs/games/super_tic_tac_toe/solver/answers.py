@@ -1,4 +1,4 @@
-"""Answers of the strategy about states of the game."""
+"""Look up states of the game in the table of the strategy's positions."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -12,7 +12,7 @@ from ttt_envs.games.super_tic_tac_toe.solver.strategy import X, strategy_move
 
 @kernel
 def covers_rows(states, table, out):
-    """Whether states[i] is in the table; out bool (n,)."""
+    """Write whether states[i] is in the table; out: bool (n,)."""
     key = np.empty(3, np.int64)
     for i in range(states.shape[0]):
         pack(states[i], key)
@@ -21,7 +21,7 @@ def covers_rows(states, table, out):
 
 @kernel
 def successors_rows(states, table, out):
-    """Find the legal actions that lead to a position in the table; out bool (n, 81)."""
+    """Write the legal actions that lead to a position in the table; out: bool (n, 81)."""
     key = np.empty(3, np.int64)
     trial = np.empty(1, states.dtype)
     actions = np.empty(2, np.int64)
@@ -41,7 +41,7 @@ def successors_rows(states, table, out):
 
 @kernel
 def policy_rows(states, out):
-    """Optimal play in positions of the table: X's move, or any of O's; out bool (n, 81)."""
+    """Write optimal actions in positions of the table: X's move, or all legal ones of O; out: bool (n, 81)."""
     for i in range(states.shape[0]):
         out[i] = False
         if states[i]["done"]:

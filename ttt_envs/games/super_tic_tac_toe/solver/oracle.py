@@ -11,20 +11,21 @@ _STATES = Validity(rules.STATE, simultaneous=False, name="Super Tic-Tac-Toe")
 
 
 class StrategyOracle:
-    """X's proven strategy as an oracle: it covers what can arise while X keeps to it, and X wins all of that.
+    """X's proven strategy as an oracle. It covers the positions that can arise while X follows the strategy; X wins all
+    of them.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Which other positions X wins is not known.
+    See `ttt_envs.core.oracle.Oracle` for shapes. It does not know which other positions X wins.
     """
 
     error = 0.0
 
     @property
     def _table(self) -> np.ndarray:
-        """The positions; the strategy is walked through when they are first asked for, once for the process."""
+        """The table of positions, computed at the first access, once per process."""
         return positions()[0]
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,): the positions, finished ones too, that arise when X keeps to the strategy."""
+        """Return bool (n,): whether a position, finished or not, can arise while X follows the strategy."""
         return self._covers(_STATES.check(states))
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -33,7 +34,7 @@ class StrategyOracle:
         return np.where(self._covers(states), self._sign(states, player), np.nan)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 81): the value after each action; nan where it is illegal or leaves what is covered."""
+        """Return float64 (n, 81): the value after each action; nan if it is illegal or its result is not covered."""
         states = _STATES.check(states)
         known = np.empty((len(states), 81), np.bool_)
         successors_rows(states, self._table, known)
@@ -41,9 +42,8 @@ class StrategyOracle:
         return np.where(known, self._sign(states, player)[:, None], np.nan)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 81): the strategy's move for X; any legal one for O, who loses anyway; else zeros.
-
-        A row of zeros too where `player` is not to move.
+        """Return float64 (n, 81): the strategy's move for X; all legal moves for O, who loses in any case. Rows are
+        zeros where not covered and where `player` is not to move.
         """
         states = _STATES.check(states)
         players = check_players(player, len(states), 2)

@@ -24,7 +24,7 @@ def pack(state, key):
 
 @kernel
 def find(table, key):
-    """Return the slot of the key in the table, int64 (slots, 3), or the empty one where it belongs."""
+    """Return the slot of the key in the table, int64 (slots, 3), or the empty slot for it."""
     slot = np.int64(rng.fold(rng.fold(key[0], key[1]), key[2]) % np.uint64(table.shape[0]))
     while table[slot, 0] >= 0 and not (
         table[slot, 0] == key[0] and table[slot, 1] == key[1] and table[slot, 2] == key[2]
@@ -35,7 +35,7 @@ def find(table, key):
 
 @kernel
 def enter(state, table, key):
-    """Put a position into the table; whether it was not there before."""
+    """Add a position to the table; return whether it is new."""
     pack(state, key)
     slot = find(table, key)
     new = table[slot, 0] < 0

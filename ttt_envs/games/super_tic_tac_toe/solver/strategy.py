@@ -1,7 +1,7 @@
-"""X's proven strategy, and the walk through all positions that can arise while X keeps to it.
+"""X's proven strategy, and the enumeration of all positions that can arise while X follows it.
 
-The walk goes by the rules themselves, and notices any game that does not end with X's win. The table of these positions
-is thus the proof, and a position is covered if it is in the table.
+The enumeration uses the rules themselves and notices any game that X does not win. The table of these positions is
+therefore the proof, and a position is covered if it is in the table.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -20,16 +20,16 @@ X = 0
 # Slots of the hash table, a power of two: twice the positions. An empty one holds -1.
 _SLOTS = 1 << 17
 
-# More than can wait at once: as many plies as there are cells, times as many replies.
+# More positions than can wait at once: the number of plies, at most 81, times the number of replies, at most 81.
 _STACK = 81 * 81
 
 
 @kernel
 def strategy_move(state):
-    """X's action by the strategy, read from a position on it: X to move, the game not over."""
+    """Return the strategy's action in an unfinished position on it with X to move."""
     if state["ply"] == 0:
         return 9 * CENTER + CENTER
-    # Sent anywhere, X knows that O played cell 4: of the boards that O can send to, only that one is full.
+    # If X may play anywhere, O played cell 4: board 4 is the only full board to which O can send X.
     j = CENTER if state["target"] == ANYWHERE else state["target"]
     if empty(state, CENTER) != 0:
         return 9 * j + CENTER
@@ -48,10 +48,10 @@ def strategy_move(state):
 
 @kernel
 def walk(starts, table, counts):
-    """Enter all positions that arise from `starts` (n,) when X keeps to the strategy and O does anything.
+    """Add all positions that can arise from `starts`, (n,), while X follows the strategy and O plays anything.
 
-    counts int64 (5,): positions with X to move, with O to move, finished; plies of the shortest and longest
-    game. Gives False, and stops, where a move of the strategy is not legal or a game does not end with X's win.
+    counts int64 (5,): positions with X to move, with O to move, finished; plies of the shortest and longest game. Stops
+    and returns False if a move of the strategy is illegal or X does not win a game.
     """
     stack = np.empty(_STACK, starts.dtype)
     key = np.empty(3, np.int64)

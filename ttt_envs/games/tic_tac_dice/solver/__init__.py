@@ -1,18 +1,18 @@
 """Optimal play of the Tic-Tac-Dice family: a round by backward induction, a match by a table over scores.
 
-- **3x3**: any layout is solved when it is first asked for (`rounds`), and the newest are kept (`oracle`).
-- **4x4**: one layout takes 0.85 GB and some 5 s; `game.oracle()` therefore refuses. The command
+- **3x3**: a layout is solved when it is first needed (`rounds`), and the newest are kept (`oracle`).
+- **4x4**: one layout takes 0.85 GB and about 5 s, so `game.oracle()` raises an error. To solve one, use `DiceOracle(4,
+  3)` or The command
 
       ttt solve big_tic_tac_dice layout --seed 1
 
-  solves one, and `DiceOracle(4, 3)` in Python.
-- **A match** is won by points, so that a round is played for the chance to win the match: what a round's result is
-  worth is looked up in a table of values for (points that I need, points that the opponent needs) (`match`). It comes
-  with the package, in `match_values.json` (`tables`), and was made by
+- **A match**: the payoff of a round's result is the probability of winning the rest of the match. A table gives it for
+  (points that I need, points that the opponent needs) (`match`). The package contains the table as `match_values.json`
+  (`tables`). This command computed it:
 
       ttt solve tic_tac_dice match-values
 
-- **A best response** to any policy in a single 3x3 round is exact too (`response`).
+- **A best response** to any policy in a single 3x3 round is also exact (`response`).
 """
 
 from ttt_envs.games.tic_tac_dice.solver.match import MOST_TARGET
@@ -24,7 +24,7 @@ __all__ = ["DiceOracle", "RoundOracle", "deal_layouts", "match_values", "oracle_
 
 
 def oracle_for(size: int, win_length: int, target_points: int, rounds: str) -> DiceOracle:
-    """Return the oracle for a game's options; raises NotImplementedError, naming the options, if there is none."""
+    """Return the oracle for a game's options; raise NotImplementedError, naming the options, if there is none."""
     if size == 4 and rounds == "single":
         raise NotImplementedError(
             "no oracle for size=4: each layout takes some seconds and 0.85 GB. One layout is solved by 'ttt solve "

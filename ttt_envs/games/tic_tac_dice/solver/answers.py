@@ -1,4 +1,4 @@
-"""The values of claims in states of the game, read from a solved layout."""
+"""Look up the values of claims in a solved layout."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -11,7 +11,7 @@ from ttt_envs.games.tic_tac_dice.rules import EMPTY
 
 @kernel
 def claims(state, has_row, payoffs, values, out):
-    """The value to player 0 after each claim, float64 (cells,): nan where it is not allowed."""
+    """Write the value to player 0 after each claim, float64 (cells,): nan if it is illegal."""
     cells = out.shape[0]
     player, open_cells = np.int64(state["to_move"]), rules.claimable(state)
     board, place, own, empty, count = np.int64(0), 1, 0, 0, 0
@@ -38,6 +38,6 @@ def claims(state, has_row, payoffs, values, out):
 
 @kernel
 def claims_rows(states, which, has_row, payoffs, values, out):
-    """`claims` for states[which[k]]; which int64 (k,), out float64 (n, cells)."""
+    """Call `claims` for states[which[k]]; which: int64 (k,), out: float64 (n, cells)."""
     for i in which:
         claims(states[i], has_row, payoffs, values, out[i])

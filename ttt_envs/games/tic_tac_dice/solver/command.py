@@ -55,14 +55,14 @@ class Layout:
         return "\n".join(lines)
 
     def regrets(self, game: Game, players: Sequence[Callable[[View], np.ndarray]], games: int) -> np.ndarray:
-        """Return the loss to optimal play in rounds on this layout: float64 (players,), the mean over both seats.
+        """Return each player's mean loss per round against optimal play, float64 (players,), over both seats.
 
         Args:
             game: the game, with rounds="single".
-            players: callbacks, as `Agent.act`; each holds both seats.
-            games: rounds that each plays.
+            players: callbacks with the signature of `Agent.act`; each plays both seats.
+            games: number of rounds for each of them.
 
-        Raises ValueError for a game of matches, or a layout that cannot be dealt.
+        Raises ValueError for a game with rounds="match", or a layout that the deck cannot deal.
         """
         _check_seed(self.seed)
         if game.options["rounds"] != "single":
@@ -88,7 +88,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class MatchValues:
-    """Work out the table of values of a match on the 3x3 board, from a sample of layouts."""
+    """Compute the table of values of a match on the 3x3 board, from a sample of layouts."""
 
     layouts: int = 4096
     """Number of layouts in the sample."""

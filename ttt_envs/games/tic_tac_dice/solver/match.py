@@ -1,8 +1,8 @@
-"""The value of a match at every score: each round is solved for what its results are worth to the match.
+"""The value of a match at every score: the payoffs of a round are the match's values after its results.
 
-The table is indexed by the points that each player still needs. Each of its entries is the mean over a fixed sample of
-layouts, each solved exactly for the worth of its results. The sample is the only error; the standard error of each
-entry is estimated from tables made of parts of the sample.
+The table is indexed by the points that each player still needs. Each entry is the mean over a fixed sample of layouts,
+which are solved exactly with these payoffs. The sample is the only source of error. The standard error of each entry is
+estimated from tables for parts of the sample.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,12 +16,12 @@ import numpy as np
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.tic_tac_dice.solver.rounds import RESULTS, deal_layouts, rows, solve
 
-#: The points that a match table goes up to.
+#: The largest number of needed points in the table.
 MOST_TARGET = 9
 
 
 def result_values(table: np.ndarray, first: int, second: int) -> np.ndarray:
-    """Return the value of each of RESULTS to player 0, who needs `first` more points, and player 1 `second`."""
+    """Return the value of each of RESULTS to player 0, if players 0 and 1 need `first` and `second` more points."""
     values = []
     for points in RESULTS:
         mine, other = max(first - max(points, 0), 0), max(second - max(-points, 0), 0)
@@ -31,7 +31,7 @@ def result_values(table: np.ndarray, first: int, second: int) -> np.ndarray:
 
 @kernel
 def start_values(layouts, has_row, payoffs, out):
-    """Value to player 0 of a round on each layout, before it is rolled for the start; layouts int8 (n, 9)."""
+    """Return the value to player 0 of a round on each layout, before the roll for the start; layouts: int8 (n, 9)."""
     values = np.empty((2, 3 ** layouts.shape[1]))
     for i in range(layouts.shape[0]):
         solve(layouts[i], has_row, payoffs, values)
@@ -41,10 +41,10 @@ def start_values(layouts, has_row, payoffs, out):
 def make_match_values(
     layouts: int, groups: int, seed: int, target: int = MOST_TARGET, threads: int = 1
 ) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Work out the table of a match; gives (share done, what is to be written) after each entry.
+    """Compute the table of a match; yield (finished share, contents of the file) after each entry.
 
-    The layouts are divided into groups, and each group makes a table of its own. The standard error is that of the
-    mean of these tables, so it includes errors that earlier entries pass on to later ones.
+    The layouts are divided into groups, and each group gives a table of its own. The standard error is that of the mean
+    of these tables, so it includes the errors that entries inherit from earlier ones.
     """
     sample = deal_layouts(layouts, 9, seed).reshape(groups, -1, 9)
     tables = np.zeros((groups, target + 1, target + 1))
@@ -53,7 +53,7 @@ def make_match_values(
     pairs = [(a, b) for a in range(1, target + 1) for b in range(a + 1, target + 1)]  # both alike: 0
     done = 0
     with ThreadPoolExecutor(threads) as pool:
-        # An entry asks for entries with fewer points needed in all.
+        # An entry depends on entries in which both players together need fewer points.
         for a, b in sorted(pairs, key=sum):
 
             def work(group: int, a: int = a, b: int = b) -> float:

@@ -15,7 +15,7 @@ from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, rows, solve
 from ttt_envs.games.tic_tac_dice.solver.tables import match_values
 from ttt_envs.games.tic_tac_dice.text import check_ranks
 
-# Bytes of solved layouts that an oracle keeps; the newest one is kept in any case.
+# Limit in bytes of the solved layouts that an oracle keeps; it always keeps the newest.
 _KEEP = 256 << 20
 
 _STATES = {
@@ -27,13 +27,13 @@ _STATES = {
 class DiceOracle:
     """Optimal play of a single round, or of a match on the 3x3 board.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. A layout is solved when it is first asked for; the newest solutions
-    are kept, up to 256 MB. Values of a single round are exact up to rounding; values of a match have the error of the
-    table of scores, see `error`.
+    See `ttt_envs.core.oracle.Oracle` for shapes. A layout is solved when it is first needed; the newest solutions are
+    kept, up to 256 MB. Values of a single round are exact up to rounding; values of a match have the error of the table
+    of scores, see `error`.
     """
 
     def __init__(self, size: int = 3, win_length: int = 3, target_points: int | None = None) -> None:
-        """`target_points` None: a single round; `size` 4 takes 0.85 GB and some seconds per layout.
+        """`target_points`: None for a single round. With `size` 4, each layout takes 0.85 GB and some seconds.
 
         Raises ValueError for a size or a target that cannot be solved.
         """
@@ -55,7 +55,7 @@ class DiceOracle:
             table, errors = match_values()
             self._table = table[: target_points + 1, : target_points + 1]
             self.standard_error = float(errors[: target_points + 1, : target_points + 1].max())
-        #: Four standard errors, because the standard error of a sample is no bound.
+        #: Four standard errors: a single standard error would not bound the error.
         self.error = 4 * self.standard_error
         self._rows = rows(size, win_length)
         self._solved: OrderedDict[tuple[bytes, bytes], np.ndarray] = OrderedDict()
@@ -72,7 +72,7 @@ class DiceOracle:
         return np.ones(len(self._checked(states)), np.bool_)
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n,): expected reward of `player` under optimal play by both."""
+        """Return float64 (n,): the expected reward of `player` if both play optimally."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states)
@@ -82,27 +82,26 @@ class DiceOracle:
         return np.where(players == 0, first, -first)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): the same after each claim; nan where it is not allowed."""
+        """Return float64 (n, num_actions): the same after each claim; nan if it is illegal."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states)
         return np.where((players == 0)[:, None], after, -after)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): all best claims alike; a row of zeros where `player` has none to make."""
+        """Return float64 (n, num_actions): equal shares for all best claims; zeros where `player` does not act."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states) * (1.0 - 2.0 * states["to_move"])[:, None]
         acts = ~states["done"] & (states["to_move"] == players)
         after[~acts] = 0.0
-        # Equal up to rounding: symmetric claims are added up in different orders.
+        # Values of symmetric claims differ by rounding, because they are summed in different orders.
         best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
     def solution(self, ranks: Any, payoffs: np.ndarray, progress: Progress | None = None) -> np.ndarray:
-        """Return all values of a layout, see `solve_part`: float64 (2, 3**cells), kept for the next time.
-
-        `progress` is called with the share that is done. Raises ValueError as `layout_value` does.
+        """Return all values of a layout, see `solve_part`: float64 (2, 3**cells). They are kept for later calls.
+        `progress` is called with the finished share. Raises ValueError as `layout_value`.
         """
         ranks = check_ranks(ranks, self.size)
         payoffs = np.ascontiguousarray(payoffs, np.float64)
@@ -126,7 +125,7 @@ class DiceOracle:
         return values
 
     def payoffs(self, points: np.ndarray) -> np.ndarray:
-        """Return the value of each result of a round to player 0 at that score: float64 (5,); points int (2,)."""
+        """Return the value of each result of a round to player 0 at this score: float64 (5,); points: int (2,)."""
         if self.target_points is None:
             return ROUND_PAYOFFS
         first, second = (self.target_points - int(each) for each in points)
@@ -136,7 +135,7 @@ class DiceOracle:
         out = np.full((len(states), self.size**2), np.nan)
         scores = states["points"] if self.target_points else np.zeros_like(states["points"])
         keys = np.concatenate([states["rank"], scores], axis=1)
-        # A layout's positions together, so that no layout is solved twice in one call.
+        # Group the positions by layout, so that no layout is solved twice in one call.
         going = np.flatnonzero(~states["done"])
         order = going[np.lexsort(keys[going].T)]
         changes = np.flatnonzero((keys[order[1:]] != keys[order[:-1]]).any(axis=1)) + 1
@@ -170,7 +169,7 @@ class RoundOracle(DiceOracle):
     """Optimal play of a single round on the 3x3 board, and best responses to any policy in it."""
 
     def __init__(self, win_length: int = 3) -> None:
-        """Make the oracle; arguments as for `DiceOracle`."""
+        """Create the oracle; arguments as for `DiceOracle`."""
         super().__init__(3, win_length)
 
     def best_response_from(
@@ -180,14 +179,14 @@ class RoundOracle(DiceOracle):
         player: int,
         progress: Progress = lambda share: None,
     ) -> np.ndarray:
-        """Return the expected reward of `player`, who knows the other's policy and plays best against it.
+        """Return the expected reward of a best response by `player` to the other player's policy.
 
         Args:
-            policy: gives float (k, num_actions) for states structured (k,) and players int64 (k,); asked about all
-                boards of a layout with all rolls.
-            starts: structured (n,), from where the rounds go on.
-            player: the player who plays best; the other one follows the policy.
-            progress: called with the share that is done.
+            policy: returns float (k, num_actions) for states, structured (k,), and players, int64 (k,); called with all
+                boards of a layout and all rolls.
+            starts: structured (n,), the positions from which the rounds continue.
+            player: the responder; the other player follows the policy.
+            progress: called with the finished share.
 
         Returns float64 (n,). Raises ValueError for states of another game, or a policy of a wrong shape.
         """

@@ -19,15 +19,15 @@ ROLLS = np.array([(one, two) for one in range(1, 7) for two in range(one, 7)])
 
 @kernel
 def respond(ranks, has_row, mover, answers, values):
-    """Fill the values of all boards of a layout for a player who plays best against known answers.
+    """Compute the values of all boards of a layout for a best response to a known policy.
 
     Args:
         ranks: int8 (cells,), the layout.
         has_row: bool (2**cells,), see `rows`.
-        mover: int, the player who gives the answers.
-        answers: the mover's policy, float64 (n, cells), and `which` int64 (3**cells, 21): the row for each board and
-            roll, -1 where the dice allow no claim.
-        values: float64 (2, 3**cells), [roller, board], see `solve_part`: what the other player is paid in a single
+        mover: int, the player who follows the policy.
+        answers: the mover's policy, float64 (n, cells), and `which`, int64 (3**cells, 21): the policy's row for each
+            board and roll, -1 where the dice allow no claim.
+        values: float64 (2, 3**cells), [roller, board], see `solve_part`: the responder's expected payoff in a single
             round if `roller` is about to roll; nan where the round is over.
     """
     policies, which = answers
@@ -46,7 +46,7 @@ def respond(ranks, has_row, mover, answers, values):
         values[0, board] = values[1, board] = np.nan
         if empty == 0 or has_row[first] or has_row[second]:
             continue
-        # The value of a claim to the responder: by player, without and with doubles, card.
+        # The value of a claim to the responder, [player, with doubles or not, card].
         place = 1
         for cell in range(cells):
             for roller in range(2):
@@ -90,7 +90,7 @@ def respond(ranks, has_row, mover, answers, values):
 
 @cache
 def _open_boards(win_length: int) -> np.ndarray:
-    """Return the 3x3 boards on which a round goes on: int64 (n,) of their numbers."""
+    """Return the numbers of the 3x3 boards on which the round is not over: int64 (n,)."""
     boards = np.arange(3**9)
     digits, bits = _digits(boards), 1 << np.arange(9)
     has_row = rows(3, win_length)
@@ -103,7 +103,7 @@ def _digits(boards: np.ndarray) -> np.ndarray:
 
 
 def best_from(policy: Policy, start: Any, player: int) -> float:
-    """Return the expected reward of `player`'s best response to the other's policy in a round that goes on."""
+    """Return the expected reward of `player`'s best response to the other player's policy in an unfinished round."""
     if start["done"]:
         return float(start["rewards"][player])
     win_length = int(start["win_length"])
@@ -126,7 +126,7 @@ def best_from(policy: Policy, start: Any, player: int) -> float:
         raise ValueError(f"a policy for {len(states)} states must have shape {wanted}, not {policies.shape}")
     values = np.empty((2, 3**9))
     respond(ranks, has_row, 1 - player, (policies, which), values)
-    # The start is after a roll.
+    # In the start position the dice are already rolled.
     after = np.empty(9)
     claims(start, has_row, ROUND_PAYOFFS, values if player == 0 else -values, after)
     after *= 1 - 2 * player

@@ -1,9 +1,9 @@
 """A round on a given layout, solved by backward induction.
 
-A layout has 3^cells boards, and each claim leads to a board with one marker more; so the boards are gone through from
-the full ones back (expectiminimax, after Michie, "Game-playing and game-learning automata", 1966). The only loops are
-rolls with nothing to claim. They leave the board as it is, and pass the dice on or, after doubles, do not: two linear
-equations in two unknowns, the values of one board with either player about to roll.
+A layout has 3^cells boards, and each claim leads to a board with one more marker, so the boards are solved backward
+from the full ones (expectiminimax, after Michie, "Game-playing and game-learning automata", 1966). The only loops are
+rolls without a legal claim. They do not change the board; the dice pass to the other player, except after doubles. This
+gives two linear equations for two unknowns: the values of a board with either player about to roll.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,19 +16,19 @@ from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, EMPTY, RANKS, ROW_POINTS
 
-#: How a round may end, in the order of a payoff array: a row of player 0, more markers, as many, fewer, a row of 1.
+#: How a round can end, in the order of payoffs: a row of player 0, more markers, as many, fewer, a row of player 1.
 RESULTS = (ROW_POINTS, COUNT_POINTS, 0, -COUNT_POINTS, -ROW_POINTS)
 
-#: Their pay for player 0 in a single round: float64 (5,).
+#: Player 0's payoffs for them in a single round: float64 (5,).
 ROUND_PAYOFFS = np.array(RESULTS) / ROW_POINTS
 
-#: The worth of the best of no claims.
+#: The value of the best claim if there is none.
 NOTHING = -np.inf
 
 
 @cache
 def rows(size: int, win_length: int) -> np.ndarray:
-    """Return whether a set of cells, as bits, holds a row: bool (2**cells,)."""
+    """Return whether each set of cells contains a row: bool (2**cells,)."""
     sets = np.arange(1 << size * size)
     complete = np.zeros(len(sets), np.bool_)
     for line in lines(size, size, win_length).astype(np.int64):
@@ -39,20 +39,20 @@ def rows(size: int, win_length: int) -> np.ndarray:
 
 @kernel
 def solve(ranks, has_row, payoffs, values):
-    """Fill the values of all boards of a layout: `solve_part` from the last board to the first."""
+    """Compute the values of all boards of a layout, by `solve_part` from the last board to the first."""
     solve_part(ranks, has_row, payoffs, values, values.shape[1], 0)
 
 
 @kernel
 def solve_part(ranks, has_row, payoffs, values, stop, start):
-    """Fill the values of the boards from stop-1 down to start; those from `stop` on are there already.
+    """Compute the values of the boards from stop - 1 down to start; those from `stop` on must be known.
 
     Args:
         ranks: int8 (cells,), the layout.
         has_row: bool (2**cells,), see `rows`.
         payoffs: float64 (5,), see RESULTS.
-        values: float64 (2, 3**cells), [roller, board]: what player 0 is paid if `roller` is about to roll; nan
-            where the round is over. Board number: the sum of (player + 1) * 3**cell over all markers.
+        values: float64 (2, 3**cells), [roller, board]: player 0's expected payoff if `roller` is about to roll; nan
+            where the round is over. The number of a board is the sum of (player + 1) * 3**cell over all markers.
     """
     cells = ranks.shape[0]
     digits = np.empty(cells, np.int64)
@@ -60,8 +60,8 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
     for cell in range(cells):
         digits[cell] = rest % 3
         rest //= 3
-    # For each roller, without and with doubles, and each rank: the best that a card of that rank gives. Sums of
-    # two dice go up to 12, where no cards are.
+    # For each roller, without and with doubles, and each rank: the best value of a card of that rank. Sums of two dice
+    # go up to 12; there are no cards of 11 and 12.
     best = np.empty((2, 2, 13))
     paid = np.empty(2)
     for board in range(stop - 1, start - 1, -1):
@@ -110,10 +110,10 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
 
 @kernel
 def expected(best):
-    """Return the value of a roll to the roller, who claims the best card that the dice allow; best float64 (2, 13).
+    """Return the value of a roll to the roller, who claims the best card that the dice allow; best: float64 (2, 13).
 
-    Returns the part of the rolls that allow something, and the chances that one allows nothing: without and with
-    doubles.
+    Returns the contribution of the rolls with a legal claim, and the probabilities of rolls without one: not doubles,
+    and doubles.
     """
     paid, passed, again = 0.0, 0, 0
     for one in range(1, 7):
