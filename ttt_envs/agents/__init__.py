@@ -1,7 +1,8 @@
-"""Agents, which choose moves by `act(view)`. `agents.load("mcts:simulations=400")` returns one.
+"""Agents choose moves with `act(view)`. `agents.load("mcts:simulations=400")` creates one.
 
-To write your own agent, subclass `Agent` or write a function `f(observation, mask) -> action`. Pass it wherever an
-agent is expected, as "my_agent.py:name" or as the object itself. `from_sb3`, `from_torch`, `from_text` adapt models.
+To write your own agent, subclass `Agent` or write a function `f(observation, mask) -> action`. Wherever an agent is
+expected, pass the object itself or the text "my_agent.py:name". `from_sb3`, `from_torch` and `from_text` turn models
+into agents.
 """
 
 import copy
@@ -44,8 +45,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-#: Built-in agents: name -> "module:class". The class's keyword arguments are the parameters; its docstring describes
-#: them. `search_for` prefers the first of the tree searches.
+#: Built-in agents: name -> "module:class". The keyword arguments of the class are the agent's parameters. The order
+#: matters: `search_for` returns the first suitable tree search.
 AGENTS: dict[str, str] = {
     "random": "ttt_envs.agents.random:RandomAgent",
     "greedy": "ttt_envs.agents.greedy:Greedy",
@@ -69,16 +70,16 @@ AGENTS: dict[str, str] = {
     "human": "ttt_envs.agents.human:Human",
 }
 
-# A longer text, or one with more nested agents, counts as untrusted: reading it would take too long.
+# `stranger` treats a longer spec, or one with more nested agents, as untrusted: parsing it would take too long.
 _LONGEST, _MOST_INSIDE = 10_000, 100
 
-# "NAME=SPEC": a name for an agent and its spec.
+# "NAME=SPEC": a spec with a name for the agent.
 _LABEL = re.compile(r"([^\W_][\w .+-]{0,79})=(.+)", re.DOTALL)
 
 # A quoted parameter, which may contain commas: name="value", or only "value".
 _QUOTED = re.compile(r"((?:[^=,\"']*=)?)(\".*?\"|'.*?')(?=,|$)", re.DOTALL)
 
-# "my_agent.py:Name" or "package.module:Name", with parameters after another colon.
+# "my_agent.py:Name" or "package.module:Name", optionally with parameters after another colon.
 _PLACE = re.compile(r"(?P<module>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<rest>.*))?", re.DOTALL)
 
 
@@ -86,19 +87,19 @@ def load(spec: Any) -> Agent:
     """Return the agent for `spec`.
 
     Args:
-        spec: a string such as "random", "mcts:simulations=400,exploration=1.2" or "network:runs/x"; "my_agent.py:Mine"
-            or "package.module:Mine", with parameters as in "my_agent.py:Mine:depth=2"; or an object that `as_agent`
-            accepts. The names in files and modules may be classes, agent objects or functions. A value without a name
-            is the first parameter; quote values that contain commas. After an agent as a value, parameters that only
-            this agent has belong to it, as in "mixed:mcts:simulations=50,threads=2,random=0.1". The agent's `name` is
-            the text. To change it, pass {"fast": "mcts:simulations=10"} or the text "fast=mcts:simulations=10"; an
-            object is copied for this.
+        spec: an object that `as_agent` accepts, or a string. A string names a built-in agent, such as "random" or
+            "mcts:simulations=400,exploration=1.2", or your own class, agent object or function: "my_agent.py:Mine",
+            "package.module:Mine", with parameters "my_agent.py:Mine:depth=2". A value without a name, as in
+            "network:runs/x", sets the first parameter. Quote values that contain commas. Parameters of a nested agent
+            follow it: in "mixed:mcts:simulations=50,threads=2,random=0.1", `random` belongs to mixed. The agent's
+            `name` is the string. For another name, pass {"fast": "mcts:simulations=10"} or "fast=mcts:simulations=10";
+            an object is copied for this.
 
     Raises:
-        ValueError: an unknown name or parameter (the known ones are listed), or a wrong value.
-        TypeError: `spec` is neither text nor an object that can act.
+        ValueError: the name or a parameter is unknown (the message lists the known ones), or a value is wrong.
+        TypeError: `spec` is neither a string nor an object that can act.
         FileNotFoundError: a file that the agent needs does not exist.
-        ImportError: the import of a file or module fails, or the agent needs an extra that is not installed.
+        ImportError: a file or module cannot be imported, or the agent needs an extra that is not installed.
     """
     if isinstance(spec, Mapping):
         return _named(spec)
@@ -142,23 +143,23 @@ def labelled(text: str) -> tuple[str, str]:
 
 
 def several(given: Any) -> list[Any]:
-    """Return the agents in a list, in {name: agent, ...} or a single one, each in a form for `load`."""
+    """Return a list of agents in forms that `load` accepts, from a list, {name: agent, ...} or a single agent."""
     if isinstance(given, Mapping):
         return [{name: each} for name, each in given.items()]
     return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def stranger(text: str, own: Collection[str] = ()) -> str | None:
-    """Return the first untrusted agent in a text: one that may use more than the library's own data. None if none.
+    """Return an untrusted agent named in a spec, or None. An untrusted agent may use more than the library's own data.
 
-    The result is the text itself, or an agent inside its parameters, at any depth. A trusted agent starts no process,
-    imports only the library and its dependencies, opens only bundled files and the library's caches, and contacts no
-    server. The check imports and opens nothing that the text names. The library's classes declare their access in
-    `Agent.reaches`; everything else, including unreadable text, is untrusted.
+    The result is the spec itself or an agent nested in its parameters. A trusted agent starts no process, imports only
+    the library and its dependencies, opens only bundled files and the library's caches, and contacts no server. This
+    check imports and opens nothing that the spec names. The library's classes declare their access in `Agent.reaches`.
+    Everything else is untrusted, including a spec that cannot be parsed.
 
     Args:
         text: the spec of an agent, as for `load`.
-        own: specs of files that belong to the library.
+        own: values of file parameters that are trusted, because the library ships these files.
     """
     waiting, number = [labelled(text)[1]], 0
     while waiting:
@@ -180,14 +181,14 @@ def stranger(text: str, own: Collection[str] = ()) -> str | None:
 
 
 def check_named(texts: Iterable[str], where: str, how: str, named: Collection[str] = ()) -> None:
-    """Raise ValueError if a file names an untrusted agent, see `stranger`, that the user has not named, too.
+    """Raise ValueError if a file names an untrusted agent (see `stranger`) that the user has not named as well.
 
     Call this before you load agents that a file names, because the file may come from someone else.
 
     Args:
         texts: the agents named in the file.
         where: a name for the file, for the message.
-        how: the way for the user to name an agent, for the message.
+        how: what the user must do to name an agent, for the message.
         named: the agents that the user has named.
     """
     for text in texts:
@@ -202,7 +203,7 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
 def as_agent(given: Any) -> Agent:
     """Convert an `Agent`, an object with a method `act(view)`, or a function `f(observation, mask)` to an agent.
 
-    Raises TypeError, with advice, for anything else, such as a class or a model.
+    Raises TypeError for anything else, such as a class or a model; the message gives advice.
     """
     if isinstance(given, Agent):
         return given
@@ -237,7 +238,7 @@ def search_for(game: Game) -> str | None:
 
 
 def find(spec: str) -> tuple[Any, str]:
-    """Return the class, function or object named in a text, and its parameters as text."""
+    """Return the class, function or object that a spec names, and the spec's parameters as text."""
     name, _, rest = spec.partition(":")
     if name in AGENTS:
         module, attribute = AGENTS[name].split(":")
@@ -249,7 +250,7 @@ def find(spec: str) -> tuple[Any, str]:
         raise ValueError(_unknown(name))
     module = _module_of(place["module"])
     if not hasattr(module, place["name"]):
-        # Only possible agents of the module itself, not its imports.
+        # Suggest possible agents that the module itself defines, not its imports.
         names = [
             each
             for each, thing in vars(module).items()
@@ -289,7 +290,7 @@ def _file_module(place: str) -> Any:
     path = existing(Path(place).expanduser(), "agent file").resolve()
     if not path.is_file():
         raise FileNotFoundError(f"no agent file at {place}")
-    # The module's name contains path and time: files with the same name stay distinct, and an edited file runs again.
+    # The name contains a digest of path and time: files with equal names stay distinct, and an edited file runs again.
     digest = hashlib.sha256(f"{path} {path.stat().st_mtime_ns}".encode()).hexdigest()[:16]
     name = f"ttt_envs_agent_{digest}"
     if name not in sys.modules:
@@ -298,7 +299,7 @@ def _file_module(place: str) -> Any:
         assert spec.loader is not None
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         execute = partial(spec.loader.exec_module, module)
-        # As for a script, search the file's folder for modules, but after the installed ones.
+        # Like a script, the file may import modules from its folder; installed modules take precedence.
         sys.path.append(str(path.parent))
         try:
             _run(f"the agent file {place}", execute, path)
@@ -311,9 +312,9 @@ def _file_module(place: str) -> Any:
 
 
 def _run(what: str, importing: Callable[[], Any], path: Path | None = None) -> Any:
-    """Import a user's code. Any exception becomes an ImportError that names the code, the fault and its line.
+    """Import a user's code; convert any exception to an ImportError with the message and the line of the error.
 
-    The line is in the file at `path` if possible, because the error may arise deep inside other packages.
+    If possible, report the line in the file at `path`, because the error may arise deep inside other packages.
     """
     try:
         return importing()
@@ -332,7 +333,7 @@ def _arguments(spec: str, make: Any, rest: str) -> dict[str, Any]:
     name = spec.removesuffix(f":{rest}") if rest else spec
     try:
         signature = inspect.signature(make, eval_str=True)
-    except Exception:  # only type checkers can resolve an annotation
+    except Exception:  # an annotation cannot be evaluated at run time
         signature = inspect.signature(make)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = {each.name: each for each in signature.parameters.values() if each.kind not in variadic}

@@ -1,4 +1,4 @@
-"""Adapters from other players to agents: functions, text models, objects with `act`, torch modules, SB3 models."""
+"""Adapters that turn functions, text models, objects with `act`, torch modules and SB3 models into agents."""
 
 import inspect
 from collections import Counter
@@ -43,9 +43,9 @@ class FunctionAgent(Agent):
             ) from None
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action.
+        """Return one action per position, int64 (n,); -1 if the player has no legal action.
 
-        Raises TypeError or ValueError, naming the agent, if the function does not return an action's number.
+        Raises TypeError or ValueError with the agent's name if the function does not return the number of an action.
         """
         out = np.full(len(view), -1, np.int64)
         observations, masks = view.observations, view.masks
@@ -64,14 +64,14 @@ class FunctionAgent(Agent):
 
 
 class TextAgent(Agent):
-    """Plays with a function from a prompt to an answer, both text, such as a language model in the same process.
+    """Plays with a function that maps a prompt to an answer (both strings), such as a language model in this process.
 
-    Prompts and parsing are as in `make_text`: if an answer names no legal action, the prompt is repeated with the
-    reason.
+    Prompts and answers are those of `make_text`. After an answer without a legal action, the prompt is repeated with
+    the reason.
     """
 
     def __init__(self, answer: Callable[[str], str], retries: int = 2, rules: bool = True, name: str = "text") -> None:
-        """Arguments as for `from_text`."""
+        """Take the arguments of `from_text`."""
         if not callable(answer):
             raise TypeError(f"from_text takes a function from a prompt to an answer, not {answer!r}")
         within(0, 100, retries=retries)
@@ -83,7 +83,7 @@ class TextAgent(Agent):
         return self._counts
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action.
+        """Return one action per position, int64 (n,); -1 if the player has no legal action.
 
         Raises:
             AgentFailed: the answers in some positions named no legal action.
@@ -111,8 +111,8 @@ class TextAgent(Agent):
 class ActorAgent(Agent):
     """Adapts an object with a method `act(view)` whose class is no `Agent`.
 
-    If the object has methods `policy`, `action_values`, `value`, `check`, `observe`, `episodes_over`, `counts` or
-    `close`, they are used, too.
+    If the object has `policy`, `action_values`, `value`, `check`, `observe`, `episodes_over`, `counts` or `close`, the
+    agent uses these methods, too.
     """
 
     def __init__(self, actor: Actor) -> None:
@@ -130,7 +130,7 @@ class ActorAgent(Agent):
         return self.actor.act(view)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the object's policy if it has one; else probability 1 for the action that it chooses."""
+        """Return the object's policy; if it has none, probability 1 for the action that it chooses."""
         own = self._method("policy")
         return super().policy(view) if own is None else self._checked(own(view), view)
 
@@ -141,17 +141,18 @@ class ActorAgent(Agent):
 
 
 class SB3Agent(Agent):
-    """Plays a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
+    """Plays with a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
 
-    The model must have been trained on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on
-    `make_parallel` through SuperSuit, whose action `wait` is ignored. If the model's environment is a VecNormalize,
-    observations are normalised in the same way. Illegal actions are masked; the others keep their proportions.
+    Train the model on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on `make_parallel`
+    through SuperSuit; the additional action `wait` of `make_parallel` is ignored. If the model's environment is a
+    VecNormalize, observations are normalised in the same way. Illegal actions get probability 0, and the others are
+    rescaled.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
-        """`model`: may continue to learn. `name`: name in reports, by default from the model's class, such as "ppo".
+        """`model`: it may continue to learn. `name`: name in reports, by default from the model's class, such as "ppo".
 
-        Raises TypeError for anything but a model with a policy over discrete actions, and for a recurrent one.
+        Raises TypeError unless the model has a policy over discrete actions and is not recurrent.
         """
         policy = getattr(model, "policy", None)
         discrete = getattr(getattr(model, "action_space", None), "n", None) is not None
@@ -163,7 +164,7 @@ class SB3Agent(Agent):
         self._encoding = "flat"
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions); a model of Q values plays its best legal actions.
+        """Return float64 (n, num_actions); for a model of Q values, uniform over the best legal actions.
 
         Raises ValueError for a game that the model was not made for.
         """
@@ -180,7 +181,7 @@ class SB3Agent(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the Q values of a model that has them, float64 (n, num_actions); else NaN. Errors as for `policy`."""
+        """Return the model's Q values, float64 (n, num_actions); NaN for other models. Errors are those of `policy`."""
         if not _q_network(self.model.policy):
             return super().action_values(view)
         out = np.full(view.masks.shape, np.nan)
@@ -189,7 +190,7 @@ class SB3Agent(Agent):
         return out
 
     def value(self, view: View) -> np.ndarray:
-        """Return the critic's value, or the best Q value: float64 (n,). Errors as for `policy`."""
+        """Return the critic's value, or the best legal Q value: float64 (n,). Errors are those of `policy`."""
         if _q_network(self.model.policy):
             return super().value(view)
         out = np.full(len(view), np.nan)
@@ -198,9 +199,8 @@ class SB3Agent(Agent):
         return out
 
     def _asked(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return logits or Q values float64 (k, num_actions), the critic's values (k,), and the positions int64 (k,).
-
-        Only positions with legal actions are evaluated.
+        """Return logits or Q values (k, num_actions), the critic's values (k,), empty for a model of Q values, and the
+        indices int64 (k,) of the positions with legal actions. Other positions are not evaluated.
         """
         import torch
 
@@ -209,7 +209,7 @@ class SB3Agent(Agent):
         if not len(rows):
             return np.zeros((0, view.game.num_actions)), np.zeros(0), rows
         part = view.take(rows)
-        # As in the model's predict: without dropout, and with batch normalisation independent of the batch.
+        # As in the model's `predict`: evaluation mode disables dropout and fixes batch normalisation.
         policy.set_training_mode(False)
         with torch.no_grad():
             tensors, _ = policy.obs_to_tensor(self._observations(part))
@@ -250,7 +250,7 @@ def _q_network(policy: Any) -> Callable[[Any], Any] | None:
 
 
 def from_sb3(model: Any, name: str | None = None) -> Agent:
-    """Return a Stable-Baselines3 model as an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
+    """Convert a Stable-Baselines3 model to an agent: `from_sb3(MaskablePPO.load("model.zip"))`.
 
     Args:
         model: MaskablePPO, PPO, A2C, DQN or QRDQN, trained on an environment of this library. A model's
@@ -264,15 +264,15 @@ def from_sb3(model: Any, name: str | None = None) -> Agent:
 
 
 def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = True, name: str = "text") -> Agent:
-    """Return an agent from a function from a prompt to an answer, both text; for a server see the agent `llm`.
+    """Return an agent that plays with a function from prompt to answer. For a server, use the agent `llm`.
 
     Args:
-        answer: the function; its prompts and answers are those of `make_text`.
-        retries: number of further answers, 0 to 100, if an answer names no legal action; after them the game is lost.
+        answer: the function, from str to str; its prompts and answers are those of `make_text`.
+        retries: number of further answers, 0 to 100, after one without a legal action. Then the game is lost.
         rules: whether prompts begin with the rules of the game.
         name: name in reports.
 
-        Raises TypeError unless `answer` is a function, ValueError for a wrong number of retries.
+    Raises TypeError unless `answer` is a function, ValueError for a wrong number of retries.
     """
     return TextAgent(answer, retries, rules, name)
 
@@ -282,7 +282,7 @@ def from_torch(
 ) -> Agent:
     """Return an agent from a torch module: float32 (n, inputs) -> logits (n, num_actions).
 
-    A module that was trained on `make_parallel` has one more logit, for `wait`, which is ignored.
+    The additional logit for `wait`, which a module trained on `make_parallel` has, is ignored.
 
     Args:
         module: the module; its inputs are flat observations or flattened planes. If it has dropout or batch
@@ -293,9 +293,10 @@ def from_torch(
         name: name in reports.
 
     Raises:
+    Raises:
         TypeError: `module` is no torch module.
-        ValueError: an unknown encoding, a wrong history or a negative temperature. The agent's `check` raises it for a
-            game whose observations or actions do not fit.
+        ValueError: an unknown encoding, a wrong history or a negative temperature. The agent's `check` raises this
+            error for a game whose observations or actions do not fit.
         ImportError: torch is not installed; the message has the installation command.
     """
     require("train", "torch")

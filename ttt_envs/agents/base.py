@@ -14,7 +14,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
 from ttt_envs.core.view import View, numbers_of
 
-# Facts of games, in words.
+# Fact of a game -> words for messages.
 _FACTS = {
     "simultaneous": "simultaneous choices",
     "stochastic": "chance",
@@ -26,7 +26,7 @@ class Fault(NamedTuple):
     """A position in which an agent gave no legal action.
 
     Attributes:
-        reason: the fault.
+        reason: what went wrong, worded as the end of a sentence, such as "gave no answer within 10 s".
         stderr: the end of the standard error of the agent's process, if any.
     """
 
@@ -43,7 +43,7 @@ class AgentFailed(RuntimeError):
     """
 
     def __init__(self, name: str, actions: np.ndarray, faults: Mapping[int, Fault]) -> None:
-        """`name`: the agent's name; the rest as the attributes."""
+        """`name`: the agent's name; `actions` and `faults`: see the attributes."""
         first = next(iter(faults.values()))
         also = f" (and in {len(faults) - 1} more positions)" if len(faults) > 1 else ""
         stderr = f"; it wrote:\n{first.stderr}" if first.stderr else ""
@@ -52,9 +52,9 @@ class AgentFailed(RuntimeError):
 
 
 def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarray:
-    """Return the actions of the agent `name` from its answers by position: int64 (n,), -1 without an answer.
+    """Return the agent's actions, int64 (n,), from `answers`: position -> action or fault; -1 without an answer.
 
-    Raises AgentFailed if there are faults among them.
+    Raises AgentFailed with the agent's `name` if any answer is a fault.
     """
     actions, faults = np.full(n, -1), {i: each for i, each in answers.items() if isinstance(each, Fault)}
     for i, each in answers.items():
@@ -67,7 +67,7 @@ def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarra
 
 @jit.kernel
 def keep_legal(policy, masks, out):  # type: ignore[no-untyped-def]
-    """Copy the policy, with 0 for illegal actions; return whether its numbers are finite and not negative."""
+    """Copy `policy` to `out`, with 0 for illegal actions; return False if a number is negative or not finite."""
     for i in range(policy.shape[0]):
         for a in range(policy.shape[1]):
             if not 0 <= policy[i, a] < np.inf:
@@ -78,31 +78,31 @@ def keep_legal(policy, masks, out):  # type: ignore[no-untyped-def]
 
 @cache
 def _kept_legal() -> Callable[..., bool]:
-    numbers, masks = np.zeros((4, 2))[::2], np.zeros((4, 2), np.bool_)[::2]  # not contiguous: allows any strides
+    numbers, masks = np.zeros((4, 2))[::2], np.zeros((4, 2), np.bool_)[::2]  # not contiguous, so any strides work
     return jit.entry(keep_legal, numbers, masks, numbers)
 
 
 class Agent:
     """Base class of agents. A subclass defines `policy`, or `act`, or both.
 
-    An agent sees a `View`, never a state. If it draws its random numbers from the view's seeds, it plays the same game
-    in every batch.
+    An agent sees a `View`, never a state. If it draws all random numbers from the view's seeds, its games do not depend
+    on how they are batched.
 
     Attributes:
-        name: its name in reports, by default the class's. `agents.load` sets it to the spec of the agent.
-        plays: required facts of games, such as {"simultaneous": False}; see `check`.
-        equivariant: True if its policy commutes with the game's symmetries, up to rounding: in a transformed position
-            it is the transformed policy.
-        remembers: True if it uses `View.info_state_keys`, which the caller must then track.
-        history: the number of its player's last decisions that it needs in `View.past`.
-        observes: True if it must see every ply; set automatically for a class with its own method `observe`.
-        interactive: True if it waits for a person: do not call it as a test or for many games at once.
-        hint_simulations: for a tree search that estimates the value of every action, the number of simulations for a
-            hint, which takes one or two seconds in the longest game. 0 for all other agents; see `agents.search_for`.
-        takes_rest: a parameter that takes the rest of a spec, including commas, such as a command line.
-        reaches: parameter -> "agent" or "file", for parameters that name these. Apart from them, the class uses only
-            the library's own data: no other process, module, file or server. None: it may do anything. The value is
-            not inherited; each class declares its own. See `agents.stranger`.
+        name: name in reports, by default that of the class. `agents.load` sets it to the agent's spec.
+        plays: facts that a game must have, such as {"simultaneous": False}; see `check`.
+        equivariant: True if the policy commutes with the game's symmetries, up to rounding: if a symmetry transforms
+            the position, the policy is transformed in the same way.
+        remembers: True if the agent uses `View.info_state_keys`, which the caller must then track.
+        history: number of its player's last decisions that the agent needs in `View.past`.
+        observes: True if the agent must see every ply; set automatically for a class with its own method `observe`.
+        interactive: True if the agent waits for a person. Do not call it in tests or for many games at once.
+        hint_simulations: for a tree search that values every action, the number of simulations for a hint: one or two
+            seconds in the longest game. 0 for all other agents; see `agents.search_for`.
+        takes_rest: name of the parameter whose value is the rest of a spec, including commas, such as a command line.
+        reaches: parameter -> "agent" or "file", for parameters that name an agent or a file. Apart from these, the
+            class uses only the library's own data: no other process, module, file or server. None means that the class
+            may do anything. Subclasses do not inherit the value. See `agents.stranger`.
     """
 
     name: str = "agent"
@@ -127,8 +127,7 @@ class Agent:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def act(self, view: View) -> np.ndarray:
-        """Return one legal action per position, int64 (n,); -1 if the player has none. By default a draw from
-        `policy` after masking.
+        """Return one legal action per position, int64 (n,); -1 if the player has none. By default, sample `policy`.
 
         Raises ValueError if `policy` does not return one row of probabilities per position.
         """
@@ -137,10 +136,10 @@ class Agent:
         return out
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the probabilities of `act`'s answers, float64 (n, num_actions); zeros if there is no legal action.
+        """Return the probability of each action, float64 (n, num_actions); zeros if there is no legal action.
 
-        By default 1 for the action that `act` returns. Define this method in an agent that draws at random: otherwise
-        its probabilities must be estimated from many seeds.
+        By default, the action that `act` returns has probability 1. Define this method if the agent plays at random:
+        otherwise its probabilities can only be estimated from many seeds.
         """
         if type(self).act is Agent.act:
             raise NotImplementedError(f"{type(self).__name__} must define policy(view) or act(view)")
@@ -148,16 +147,17 @@ class Agent:
         return np.asarray(actions[:, None] == np.arange(view.game.num_actions), np.float64)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the player's expected reward after each action, as the agent estimates it: float64 (n, num_actions).
+        """Return the agent's estimate of the player's expected reward after each action: float64 (n, num_actions).
 
-        NaN for illegal actions and without an estimate; by default everywhere.
+        Illegal actions and actions without an estimate are NaN. By default, all are NaN.
         """
         return np.full((len(view), view.game.num_actions), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the player's expected reward if the agent plays on, as it estimates it: float64 (n,); NaN if unknown.
+        """Return the agent's estimate of the player's expected reward if the agent plays on: float64 (n,); NaN if
+        unknown.
 
-        By default the mean of `action_values` under `policy`, if the values of all actions that it plays are known.
+        By default, the mean of `action_values` under `policy`, or NaN if an action that the policy plays has no value.
         """
         values = self.action_values(view)
         out = np.full(len(view), np.nan)
@@ -169,14 +169,14 @@ class Agent:
         return out
 
     def observe(self, view: View) -> None:
-        """Observe a ply, for an agent that follows the game between its decisions. By default it does nothing.
+        """Observe a ply between the agent's own decisions. By default, do nothing.
 
-        It is called at every ply before any player acts, for all running games in which the agent plays. The view has
-        one row for each player of the agent, also for players who do not act: their masks are all False.
+        Callers call this method at every ply, before any player acts, for all running games in which the agent plays.
+        The view has one row for each player of the agent. The masks of players who do not act are all False.
         """
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Handle the end of games, for an agent with a memory of each game. By default it does nothing.
+        """Handle the end of games, for example forget what the agent has stored about them. By default, do nothing.
 
         Args:
             episodes: int64 (k,), the games' numbers as in `View.episodes`, even if the agent never acted in them.
@@ -188,7 +188,7 @@ class Agent:
         return {}
 
     def close(self) -> None:
-        """Release resources, such as a process. By default it does nothing. The agent can be used again."""
+        """Release resources, such as a process; by default, do nothing. The agent can be used again."""
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
         """Return a checked copy of `policy`, float64 (n, num_actions), with 0 for illegal actions."""
@@ -202,7 +202,7 @@ class Agent:
         return legal
 
     def check(self, game: Game) -> None:
-        """Raise ValueError, naming the reason, if the agent cannot play `game`. By default it checks `plays`."""
+        """Raise ValueError, naming the reason, if the agent cannot play `game`. By default, check `plays`."""
         for fact, value in self.plays.items():
             if getattr(game, fact) != value:
                 # Imported by name, because `ttt_envs.agents` imports this module.
@@ -232,16 +232,16 @@ class Around(Agent):
 
     @property
     def candidates(self) -> Sequence[Agent]:
-        """The agents that it may use."""
+        """All agents that this agent may use."""
         return [self.agent]
 
     def agent_for(self, game: Game) -> Agent:
-        """Return the agent that it uses in this game."""
+        """Return the agent to use in this game."""
         return self.agent
 
     @property
     def history(self) -> int:  # type: ignore[override]
-        """The longest history that any of the other agents needs; agents may differ by game."""
+        """The longest history that any of the candidates needs."""
         return max(agent.history for agent in self.candidates)
 
     def action_values(self, view: View) -> np.ndarray:
@@ -253,11 +253,11 @@ class Around(Agent):
         return self.agent_for(view.game).value(view)
 
     def observe(self, view: View) -> None:
-        """Forward to the other agent."""
+        """Call `observe` of the other agent."""
         self.agent_for(view.game).observe(view)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Forward to the other agents: int64 (k,), float32 (k,)."""
+        """Call `episodes_over` of the other agents; `episodes` is int64 (k,), `rewards` float32 (k,)."""
         for agent in self.candidates:
             agent.episodes_over(episodes, rewards)
 
@@ -276,7 +276,7 @@ class Around(Agent):
     def _ask(self, part: View, rows: np.ndarray, actions: np.ndarray) -> None:
         """Write the other agent's actions in the k positions of `part` to `actions`, int64 (n,), at `rows`.
 
-        Raises AgentFailed, with positions numbered among all n, if it fails in some of them.
+        If the other agent fails in some positions, raises AgentFailed with their numbers among all n positions.
         """
         if not len(rows):
             return
@@ -288,11 +288,11 @@ class Around(Agent):
 
 
 def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
-    """Return `answer` for n positions, and for positions of a match that of the current round: (n, ...).
+    """Return the results of `answer` for n positions: (n, ...). In a match, `answer` sees only the current round.
 
-    An agent that knows only the rules cannot look ahead to the end of a match: inside a round it would choose nearly at
-    random. Therefore `answer` sees the current round as a separate game, regardless of the score, and the match only
-    between two rounds.
+    A search without a value function cannot look ahead to the end of a match: inside a round it would choose nearly at
+    random. Therefore `answer` sees each round as a separate game, regardless of the match's score. It sees the match
+    itself only in positions between two rounds.
     """
     if view.game.extras.current_round is None:
         return answer(view)
@@ -310,14 +310,14 @@ def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# View -> agent -> method name -> its result.
+# View -> agent -> name of a method -> cached result.
 _KEPT: "WeakKeyDictionary[View, WeakKeyDictionary[Agent, dict[str, Any]]]" = WeakKeyDictionary()
 
 
 def kept(method: Method) -> Method:
-    """Cache the result of an agent's method for each view. A decorator.
+    """Decorate an agent's method to cache its result for each view.
 
-    An agent whose policy and values are both requested then searches only once. The result lives as long as the view.
+    An agent whose policy and values are both requested then searches only once. The result is kept as long as the view.
     """
 
     @wraps(method)
@@ -337,25 +337,25 @@ def uniform(choices: np.ndarray) -> np.ndarray:
 
 @cache
 def _choose_rows() -> Callable[..., None]:
-    """Return the entry of `choose_rows`, which also accepts read-only masks."""
+    """Return `choose_rows`, compiled to accept read-only masks, too."""
     return jit.entry(choose_rows, np.empty((1, 1), np.bool_), np.empty(1, np.uint64), np.empty(1, np.int64))
 
 
 def uniform_actions(masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Draw a legal action uniformly per row, int64 (n,). masks bool (n, num_actions), seeds uint64 (n,), contiguous."""
+    """Draw one legal action per row uniformly: int64 (n,). masks bool (n, num_actions), seeds uint64 (n,) contiguous."""
     out = np.empty(len(masks), np.int64)
     _choose_rows()(masks, seeds, out)
     return out
 
 
 def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """Return the legal actions with the highest value, bool (n, num_actions); same shape as `values` and `masks`."""
+    """Return a mask of each row's best legal actions, bool (n, num_actions); `values` has the same shape."""
     known = np.where(masks, values, -np.inf)
     return np.asarray(masks & (known == known.max(axis=1, keepdims=True)))
 
 
 def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
-    """Return the softmax of the legal actions' values, float64 (n, num_actions); uniform over the best at 0."""
+    """Return softmax(values / temperature) of legal actions, float64 (n, num_actions); uniform over the best at 0."""
     out = np.zeros(masks.shape)
     _softmax_rows(values, masks, float(temperature), out)
     return out
@@ -363,11 +363,11 @@ def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> n
 
 @jit.kernel
 def _softmax_rows(values, masks, temperature, out):  # type: ignore[no-untyped-def]
-    """Fill in only the legal entries of `out`; this takes a third of NumPy's time."""
+    """Fill in the legal entries of `out`. This kernel takes a third of NumPy's time."""
     for i in range(values.shape[0]):
         best, total = -np.inf, 0.0
         for a in range(values.shape[1]):
-            if masks[i, a] and not values[i, a] <= best:  # also true for nan, which the caller detects
+            if masks[i, a] and not values[i, a] <= best:  # also true for NaN, which then spreads to `out`
                 best = np.float64(values[i, a])
         for a in range(values.shape[1]):
             if masks[i, a]:

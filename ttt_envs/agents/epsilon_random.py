@@ -1,4 +1,4 @@
-"""Mixed: an agent that sometimes plays at random instead."""
+"""Mixed: an agent that plays as another agent, but sometimes at random."""
 
 import numpy as np
 
@@ -31,11 +31,11 @@ class Mixed(Around):
         within(0.0, 1.0, random=random)
         super().__init__(load(agent))
         self.random = float(random)
-        # A nested mixed agent gets the same seeds and must use another random number.
+        # A nested mixed agent gets the same seeds, so it needs other random numbers.
         self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 if the player has no legal action."""
+        """Return one action per position, int64 (n,); -1 if the player has no legal action."""
         kind = np.empty(len(view), np.int64)
         chances = np.tile([self.random, 1 - self.random], (len(view), 1))
         sample_rows(chances, stream_seeds(view.seeds, Stream.MIXTURE, self._coin), kind)
@@ -45,7 +45,7 @@ class Mixed(Around):
         return actions
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions)."""
+        """Return the probability of each action, float64 (n, num_actions)."""
         probabilities = self._checked(self.agent.policy(view), view)
         probabilities = probabilities / np.where(total := probabilities.sum(axis=1, keepdims=True), total, 1)
         return (1 - self.random) * probabilities + self.random * uniform(view.masks)

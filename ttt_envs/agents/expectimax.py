@@ -7,8 +7,8 @@ near-optimal planning in large Markov decision processes", Machine Learning 49, 
   algorithmic solution of n-person games", AAAI 1986).
 - All actions in a position are tried in the same futures, so that luck affects their comparison less.
 
-`guess` and `weigh` are templates, compiled for one game's rules; `legal_mask`, `step` and `resample` are the game's
-kernels. `weigh` looks one action ahead and calls `deeper`, which is `weigh` again, or `guess` at the end.
+`guess` and `weigh` are templates, which are compiled for each game; `legal_mask`, `step` and `resample` in them are the
+game's kernels. `weigh` looks one ply ahead and calls `deeper`: `weigh` for the next ply, or `guess` at a leaf.
 """
 
 # ruff: noqa: F821
@@ -28,24 +28,24 @@ from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
-# Each further ply has fewer samples, by this factor. Luck at the first ply affects the comparison of the player's
-# actions; luck at later plies averages out over them.
+# Each further ply has this many times fewer samples. Luck at the first ply distorts the comparison of the player's
+# actions, while luck at later plies averages out.
 _FEWER = 8
 
-# The largest depth. Each depth is compiled, and a deeper search would never end.
+# The largest depth: a kernel is compiled for each depth, and a deeper search would not end in practice.
 _DEEPEST = 32
 
 
 class Search(NamedTuple):
-    """The settings and the memory of a search; arrays have an entry per ply.
+    """The settings and the memory of a search; arrays have one entry per ply.
 
     Attributes:
-        playouts: random playouts at the end.
+        playouts: number of random playouts per leaf.
         states: (depth + 2,), the position, and memory for its successors.
         legal: bool (depth + 1, num_actions).
-        values: float64 (depth, num_actions, players); after the search, values[0] has each legal action's expected
-            rewards.
-        joint: int64 (players,).
+        values: float64 (depth, num_actions, players); after the search, values[0] has the expected rewards of all
+            players after each legal action of the position.
+        joint: int64 (players,), scratch memory.
     """
 
     playouts: int
@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
 
 def guess(search, ahead, samples, seed, out):
-    """Add to `out` each player's mean reward in random games from a position; arguments as for `weigh`."""
+    """Add each player's mean reward over random playouts from a position to `out`; arguments as for `weigh`."""
     playouts, states, legal, _, joint = search
     now, then = ahead, ahead + 1
     for k in range(playouts):
@@ -74,7 +74,7 @@ def weigh(search, ahead, samples, seed, out):
 
     Args:
         search: `Search`.
-        ahead: index of the position in search.states: the number of actions before it.
+        ahead: index of the position in search.states, which is the number of plies since the root.
         samples: number of futures in which each action is tried.
         seed: uint64, for all random draws.
         out: float64 (players,).
@@ -118,7 +118,7 @@ def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
 class Expectimax(Agent):
     """Looks ahead a few plies, with a few samples of chance, and plays the action that is best on average.
 
-    Plays any game of perfect information in which one player acts at a time; in a match, each round separately.
+    Plays any game of perfect information in which one player acts at a time. In a match it looks only at the round.
     """
 
     name = "expectimax"
@@ -130,8 +130,8 @@ class Expectimax(Agent):
 
         Args:
             depth: plies to look ahead, counting all players.
-            samples: futures in which each action of the position is tried, and an eighth as many at each further ply.
-                Always 1 in a game without chance.
+            samples: number of futures in which each action is tried; each further ply has an eighth as many. Always 1
+                in a game without chance.
             playouts: random playouts that value each leaf.
         """
         within(1, _DEEPEST, depth=depth)
@@ -141,16 +141,16 @@ class Expectimax(Agent):
         self.playouts = playouts
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): uniform over the best actions. Raises ValueError as `check`."""
+        """Return the uniform policy over the best actions, float64 (n, num_actions). Raises ValueError as `check`."""
         values = np.nan_to_num(self.action_values(view), nan=-np.inf)
         return uniform(best_of(values, view.masks))
 
     @kept
     def action_values(self, view: View) -> np.ndarray:
-        """Return the expected reward of each legal action, float64 (n, num_actions), nan for illegal ones.
+        """Return the expected reward after each legal action, float64 (n, num_actions); NaN for illegal actions.
 
-        A forced action is not searched and is nan, too. In a match the reward is the round's. Raises ValueError as
-        `check`.
+        A forced action is not searched, so its value is NaN, too. In a match, the reward is that of the current round.
+        Raises ValueError as `check`.
         """
         self.check(view.game)
         return by_round(view, self._values)

@@ -1,7 +1,7 @@
-"""The greedy agent, which looks at its move and the reply.
+"""The greedy agent, which looks one action and one reply ahead.
 
-`draw_choices`, `can_be_beaten` and `score_rows` are templates, compiled for one game's rules; `legal_mask` and `step`
-are the game's kernels.
+`draw_choices`, `can_be_beaten` and `score_rows` are templates, which are compiled for each game; `legal_mask` and
+`step` in them are the game's kernels.
 """
 
 # ruff: noqa: F821
@@ -22,7 +22,7 @@ from ttt_envs.core.view import View
 
 
 def draw_choices(state, seed, legal, joint):
-    """Draw a legal action for each acting player; legal bool (num_actions,) is scratch memory."""
+    """Write a random legal action of each acting player to `joint`; legal bool (num_actions,) is scratch memory."""
     for player in range(joint.shape[0]):
         legal_mask(state, player, legal)
         joint[player] = choose(legal, fold(seed, player))
@@ -32,7 +32,8 @@ def can_be_beaten(states, player, seed, legal):
     """Return whether a side other than `player`'s may win immediately in states[0].
 
     Players of a side share their reward, so another side wins if some player is paid and `player` is not. If several
-    players act simultaneously, the others' choices are drawn. states (2,): the position, and scratch memory.
+    players act simultaneously, one rival at a time tries all actions while the others' choices are drawn at random.
+    `states` (2,) contains the position and scratch memory.
     """
     joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
     mover = states[0]["to_move"]
@@ -55,9 +56,9 @@ def can_be_beaten(states, player, seed, legal):
 
 
 def score_rows(states, players, seeds, scores):
-    """Add to scores int64 (n, num_actions): 1 for an action that wins at once, -1 for one that may lose at once.
+    """Add 1 to scores int64 (n, num_actions) for an action that wins at once, -1 for one that may lose at once.
 
-    States (n,) are worlds consistent with the views of players[i]; seeds uint64 (n,) draw the choices of other acting
+    states[i] is a world consistent with the view of players[i]. `seeds`, uint64 (n,), draw the choices of other acting
     players.
     """
     if states.shape[0] == 0:
@@ -106,13 +107,13 @@ class Greedy(Agent):
         """Set the number of samples.
 
         Args:
-            samples: worlds sampled for each decision; one is enough if nothing is random or hidden.
+            samples: worlds sampled for each decision. If a game has no chance and hides nothing, one world is used.
         """
         within(1, MOST, samples=samples)
         self.samples = samples
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions), uniform over the best actions."""
+        """Return the uniform policy over the best actions, float64 (n, num_actions)."""
         return by_round(view, self._policy)
 
     def _policy(self, view: View) -> np.ndarray:

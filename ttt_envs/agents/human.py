@@ -16,10 +16,10 @@ class Command:
     """A command that a person can type instead of an action.
 
     Attributes:
-        usage: its name and its argument, if any, such as "save FILE".
-        meaning: its description in the help.
-        run: called with the view, the position's row in it, and the text after the name; prints its output. The person
-            sees its ValueError and OSError.
+        usage: name and argument of the command, such as "save FILE".
+        meaning: description for the help.
+        run: called with the view, the row of the position in the view, and the text after the name. It prints its
+            output. If it raises ValueError or OSError, the person sees the message.
     """
 
     usage: str
@@ -31,7 +31,7 @@ class Human(Agent):
     """Asks a person at the terminal for each move and shows the position from that player's view.
 
     Attributes:
-        commands: name -> command; `ttt play` provides some.
+        commands: name -> command; `ttt play` adds some.
     """
 
     name = "human"
@@ -39,13 +39,13 @@ class Human(Agent):
     reaches = {}
 
     def __init__(self) -> None:
-        """No settings."""
+        """Start without commands."""
         self.commands: dict[str, Command] = {}
 
     def act(self, view: View) -> np.ndarray:
-        """Ask for one action after the other; return int64 (n,), -1 if the player has no legal action.
+        """Ask for one action per position; return int64 (n,), -1 if the player has no legal action.
 
-        Raises SystemExit if the person quits or the input ends, and other errors of commands.
+        Raises SystemExit if the person quits or the input ends. Errors of commands except ValueError and OSError pass.
         """
         return np.array([self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64)
 

@@ -1,11 +1,11 @@
-"""Local matrix games for simultaneous choices of two players: try every pair of actions and solve the matrix.
+"""Matrix games for simultaneous choices of two players: try every pair of actions, then solve the matrix.
 
 An entry of the matrix is the reward after a pair of actions, or the successor's value by a given value function. The
 equilibrium gives the position's value and a mixed strategy for each player. If only one player acts, the matrix has one
-row or one column. Backed up through all positions this is value iteration for zero-sum stochastic games: Shapley,
+row or one column. Applied to all positions repeatedly, this is value iteration for zero-sum stochastic games: Shapley,
 "Stochastic games", PNAS 39, 1953.
 
-`expand` is a template, compiled for one game's rules; `step`, `observe` and `resample` are the game's kernels.
+`expand` is a template, which is compiled for each game; `step`, `observe` and `resample` in it are the game's kernels.
 """
 
 # ruff: noqa: F821
@@ -24,13 +24,13 @@ from ttt_envs.core.loops import Kernels, advance_for
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.symmetry import feature_turns, turn_to_first
 
-#: Observations of both players int8 (n, 2, size) -> the expected rewards of player 0, float (n,).
+#: A value function: observations of both players int8 (n, 2, size) -> expected rewards of player 0, float (n,).
 Value = Callable[[np.ndarray], np.ndarray]
 
-# The most cached values: many positions have the same successors.
+# The most cached values. The cache helps because many positions have the same successors.
 _KNOWN = 1 << 19
 
-# The most cells of matrices times worlds to expand at once, which limits the memory.
+# The most successors to expand at once, over all cells of the matrices and all worlds; this limits the memory.
 _CELLS = 1 << 16
 
 
@@ -50,14 +50,14 @@ class Children(NamedTuple):
     """The positions after pairs of actions; positions that look the same to both players are one child.
 
     Attributes:
-        numbers: int64 (cells, worlds), the child of each pair of actions in each world. Cells are ordered by position,
-            then by row; player 0 chooses the row.
+        numbers: int64 (cells, worlds), the number of the child after each pair of actions (cell) in each world. Cells
+            are ordered by position, then by row; player 0 chooses the row.
         size: number of features of an observation.
         seen: int8 (children, 2, size or slightly more), each player's observation; zeros if the game is over.
-        words: the same memory as uint64 (children, -1), for comparisons.
-        done: bool (children,).
-        rewards: float32 (children,), player 0's.
-        states: structured (children,), the positions; empty if the search does not go beyond them.
+        words: `seen` as uint64 (children, -1) in the same memory, for fast comparisons.
+        done: bool (children,), whether the game is over.
+        rewards: float32 (children,), player 0's rewards.
+        states: structured (children,), the positions; empty if no child is searched further.
     """
 
     numbers: np.ndarray
@@ -69,7 +69,7 @@ class Children(NamedTuple):
     states: np.ndarray
 
 
-#: Number of plies searched -> both players' observations -> value.
+#: Cached values: number of plies to search further -> both players' observations -> value.
 KnownValues = defaultdict[int, dict[bytes, float]]
 
 
@@ -96,16 +96,16 @@ def equilibria(
     Args:
         game: a game that passes `check_two_players`.
         states: structured (n,), none finished. They are not changed.
-        seeds: uint64 (n, worlds), worlds at least 1; each redraws chance once, the same for all pairs of actions, and
-            the matrix is the mean over these worlds.
+        seeds: uint64 (n, worlds), at least one world. Each seed redraws chance, in the same way for all pairs of
+            actions. The matrix is the mean over the worlds.
         value: the value function for successors.
         iterations: iterations of predictive regret matching+, see `solve_matrix`.
-        known: cached values of the same function from other positions of this decision; new ones are added.
+        known: cache of values that the same function gave for other positions of this decision; new values are added.
         extend: search one ply deeper in positions after simultaneous choices in which a single player decides. Chance
-            is then drawn first.
-        depth: plies. With more than one, a successor's value is its own equilibrium with a depth of one less.
-        symmetric: whether `value` is invariant under the board's symmetries: only one of several symmetric positions is
-            then evaluated.
+            is drawn before that decision.
+        depth: plies. With more than one, a successor's value is that of its own equilibrium with a depth of one less.
+        symmetric: whether `value` is invariant under the board's symmetries. If so, it is called for only one of
+            several symmetric positions.
     """
     known = KnownValues(dict) if known is None else known
     solve = partial(equilibria, game, known=known, extend=extend, symmetric=symmetric)
@@ -150,7 +150,7 @@ def _valued(
     plies: np.ndarray,
     known: KnownValues,
 ) -> np.ndarray:
-    """Return the values of children, float64 (k,); those with `plies` above 0 are searched by `deeper`.
+    """Return the values of the children `rows`, float64 (k,): by `deeper` where `plies` is above 0, else by `value`.
 
     `known` caches values by observations.
     """
@@ -172,7 +172,7 @@ def _valued(
 def _recalled(
     keys: list[bytes], rows: np.ndarray, find: Callable[[np.ndarray], np.ndarray], known: dict[bytes, float]
 ) -> list[float]:
-    """Return the values of rows by their keys; `find` computes missing values, which are then cached."""
+    """Return the cached values of rows by their keys; compute missing values with `find` and add them to the cache."""
     if len(known) + len(keys) > _KNOWN:
         known.clear()
     new = list({key: k for k, key in enumerate(keys) if key not in known}.values())
@@ -182,7 +182,7 @@ def _recalled(
 
 
 def from_both_seats(values: Callable[[np.ndarray], np.ndarray]) -> Value:
-    """Return a value function for player 0: the mean of both players' estimates.
+    """Return a value function for player 0 that averages both players' estimates.
 
     `values`: observations int8 (n, size) -> expected rewards of the observing player, float (n,).
     """
@@ -218,7 +218,7 @@ def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
 
 @jit.kernel
 def fill_actions(mask, out):
-    """Write the actions in `mask` to `out` int64 and return their number; return 1 for an empty mask, as a dummy."""
+    """Write the actions in `mask` to `out` int64 and return their number; an empty mask counts as the action 0."""
     count = 0
     out[0] = 0
     for action in range(mask.shape[0]):
@@ -230,7 +230,7 @@ def fill_actions(mask, out):
 
 @jit.kernel
 def first_alike(children, first, last):
-    """Return the first child from number `first` on that equals child `last`, which may be `last` itself."""
+    """Return the first child, from number `first` on, that equals child `last`; this may be `last` itself."""
     for other in range(first, last):
         if children.done[other] == children.done[last] and children.rewards[other] == children.rewards[last]:
             same = True
@@ -285,7 +285,7 @@ def kernel_for(kernels: Kernels) -> Callable[..., Any]:
 
 @jit.kernel
 def solve_rows(legal, payoffs, iterations, out):
-    """Solve the matrix games with concatenated `payoffs` float64 (cells,); fill `out` Equilibria.
+    """Solve matrix games whose payoffs, float64 (cells,), are concatenated; write the results to `out`, `Equilibria`.
 
     legal bool (n, 2, num_actions).
     """
@@ -307,16 +307,16 @@ def solve_rows(legal, payoffs, iterations, out):
 
 @jit.kernel
 def solve_matrix(payoffs, iterations, mix, other_mix):
-    """Return the value of a zero-sum matrix game for the row player; fill in nearly optimal mixes of both players.
+    """Return the value of a zero-sum matrix game for the row player; write nearly optimal strategies to the mixes.
 
     Predictive regret matching+ with alternating updates and quadratic averaging (the t-th strategy has weight t * t):
-    Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability", AAAI 2021. If mixing
-    gains nothing, such as for a player with one action, a shortcut applies: the players mix their best actions evenly.
+    Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability", AAAI 2021. A matrix with
+    a saddle point, such as one with a single row, needs no iterations: both players mix their safest actions uniformly.
 
     Args:
-        payoffs: float64 (m, n), to the row player.
+        payoffs: float64 (m, n), the row player's rewards.
         iterations: at least 1.
-        mix, other_mix: float64 (m,) and (n,), out.
+        mix, other_mix: float64 (m,) and (n,), outputs: the strategies of the row player and the column player.
     """
     height, width = payoffs.shape
     if share_saddle(payoffs, mix, other_mix):
@@ -355,7 +355,7 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 @jit.kernel
 def share_saddle(payoffs, mix, other_mix):
     """Return whether there is a saddle point; if so, fill the mixes with each player's safest actions."""
-    # The row player's payoff that each action of either player guarantees.
+    # The row player's lowest payoff in each row, and highest payoff in each column.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):
         for y in range(payoffs.shape[1]):
@@ -370,7 +370,7 @@ def share_saddle(payoffs, mix, other_mix):
 
 @jit.kernel
 def match_regrets(gains, regrets, strategy):
-    """Make a step of predictive regret matching+ in place; all float64 (n,). The prediction repeats `gains`."""
+    """Make a step of predictive regret matching+ in place; all float64 (n,). `gains` also predict the next gains."""
     expected = 0.0
     for k in range(gains.shape[0]):
         expected += gains[k] * strategy[k]
@@ -385,7 +385,7 @@ def match_regrets(gains, regrets, strategy):
 
 @jit.kernel
 def share_best(payoffs, sign, mix):
-    """Mix evenly the actions with the largest sign * payoff; float64 (n,)."""
+    """Write the uniform mix of the actions with the largest sign * payoff to `mix`; float64 (n,)."""
     best = payoffs[0]
     for k in range(payoffs.shape[0]):
         if sign * payoffs[k] > sign * best:

@@ -34,13 +34,12 @@ class NetworkAgent(Agent):
 
         Args:
             path: a run folder of a learner, or a network file (.safetensors).
-            temperature: divides values or logits before a softmax; 0 plays the best action. By default 0 for a network
-                with values, and 1 for one with logits.
+            temperature: divides values or logits before a softmax; 0 plays the best action. The default is 0 for a q
+                network and 1 for others.
             symmetric: average over the board's symmetries: stronger, but slower.
-            average: play the average of the run's snapshots: true averages all, a number from 0 to 1 only this share of
-                them, the latest. It is the mean of the probabilities in each position, with equal weights; fictitious
-                play instead weights a policy by its probability of reaching the position. The time grows with the
-                number of snapshots.
+            average: play the mean policy of the run's snapshots: true for all, or a number from 0 to 1 for this share
+                of them, the latest. In each position, all snapshots have the same weight; fictitious play would weight
+                each by its probability of reaching the position. The time is proportional to the number of snapshots.
             threshold: never play an action whose probability is below this, unless all are. The other probabilities are
                 scaled up.
 
@@ -82,7 +81,7 @@ class NetworkAgent(Agent):
             network.check(game, past=True)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions). Raises BadNetworkFile if the network was not trained for the game."""
+        """Return the probability of each action, float64 (n, num_actions). Raises BadNetworkFile as `check`."""
         masks, probabilities = view.masks, np.zeros(view.masks.shape)
         for network in self.networks:
             network.check(view.game, past=True)
@@ -95,7 +94,8 @@ class NetworkAgent(Agent):
         return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the values of a q network, averaged over snapshots: float64 (n, num_actions); else NaN."""
+        """Return the mean action values of q networks over the snapshots, float64 (n, num_actions); NaN for other
+        kinds."""
         if self.head != "q":
             return super().action_values(view)
         found = np.zeros(view.masks.shape)
@@ -105,7 +105,7 @@ class NetworkAgent(Agent):
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the value of a policy+value network, or from a q network's `action_values`: float64 (n,); else NaN."""
+        """Return the network's value, or the mean of a q network's values under `policy`: float64 (n,); else NaN."""
         if "value" not in self.network.info.heads:
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))
@@ -117,7 +117,7 @@ class NetworkAgent(Agent):
         return np.where(view.masks.any(axis=1), found / len(self.networks), np.nan)
 
 
-# The most plies of a full-width lookahead: each multiplies the time by ten or a hundred.
+# The deepest full-width lookahead: each ply multiplies the time by ten to a hundred.
 _DEEPEST = 8
 
 
@@ -147,20 +147,20 @@ class Lookahead(Agent):
 
         Args:
             path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
-            worlds: number of sampled worlds to average over; one if nothing is random or hidden.
-            mix: weight of the lookahead's values; a q network's own values have the rest.
+            worlds: number of sampled worlds to average over; always 1 if nothing is random or hidden.
+            mix: weight of the lookahead's values; the weight of a q network's own values is 1 - `mix`.
             temperature: divides the values before a softmax; 0 plays the best action. It must be 0 for simultaneous
                 choices.
             symmetric: average the network over the board's symmetries: stronger, but slower.
             iterations: iterations of predictive regret matching+ in a matrix game, for simultaneous choices.
-            outcomes: in each world enumerate the first draws after an action, such as a roll of dice, instead of
-                sampling them, as long as they have at most this many outcomes: 36 for two dice, 1296 if they are often
+            outcomes: enumerate the first random draws after an action, such as a roll of dice, instead of sampling
+                them, while they have at most this many outcomes: 36 for two dice, 1296 for two dice that are often
                 rerolled.
-            depth: plies to look ahead; with more than one, other players choose their own best actions and know as much
-                as the searching player. For simultaneous choices, a successor's value is that of its own equilibrium.
-                Each ply multiplies the time by actions and outcomes, or by the successors of all pairs of actions.
-            extend: for simultaneous choices: look one ply further if a single player decides next, such as on the use
-                of an ability.
+            depth: plies to look ahead. Beyond the first ply, each player chooses their own best action and knows as
+                much as the searching player; simultaneous choices are solved as a matrix game of their own. Each ply
+                multiplies the time by the number of successors.
+            extend: for simultaneous choices: look one ply further if a single player decides next, for example whether
+                to use an ability.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -182,7 +182,7 @@ class Lookahead(Agent):
     def check(self, game: Game) -> None:
         """Raise ValueError unless the network fits the game and a lookahead is possible in it.
 
-        Either one player moves at a time; or there are two players, and only simultaneous choices are hidden.
+        A lookahead needs one player who moves at a time, or two players and nothing hidden but simultaneous choices.
         """
         super().check(game)
         self.network.check(game)
@@ -205,7 +205,7 @@ class Lookahead(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the value of each legal action to the player to move, float64 (n, num_actions); NaN where illegal.
 
-        All NaN in a game with simultaneous choices. Raises ValueError as `check`.
+        All values are NaN in a game with simultaneous choices. Raises ValueError as `check`.
         """
         game = view.game
         self.check(game)
@@ -229,9 +229,9 @@ class Lookahead(Agent):
         return total
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): the softmax of `action_values`, which are means over the worlds of one seed.
+        """Return the softmax of `action_values`, float64 (n, num_actions), which depends on the seeds of the worlds.
 
-        For simultaneous choices, the player's mixed strategy in the equilibrium of the mean matrix.
+        For simultaneous choices, return the player's mixed strategy in the equilibrium of the mean matrix.
         """
         game = view.game
         if not game.simultaneous:
@@ -239,7 +239,7 @@ class Lookahead(Agent):
         return self._equilibria(view).policies[np.arange(len(view)), view.players]
 
     def value(self, view: View) -> np.ndarray:
-        """Return the best of `action_values`, or the equilibrium's value for simultaneous choices: float64 (n,)."""
+        """Return the mean of `action_values` under `policy`, or the value of the equilibrium: float64 (n,)."""
         if not view.game.simultaneous:
             return super().value(view)
         values = self._equilibria(view).values

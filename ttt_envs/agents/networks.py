@@ -1,7 +1,7 @@
 """Trained networks as files and as NumPy functions, so that playing needs no torch.
 
-A network file is safetensors: plain numbers and text; loading runs no code. Its metadata contain the game, the options
-and the kind of network. A foreign or damaged file raises BadNetworkFile.
+A network file is a safetensors file of numbers and text; loading it runs no code. Its metadata contain the game, the
+game's options and the kind of network. A foreign or damaged file raises BadNetworkFile.
 """
 
 import json
@@ -25,14 +25,14 @@ from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs network 1"
 
-#: In a learner's run folder: the file of the latest network, and the folder of the earlier ones.
+#: In a learner's run folder: name of the file of the latest network, and of the folder of earlier networks.
 FILE, SNAPSHOTS = "network.safetensors", "snapshots"
 
-#: Kind of network -> its heads. Outputs: "policy" has logits (n, num_actions); "q", the value of each action to the
-#: observing player (n, num_actions); "value", the value of the position, see `NetworkInfo.values`.
+#: Kind of network -> its heads. The head "policy" has logits (n, num_actions); "q" has the value of each action to the
+#: observing player (n, num_actions); "value" has the value of the position, see `NetworkInfo.values`.
 KINDS = {"policy": ("policy",), "q": ("q",), "value": ("value",), "policy+value": ("policy", "value")}
 
-#: Name -> activation function of the hidden layers, which works in place.
+#: Name -> activation function of the hidden layers; it works in place.
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "relu": lambda x: np.maximum(x, 0, out=x),
     "tanh": lambda x: np.tanh(x, out=x),
@@ -40,10 +40,10 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 class _OneBlasThread:
-    """Inside this context, NumPy's matrix products use one thread.
+    """Makes NumPy's matrix products use one thread inside this context.
 
-    More threads do not help with such small products. If another process occupies a core, they wait for each other: a
-    position took 23 ms instead of 0.3.
+    More threads do not speed up such small products. They wait for each other if another process occupies a core: a
+    position then took 23 ms instead of 0.3 ms.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class _OneBlasThread:
                 self._limiter.restore_original_limits()
 
 
-# On first use instead of at import, because it scans the libraries that the process has loaded.
+# Created on first use, not at import, because the constructor scans all libraries that the process has loaded.
 _one_blas_thread = cache(_OneBlasThread)
 
 
@@ -79,7 +79,7 @@ class NetworkInfo:
         game: id of the game.
         options: the game's options at training.
         kind: one of `KINDS`.
-        inputs: number of features of an observation, in its encoding.
+        inputs: number of features of an observation in the network's `encoding`.
         actions: number of actions.
         hidden: sizes of the hidden layers.
         steps: number of positions or decisions in training.
@@ -91,11 +91,11 @@ class NetworkInfo:
         values: number of outputs of the value head: 1, the expected reward of the observing player, in a game of two
             sides; otherwise one per player, in turn order from the observing player.
         history: number of the player's past decisions in an observation, see `Game.layout`.
-        also: further options of the game that it was trained for, in addition to `options`.
-        parts: the parts of the board, see `Game.parts`, with inputs as features.
-        shared: sizes of the layers through which each part passes, with shared weights. The hidden layers receive their
-            output and the inputs that belong to no part. With further shared weights, the output for a part is added to
-            the policy or values of the part's actions. Empty without parts.
+        also: further settings of the game's options that the network was trained for, in addition to `options`.
+        parts: the parts of the board, see `Game.parts`, with numbers of inputs as features.
+        shared: sizes of the layers through which each part of the board passes, with the same weights for all parts;
+            empty without parts. The hidden layers receive the output of these layers and the inputs that belong to no
+            part. A further linear layer adds each part's output to the policy or q values of the part's actions.
     """
 
     game: str
@@ -118,12 +118,12 @@ class NetworkInfo:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The names of its heads."""
+        """The names of the heads."""
         return KINDS[self.kind]
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """The names of its stacks of hidden layers: one for all heads, or one per head."""
+        """The names of the stacks of hidden layers: one stack for all heads, or one per head."""
         return tuple(f"bodies.{head}" for head in self.heads) if self.separate else ("body",)
 
     def outputs(self, head: str) -> int:
@@ -137,12 +137,12 @@ class NetworkInfo:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The widths of a stack: its input and each hidden layer."""
+        """The widths of a stack of hidden layers: its input, then each layer."""
         return len(self.others) + sum(len(self.parts) * size for size in self.shared[-1:]), *self.hidden
 
     @property
     def sizes_of_part(self) -> tuple[int, ...]:
-        """The widths of the shared layers: their input and each layer; () if there are none."""
+        """The widths of the shared layers: their input, then each layer; () if there are none."""
         return (len(self.parts[0].features), *self.shared) if self.shared else ()
 
     @property
@@ -151,7 +151,7 @@ class NetworkInfo:
         return tuple(head for head in self.heads if head != "value") if self.shared else ()
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return tensor name -> shape for such a network: weights (outputs, inputs), biases (outputs,)."""
+        """Return the shape of each tensor by name: weights (outputs, inputs), biases (outputs,)."""
         shapes: dict[str, tuple[int, ...]] = {}
         stacks = {"shared": self.sizes_of_part, **dict.fromkeys(self.bodies, self.sizes)}
         layers = [(f"{name}.{k}", *pair) for name, sizes in stacks.items() for k, pair in enumerate(pairwise(sizes))]
@@ -173,7 +173,7 @@ class Network:
     """A multilayer perceptron in NumPy, preceded by shared layers for the parts of the board, if any."""
 
     def __init__(self, info: NetworkInfo, tensors: Mapping[str, np.ndarray], name: str = "the network") -> None:
-        """`tensors`: as `info.shapes()`, float16 or float32, converted to float32. `name`: name in messages."""
+        """`tensors`: as in `info.shapes()`, float16 or float32 (converted to float32). `name`: name in messages."""
         self.info, self.name, self.tensors = info, name, tensors
         self._fits: Game | None = None
 
@@ -201,7 +201,7 @@ class Network:
                 local = self._through(self._shared, x[:, self._parts].reshape(n * parts, size))
                 x = np.concatenate([local.reshape(n, parts * self.info.shared[-1]), x[:, self._others]], axis=1)
             hidden = [self._through(body, x) for body in self._bodies]
-            # Not a plain zip, which stops at the shorter one: heads that share a body use its last output.
+            # Heads that share a body all use the last entry of `hidden`, where a plain zip would stop after one head.
             outputs = {
                 head: hidden[min(k, len(hidden) - 1)] @ weight + bias
                 for k, (head, (weight, bias)) in enumerate(self._heads.items())
@@ -226,7 +226,7 @@ class Network:
     def layers(self, head: str) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the weights float32 (inputs, outputs) and biases (outputs,) of all layers that lead to a head.
 
-        Raises ValueError for a network with shared layers, which precede these.
+        Raises ValueError for a network with shared layers, which this list cannot represent.
         """
         if self._shared:
             raise ValueError(f"{self.name} has shared layers, and is no plain multilayer perceptron")
@@ -234,17 +234,17 @@ class Network:
         return [*self._bodies[body], self._heads[head]]
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """Evaluate flat observations int8 (n, size), with the network's history; return head -> array. `symmetric`, for
-        a network without history, averages over the board's symmetries.
+        """Evaluate flat observations int8 (n, size), including the network's history; return head -> array.
 
-        The time of the average is proportional to the number of symmetries, except for very few positions.
+        If `symmetric`, average over the board's symmetries, which is possible only without history. This takes time in
+        proportion to the number of symmetries, except for very few positions.
         """
         if not symmetric:
             return self(self._encoded(game, observations))
         symmetries = game.proper_symmetries
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
-        # One call, which for few positions takes hardly longer than a single evaluation.
+        # One call for all images: for few positions it takes hardly longer than a single evaluation.
         for head, values in self(self._encoded(game, np.concatenate(turned))).items():
             mean, *others = np.split(values, len(turned))
             for symmetry, other in zip(symmetries, others, strict=True):
@@ -277,11 +277,11 @@ class Network:
         return for_all_players(game, np.clip(values, -1, 1), players)
 
     def check(self, game: Game, *, past: bool = False) -> None:
-        """Raise BadNetworkFile unless the network was trained for this game's actions and observations. A network with
-        a history also requires `past`: that the caller provides the player's past.
+        """Raise BadNetworkFile unless the network was trained for this game's actions and observations.
 
-        Other options of the same game are accepted with a warning, so that you can measure transfer. Options that make
-        no difference (`Game.same_play`) cause no warning.
+        For a network with a history, `past` must be true: the caller then provides the player's past decisions. Other
+        options of the same game cause only a warning, so that you can measure transfer, and no warning if they make no
+        difference (`Game.same_play`).
         """
         info, needed = self.info, values_of(game)
         if info.history and not past:
@@ -323,7 +323,7 @@ def misfit(
         actions: number of actions at training.
         encoding: "flat" or "planes".
         history: number of past decisions in an observation at training.
-        also: further options that it was trained for.
+        also: further settings of the game's options that the network was trained for.
     """
     now = int(np.prod(game.encoded_shape(encoding, history)))
     if (trained, actions, inputs) != (game.id, game.num_actions, now):
@@ -375,7 +375,8 @@ def network_file(path: Path) -> Path:
 
 
 def network_with_values(path: str | Path | Network, purpose: str) -> Network:
-    """Return a network from its path, or a given one; raise errors as `load_network`, and ValueError without values."""
+    """Return `path` if it is a network, else load it. Raises errors as `load_network`; ValueError if it has no
+    values."""
     network = path if isinstance(path, Network) else load_network(Path(path))
     if network.info.kind == "policy":
         raise ValueError(f"{path} gives no values to {purpose}; network plays it")
@@ -413,7 +414,7 @@ def load_snapshots(run: Path, share: float = 1.0) -> list[Network]:
 
     Raises FileNotFoundError if there are none, BadNetworkFile if one is damaged or from another run.
     """
-    files = sorted((run / SNAPSHOTS).glob("[!.]*.safetensors"))  # without temporary files of a killed run
+    files = sorted((run / SNAPSHOTS).glob("[!.]*.safetensors"))  # skips temporary files of a killed run
     if not files:
         raise FileNotFoundError(f"no snapshots to be averaged in {run / SNAPSHOTS}")
     networks = [load_network(file) for file in files[-max(round(share * len(files)), 1) :]]

@@ -1,4 +1,4 @@
-"""N-tuple networks as files: a table of weights, indexed by a game's patterns.
+"""N-tuple networks, which are tables of weights indexed by a game's patterns, and their files.
 
 Source: Lucas, "Learning to play Othello with n-tuple systems", Australian Journal of Intelligent Information Processing
 Systems 9(4), 2008.
@@ -21,7 +21,7 @@ FORMAT = "ttt-envs ntuple 1"
 
 @dataclass(frozen=True)
 class NTuplesInfo:
-    """The metadata of a file.
+    """The metadata of an n-tuple file.
 
     Attributes:
         game: id of the game.
@@ -39,7 +39,7 @@ class NTuplesInfo:
 
 
 class NTuples:
-    """A value function for the player who has just moved: tanh of the sum of the patterns' weights."""
+    """A value function for the player who has just moved: tanh of the sum of the weights of a position's patterns."""
 
     def __init__(self, info: NTuplesInfo, weights: np.ndarray) -> None:
         """`weights`: float16 or float32 (info.size,), converted to float32."""
@@ -67,7 +67,7 @@ class NTuples:
 
 
 def save_ntuples(path: Path, info: NTuplesInfo, weights: np.ndarray) -> None:
-    """Write a file atomically; weights float16 or float32 (info.size,)."""
+    """Write an n-tuple file atomically; weights float16 or float32 (info.size,)."""
     write_tensors(path, FORMAT, asdict(info), {"weights": weights})
 
 

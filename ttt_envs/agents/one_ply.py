@@ -1,4 +1,4 @@
-"""Full-width lookahead: every legal action is played and the successor evaluated from the next player's view."""
+"""Full-width lookahead: play every legal action, then evaluate the successor from the view of its player to move."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, stream_seeds
 
-#: A value function: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), all of the players
-#: to move, -> each player's expected reward, float (n, num_players).
+#: A value function of the players to move: (observations int8 (n, size), masks bool (n, num_actions), players int64
+#: (n,)) -> each player's expected reward, float (n, num_players).
 Worth = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -36,12 +36,12 @@ def action_values(
         game: a game that passes `check_full_width`.
         states: structured (n,), none finished. They are not changed.
         masks: bool (n, num_actions), the legal actions of the players to move.
-        seeds: uint64 (n,), from which chance and hidden information are redrawn. All actions of a position share a
-            seed, so that they are compared in the same world.
+        seeds: uint64 (n,), seeds that redraw chance and hidden information. All actions of a position share a seed, so
+            that they are compared in the same world.
         worth: the value function for the successors.
-        outcomes: enumerate the first draws of each action as long as they have at most this many outcomes, see
+        outcomes: enumerate the first random draws of each action while they have at most this many outcomes, see
             `core.chance.Chance.stratified`; 1 enumerates none.
-        depth: plies; with more than one, in a game of two sides, the next players choose their best action by the same
+        depth: plies. With more than one, in a game of two sides, the next player's best action is found by the same
             lookahead with a depth of one less.
 
     Returns:

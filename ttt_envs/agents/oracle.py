@@ -11,9 +11,9 @@ from ttt_envs.core.view import View
 
 
 class OracleAgent(Around):
-    """Plays as the game's oracle in positions that it covers, and as another agent elsewhere.
+    """Plays as the game's oracle in positions that the oracle covers, and as another agent elsewhere.
 
-    It samples a mixed policy.
+    If the oracle's policy is mixed, the agent samples it.
     """
 
     name = "oracle"
@@ -32,7 +32,7 @@ class OracleAgent(Around):
         super().__init__(load(fallback))
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. ValueError for a game without an oracle."""
+        """Return int64 (n,); -1 if the player has no legal action. Raises ValueError for a game without an oracle."""
         policy, covered = self._best(view)
         actions = np.empty(len(view), np.int64)
         sample_rows(policy, stream_seeds(view.seeds, Stream.CHOICE), actions)
@@ -41,14 +41,14 @@ class OracleAgent(Around):
         return actions
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions). ValueError for a game without an oracle."""
+        """Return the probability of each action, float64 (n, num_actions). Raises ValueError as `act`."""
         policy, covered = self._best(view)
         if not covered.all():
             policy[~covered] = self.agent.policy(view.take(~covered))
         return policy
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the oracle's values under optimal play by all, elsewhere the fallback's: float64 (n, num_actions)."""
+        """Return the oracle's values under optimal play, or else the fallback's: float64 (n, num_actions)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         values = np.where(view.masks, oracle.action_values(worlds, view.players), np.nan)
@@ -57,7 +57,7 @@ class OracleAgent(Around):
         return values
 
     def value(self, view: View) -> np.ndarray:
-        """Return the oracle's values under optimal play, elsewhere the fallback's: float64 (n,)."""
+        """Return the oracle's value under optimal play, or else the fallback's: float64 (n,)."""
         oracle, worlds = _oracle_of(view.game), view.sample_worlds()
         covered = self._best(view)[1]
         value = np.array(oracle.value(worlds, view.players), np.float64)

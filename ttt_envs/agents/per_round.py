@@ -1,4 +1,4 @@
-"""Rounds: a match agent that uses an agent for single rounds."""
+"""Rounds: plays matches with an agent for single rounds."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ class Rounds(Around):
         """Set the agent.
 
         Args:
-            agent: the other agent: a spec such as lookahead:runs/x, which includes the rest of the text; or an agent.
+            agent: the other agent: an object, or a spec such as lookahead:runs/x, which extends to the end of the text.
 
         Raises ValueError if the agent is a person.
         """
@@ -39,27 +39,27 @@ class Rounds(Around):
         self.agent.check(game.extras.current_round(game.prototype[:0])[0])
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. Raises ValueError as `check`."""
+        """Return int64 (n,); -1 if the player has no legal action. Raises ValueError if the game is no match."""
         actions = uniform_actions(view.masks, stream_seeds(view.seeds, Stream.CHOICE))
         rows, part = view.current_round()
         self._ask(part, rows, actions)
         return actions
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions). Raises ValueError as `check`."""
+        """Return the probability of each action, float64 (n, num_actions). Raises ValueError as `act`."""
         return _asked(view, self.agent.policy, uniform(view.masks))
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the other agent's values in the round alone: float64 (n, num_actions); NaN between the rounds."""
+        """Return the other agent's values for the round alone: float64 (n, num_actions); NaN between two rounds."""
         return _asked(view, self.agent.action_values, np.full(view.masks.shape, np.nan))
 
     def value(self, view: View) -> np.ndarray:
-        """Return the other agent's value of the round alone: float64 (n,); NaN between the rounds."""
+        """Return the other agent's value for the round alone: float64 (n,); NaN between two rounds."""
         return _asked(view, self.agent.value, np.full(len(view), np.nan))
 
 
 def _asked(view: View, ask: Callable[[View], np.ndarray], out: np.ndarray) -> np.ndarray:
-    """Write the answers for the current rounds to `out`; the other entries are for positions between two rounds."""
+    """Write the results of `ask` for the current rounds to `out`; keep the entries of positions between two rounds."""
     rows, part = view.current_round()
     if len(rows):
         out[rows] = ask(part)

@@ -21,12 +21,12 @@ CARD = "card.json"
 #: Placeholder for the agent's folder in the spec on its card.
 FOLDER = "{folder}"
 
-#: The folders of trained agents in the installed package and in a checkout.
+#: The possible folders of trained agents: in the installed package, and in a checkout.
 _PLACES = (Path(__file__).parent / "trained", Path(__file__).resolve().parents[2] / "agents" / "trained")
 
 
 def folder() -> Path:
-    """Return the folder of all bundled agents, which contains GAME/NAME for each."""
+    """Return the folder of all bundled agents, which has a subfolder GAME/NAME for each agent."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
@@ -39,7 +39,7 @@ class Outcome:
             exploitability) or "milliseconds".
         against: the opponent of a score; or another detail of the measurement.
         value: the figure: a score from 0 to 1, the loss per game, a best response's winnings, or the time per move.
-        low, high: its 95 % interval over games, for the bundled weights; both equal the figure if it is exact. For
+        low, high: the figure's 95 % interval over games, for the bundled weights; both equal an exact figure. For
             "exploit", the interval of the opponent's winnings.
         games: number of games or layouts; 0 if there are none.
         options: options of the game.
@@ -64,13 +64,13 @@ class Card:
 
     Attributes:
         game: id of the game.
-        name: its name, unique among the agents of the game.
+        name: name of the agent, unique among the agents of the game.
         title: a short description.
-        best: whether "trained:GAME" loads this agent for the options that it was made for.
+        best: whether "trained:GAME" loads this agent for the options that the agent was made for.
         agent: spec for `agents.load`; {folder} is the agent's folder.
-        method: its training and its method of play.
-        weaknesses: its weaknesses.
-        train: the command that trains it.
+        method: how the agent was trained, and how it plays.
+        weaknesses: known weaknesses.
+        train: the command that trains the agent.
         seed: the training seed of the bundled weights.
         steps: number of positions, plies or decisions in training.
         seconds: CPU time of the training.
@@ -96,11 +96,11 @@ class Card:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options that it was made for, which are those of its first figure."""
+        """Return the options that the agent was made for, which are those of the first figure."""
         return self.outcomes[0].options
 
     def fits(self, game: Game) -> bool:
-        """Return whether it fits a game with its id: one of its figures has these options or equivalent ones."""
+        """Return whether a figure has the options of `game`, a game with this id, or equivalent ones."""
         return any(not game.differences(each.options) for each in self.outcomes)
 
 
@@ -123,8 +123,8 @@ def cards() -> list[Card]:
 def digests(texts: Iterable[str]) -> dict[str, str]:
     """Return the bundled agents named in specs, each with a digest (12 hexadecimal digits) of weights and settings.
 
-    The digest covers the spec on the agent's card, and the networks in its folder and in the neighbouring folders that
-    the spec names. The key "trained:GAME" lists all agents that it may mean. Unknown agents are left out.
+    The digest covers the spec on the agent's card, and the networks in the agent's folder and in neighbouring folders
+    that the spec names. The digest of "trained:GAME" covers all agents that it may mean. Unknown agents are left out.
     """
     found = {}
     for name in sorted(set(re.findall(rf"\b{Trained.name}:\w+(?:/\w+)?", " ".join(texts)))):
@@ -153,7 +153,7 @@ class Trained(Around):
         """Load the agent.
 
         Args:
-            which: id of a game, for the best agent for its options; or GAME/NAME, as listed in `docs/results.md`.
+            which: a game's id, for the best agent for the game's options; or GAME/NAME, as listed in `docs/results.md`.
 
         Raises:
             ValueError: there is no such agent; the message names the known ones.
@@ -186,14 +186,14 @@ class Trained(Around):
 
     @property
     def candidates(self) -> list[Agent]:
-        """The agents that it may use."""
+        """All agents that this agent may use."""
         return [agent for _, agent in self.choices]
 
     def agent_for(self, game: Game) -> Agent:
         """Return the agent that plays `game`: of those that fit, the one whose options differ least.
 
-        In a match, an agent for single rounds may play each round. Raises ValueError if no agent fits, naming
-        alternatives, or with the reason why the closest one cannot play the game.
+        In a match, an agent for single rounds may play each round. Raises ValueError if no agent fits; the message
+        names alternatives, or the reason why the closest agent cannot play the game.
         """
         return self._for(game)[1]
 
@@ -207,7 +207,7 @@ class Trained(Around):
         return self._latest
 
     def _find(self, game: Game) -> tuple[Agent, Card]:
-        # Imported here, because it imports `ttt_envs.agents`, which imports this module.
+        # Imported here, because `per_round` imports `ttt_envs.agents`, which imports this module.
         from ttt_envs.agents.per_round import Rounds
 
         refusals = []
@@ -244,7 +244,7 @@ class Trained(Around):
         return self.agent_for(view.game).act(view)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the probabilities of `act`'s answers, float64 (n, num_actions)."""
+        """Return the probability of each action, float64 (n, num_actions)."""
         return self.agent_for(view.game).policy(view)
 
 

@@ -18,9 +18,9 @@ class RandomAgent(Agent):
         """No parameters."""
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action."""
+        """Return one action per position, int64 (n,); -1 if the player has no legal action."""
         return uniform_actions(view.masks, stream_seeds(view.seeds, Stream.CHOICE))
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions)."""
+        """Return the probability of each action, float64 (n, num_actions)."""
         return uniform(view.masks)

@@ -27,7 +27,7 @@ class Side(NamedTuple):
     Attributes:
         digests: uint64 (m, 2), the digests of the information sets; see `ttt_envs.core.information`.
         counts: int32 (m,), the number of actions in each, at least 1.
-        actions: int32 (counts.sum(),), the actions of the first set, then those of the second, ...
+        actions: int32 (counts.sum(),), the actions of the first set, then those of the second, and so on.
         probabilities: float64 (counts.sum(),), the probabilities of these actions.
     """
 
@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
 
 def write_policy(path: Path, game: Game, sides: Sequence[Side], facts: Mapping[str, Any]) -> None:
-    """Write both players' policy atomically; `facts`: facts for JSON in addition to the game and its options."""
+    """Write both players' policy atomically; `facts`: JSON values to store in addition to the game and its options."""
     given = {"game": game.id, "options": dict(game.options), **facts}
     arrays = {f"{name}_{player}": each for player, side in enumerate(sides) for name, each in side._asdict().items()}
     write_tensors(path, FORMAT, given, arrays)
@@ -77,9 +77,9 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 class Solved(Agent):
     """Plays the result of `ttt solve`: optimal play with perfect information, else an approximate equilibrium.
 
-    An approximate equilibrium depends on all observations and actions of the player since the start, so it plays only
-    whole games: in tournaments, as an opponent in environments, and on the page. Optimal play is known in every
-    reachable position.
+    An approximate equilibrium depends on everything that the player has seen and done since the start. It can only play
+    whole games: in tournaments, as an opponent in environments, and on the page. Optimal play with perfect information
+    is known in every reachable position.
     """
 
     name = "solved"
@@ -135,7 +135,7 @@ class Solved(Agent):
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions).
+        """Return the probability of each action, float64 (n, num_actions).
 
         Raises BadTensorFile for another game or a position that is not in the file; ValueError if an approximate
         equilibrium gets a view without `info_state_keys`.
@@ -166,7 +166,7 @@ class Solved(Agent):
         return out
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return values under optimal play by all, float64 (n, num_actions); NaN if unknown, as for an equilibrium."""
+        """Return values under optimal play, float64 (n, num_actions); all NaN for an approximate equilibrium."""
         self.check(view.game)
         if self._oracle is None:
             return super().action_values(view)

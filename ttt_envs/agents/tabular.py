@@ -22,22 +22,22 @@ FORMAT = "ttt-envs table 2"
 #: Name of the table's file in a folder.
 FILE = "table.safetensors"
 
-# The low bits of a key are 0 for an observation, and action + 1 for an observation with an action.
+# The low 12 bits of a key: 0 for an observation alone, action + 1 for an observation with an action.
 _ACTION = np.uint64(2**12 - 1)
 
 
 def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of observations, and the number of each action in the image that the key represents.
+    """Return the keys of observations. If `turns` transform an observation, also renumber its actions accordingly.
 
     A key is a digest of 52 bits: the probability that any two of a million observations share one is 1e-4.
 
     Args:
         observations: int8 (n, size).
-        turns: symmetries whose images of an observation share the key of the first image in lexicographic order.
+        turns: symmetries. All images of an observation get the key of the first image in lexicographic order.
         actions: number of actions, below 4095.
 
     Returns:
-        keys uint64 (n,), and int64 (n, actions).
+        keys uint64 (n,), and int64 (n, actions): the number of each action in that first image.
     """
     seen, named = np.array(observations), np.broadcast_to(np.arange(actions), (len(observations), actions))
     if turns:
@@ -50,12 +50,13 @@ def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -
 
 
 def pair_of(keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Return the keys uint64 of pairs of an observation's key and an action int64; -1 for a player who waits."""
+    """Return the keys, uint64, of observations with actions int64; `keys`: of the observations; -1: the player
+    waits."""
     return keys | (actions + 1).astype(np.uint64)
 
 
 def observation_of(pairs: np.ndarray) -> np.ndarray:
-    """Return the observations' keys, uint64, from keys of pairs."""
+    """Return the keys, uint64, of the observations in pairs of observation and action."""
     return pairs & ~_ACTION
 
 
@@ -79,7 +80,7 @@ class ActionTable:
         return self.at(*keys_of(observations, self.turns, masks.shape[1]), masks)
 
     def at(self, keys: np.ndarray, named: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """As `find`, from the results of `keys_of`."""
+        """Return the same as `find`, from the results of `keys_of`."""
         values = np.full(masks.shape, np.nan)
         row, action = np.nonzero(masks)
         wanted = pair_of(keys[row], named[row, action])
@@ -117,7 +118,7 @@ class TabularAgent(Around):
     """Plays with a table of action values, and as another agent where the table has no entry.
 
     Attributes:
-        decisions, missing: number of decisions, and of decisions without an entry in the table.
+        decisions, missing: number of decisions so far, and number of those without an entry in the table.
     """
 
     name = "tabular"
@@ -132,7 +133,7 @@ class TabularAgent(Around):
         Args:
             path: a run folder or a table file (.safetensors).
             temperature: divides the values before a softmax; 0 plays the best action.
-            otherwise: the agent that plays where the table has no entry; its spec includes the rest of the text.
+            otherwise: the agent that plays where the table has no entry; its spec extends to the end of the text.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -163,7 +164,7 @@ class TabularAgent(Around):
         self._fits = game
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions). Raises BadTensorFile if the table was learned in another game."""
+        """Return the probability of each action, float64 (n, num_actions). Raises BadTensorFile as `check`."""
         values = self.action_values(view)
         missing = np.isnan(values).all(axis=1) & view.masks.any(axis=1)
         self.decisions += len(view)
@@ -174,7 +175,7 @@ class TabularAgent(Around):
         return found
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the table's values, float64 (n, num_actions). Raises BadTensorFile as `policy`."""
+        """Return the table's values, float64 (n, num_actions). Raises BadTensorFile as `check`."""
         if self._fits is not view.game:
             self.check(view.game)
         return self.table.find(view.observations, view.masks)

@@ -14,7 +14,7 @@ _SEPARATOR = "\n" + "=" * 72 + "\n"
 
 
 def say(text: str = "", style: str = "", game: Game | None = None) -> None:
-    """Print a text: plain to a file or pipe, otherwise in a style of rich and with the `text_styles` of a game.
+    """Print a text in a style of `rich` and with the `text_styles` of a game; to a file or pipe, print plain text.
 
     The environment variable NO_COLOR disables colours.
     """
@@ -39,7 +39,7 @@ def read(question: str) -> str:
 
 
 def columns(words: list[str]) -> str:
-    """Return `words`, wrapped to the width of the terminal."""
+    """Return `words` in columns that fit the width of the terminal."""
     width = max(len(word) for word in words) + 3
     per_line = max((shutil.get_terminal_size().columns - 2) // width, 1)
     rows = [words[start : start + per_line] for start in range(0, len(words), per_line)]
@@ -47,16 +47,16 @@ def columns(words: list[str]) -> str:
 
 
 class Handover:
-    """One terminal shared by several people: each sees only their own questions and answers."""
+    """Shares one terminal among several people, so that each sees only their own questions and answers."""
 
     def __init__(self, game: Game) -> None:
-        """Start before any question."""
+        """Begin with nobody at the terminal."""
         self._game = game
         self._seat: int | None = None
         self._secret = False
 
     def ask(self, player: int) -> None:
-        """Clear the screen and wait for the player; then the question may be shown.
+        """Clear the screen and wait until the player is at the terminal. Call this before you show a question.
 
         Raises SystemExit if the person quits or the input ends.
         """
@@ -67,7 +67,7 @@ class Handover:
         self._seat, self._secret = player, True
 
     def show(self) -> None:
-        """Clear one player's secrets before anything is shown to all."""
+        """Clear the last player's secrets. Call this before you show anything to all players."""
         if self._secret:
             print(_CLEAR if sys.stdout.isatty() else _SEPARATOR, end="", flush=True)
         self._secret = False

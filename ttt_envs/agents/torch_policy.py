@@ -1,4 +1,4 @@
-"""Torch modules as agents, which may learn while they play."""
+"""Agents that play with torch modules, which may continue to learn."""
 
 from typing import TYPE_CHECKING
 
@@ -29,11 +29,11 @@ class PolicyAgent(Agent):
     ) -> None:
         """`network`: float32 (n, inputs) -> logits (n, num_actions); it may continue to learn.
 
-        One more logit per position, for `wait` in the parallel environment, is ignored.
+        If the network has one more logit per position, for `wait` in the parallel environment, it is ignored.
 
         `temperature`: 1 samples the policy itself, lower values sharpen it, 0 plays the most likely action.
-        `symmetric`: average the logits over the game's symmetries, which compensates one-sided training; the time is
-            proportional to their number. `history`: past decisions in observations, see `Game.layout`.
+        `symmetric`: average the logits over the game's symmetries, which compensates one-sided training. The time is
+            proportional to the number of symmetries. `history`: past decisions in observations, see `Game.layout`.
 
         Raises TypeError if `network` is no torch module; ValueError for an unknown encoding, a wrong history, a
         negative temperature, or symmetries together with a history.
@@ -97,5 +97,5 @@ class PolicyAgent(Agent):
         self._forward(game, np.zeros((1, game.encoded_size(self.history)), np.int8))
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): the probabilities of `act`'s answers; zeros where illegal."""
+        """Return the probability of each action, float64 (n, num_actions); zeros where illegal."""
         return softmax_rows(self.logits(view), view.masks, self.temperature)

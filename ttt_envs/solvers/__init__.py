@@ -1,5 +1,5 @@
-"""Solvers for any small game: optimal play with perfect information; else its tree in sequence form, and counterfactual
-regret minimisation."""
+"""Solvers for small games. With perfect information, `positions` finds optimal play. Other two-player zero-sum games
+take `tree` and `sequence`, which build the sequence form, and `cfr`, which approximates an equilibrium."""
 
 from typing import TYPE_CHECKING
 

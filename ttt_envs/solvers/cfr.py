@@ -1,4 +1,4 @@
-"""PCFR+: an equilibrium of a small two-player zero-sum game, with its exploitability measured exactly.
+"""PCFR+ approximates an equilibrium of a small two-player zero-sum game and measures its exploitability exactly.
 
 Example::
 
@@ -8,17 +8,15 @@ Example::
     solver.run(1000)
     print(solver.point().exploitability)
 
-Predictive counterfactual regret minimisation plus (Farina, Kroer and Sandholm, "Faster game solving via predictive
-Blackwell approachability", AAAI 2021): in each information set actions are taken in proportion to their predicted
-regret, which is what the regret will be if the next iteration brings what this one has brought; regrets never fall
-below zero; the players are updated in turn; the policy of iteration t counts t * t times in the average. Here it runs
-on the sequence form (see `ttt_envs.solvers.sequence`), in which an update is one pass over the payoffs and one over the
-information sets; the result is the same as on the tree. Nothing is drawn at random: the same game gives the same
-numbers.
+Source: Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability", AAAI 2021. In each
+information set, an action's probability is proportional to its predicted regret: its regret after the next iteration,
+if that iteration brings the same payoffs as this one. Regrets never fall below zero, the two players are updated
+alternately, and the policy of iteration t has weight t * t in the average. The solver works on the sequence form (see
+`ttt_envs.solvers.sequence`), where an update is one pass over the payoffs and one over the information sets. The
+results are those of the same iterations on the game tree. They are deterministic, because nothing is drawn at random.
 
-**Exploitability** is the mean over both seats of what a best response wins against the average policy, in units of
-reward, NashConv the sum. It is 0 for an equilibrium, and for nothing else. The value of the game lies between the
-bounds that the two best responses give.
+**Exploitability** is the mean over both seats of a best response's expected reward against the average policy; NashConv
+is the sum. Both are 0 only for an equilibrium. The two best responses bound the value of the game.
 """
 
 import time
@@ -35,7 +33,7 @@ __all__ = ["Point", "Solver"]
 
 @jit.kernel
 def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
-    """Policy and plan by regret matching: all float64 (sequences,), regrets not negative."""
+    """Write the policy and the plan of regret matching; all float64 (sequences,), regrets not negative."""
     policy[0] = plan[0] = 1.0
     for k in range(sets.shape[0]):
         first, count, total = sets[k]["first"], sets[k]["count"], 0.0
@@ -51,7 +49,7 @@ def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
 def update_regrets(sets, values, policy, regrets):  # type: ignore[no-untyped-def]
     """Add each action's advantage over the policy to its regret, and let no regret fall below 0.
 
-    `values`, float64 (sequences,) by `sequence.fill_payoffs`, become the predicted regrets.
+    `values`, float64 (sequences,) from `sequence.fill_payoffs`, are overwritten with the predicted regrets.
     """
     for k in range(sets.shape[0] - 1, -1, -1):
         first, end, mean = sets[k]["first"], sets[k]["first"] + sets[k]["count"], 0.0
@@ -86,12 +84,12 @@ class _Learner:
 
 
 class Solver:
-    """PCFR+ on a tree.
+    """Runs PCFR+ on a tree.
 
     Attributes:
         tree: the tree that is solved.
-        iterations: number done so far.
-        seconds: time spent on them.
+        iterations: number of iterations so far.
+        seconds: time spent on these iterations.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -101,7 +99,7 @@ class Solver:
         self._learners = [_Learner(mine) for mine in tree.players]
 
     def run(self, iterations: int) -> None:
-        """Run a number of iterations. An interrupt loses no more than the one under way."""
+        """Run a number of iterations. An interrupt loses at most the current iteration."""
         first, second = self._learners
         for _ in range(iterations):
             started = time.perf_counter()
@@ -113,7 +111,7 @@ class Solver:
             self.iterations, self.seconds = number, self.seconds + time.perf_counter() - started
 
     def average(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the average policy, which converges to an equilibrium; at first, and where it never goes, uniform."""
+        """Return the average policy, which converges to an equilibrium; it is uniform in sets that it never reaches."""
         first, second = (np.empty_like(each.policy) for each in self._learners)
         for each, policy in zip(self._learners, (first, second), strict=True):
             sequence.fill_policy(each.mine.sets, each.total, policy)
@@ -135,11 +133,11 @@ class Point:
     """The figures of the average policy after a number of iterations.
 
     Attributes:
-        iteration: number done by then.
-        seconds: time spent on iterations by then, without the walk through the tree and the measurements.
+        iteration: number of iterations so far.
+        seconds: time spent on these iterations, without building the tree and without the measurements.
         exploitability, nash_conv: see `sequence.Exploitability`.
-        best_response_0, best_response_1: what each player gets at best against the policy.
-        expected: what player 0 gets if both follow it.
+        best_response_0, best_response_1: each player's expected reward with a best response to the policy.
+        expected: player 0's expected reward if both follow the policy.
     """
 
     iteration: int

@@ -1,4 +1,4 @@
-"""Optimal play in any small game of perfect information: every position that can arise, solved backwards.
+"""Solves any small game of perfect information: finds all reachable positions and their values under optimal play.
 
 Example::
 
@@ -8,11 +8,11 @@ Example::
     positions = solve(ttt_envs.load("my_game"))
     print(len(positions.keys))
 
-Positions are found breadth first by the game's own rules, each once (see `ttt_envs.core.positions.Keys`). Each step of
-a game counts a ply, so that with the ply in the key none comes back: one pass from the last ones to the first gives the
-values, chance by expectation. Where `Extras.without_past` leaves the ply out, positions may come back. Then the n-th
-sweep over all of them gives the values of the game that is a draw after n plies, until nothing changes any more: play
-without end is a draw.
+A breadth-first search by the game's own rules finds each position once (see `ttt_envs.core.positions.Keys`). Normally a
+key contains the ply, so no position recurs: one pass backwards from the last positions gives the values, as expected
+values over chance. If `Extras.without_past` removes the ply from the key, positions may recur. Then the n-th sweep over
+all positions gives the values of the game that ends as a draw after n plies. Sweeps continue until no value changes, so
+endless play is a draw.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,29 +42,29 @@ from ttt_envs.storage.tables import load_or_build, table_folder
 
 __all__ = ["estimate", "solve", "solved_oracle"]
 
-# Positions that are expanded at a time.
+# Number of positions to expand at a time.
 _CHUNK = 1 << 14
 
-# A game is refused at once if random games show so many times the limit, and the estimate ends at so many times.
+# `solve` rejects a game whose estimate exceeds _FAR times the limit; `estimate` stops at _ENOUGH times the limit.
 _FAR, _ENOUGH = 4, 20
 
-# Positions of each chunk whose images are looked at for missing symmetries.
+# Number of positions in each chunk whose images under the symmetries are checked, to detect missing symmetries.
 _TRIED = 64
 
-# Sweeps end when no value of a game of chance changes by more, or in vain after so many.
+# Sweeps end when no value changes by more than _SETTLED. After _MOST_SWEEPS sweeps, the solver gives up.
 _SETTLED, _MOST_SWEEPS = 1e-15, 10_000
 
 
 class _Edges(NamedTuple):
-    """What follows a chunk of m positions.
+    """The successors of a chunk of m positions.
 
     Attributes:
-        first: the number of the first of them.
+        first: the number of the chunk's first position.
         signs: int8 (m,), 1 if the first side moves, else -1.
-        actions: uint16 (m,), how many actions each has.
-        outcomes: uint32 (actions,), how many outcomes each action has; empty without chance.
-        chances: float64 (outcomes,), their probabilities, or empty.
-        after: int32 (outcomes,), the number of the position that follows, or -1 less the number of the result.
+        actions: uint16 (m,), each position's number of actions.
+        outcomes: uint32 (actions,), each action's number of outcomes; empty without chance.
+        chances: float64 (outcomes,), each outcome's probability; empty without chance.
+        after: int32 (outcomes,), the number of the next position; -1 - r for a finished game with result number r.
     """
 
     first: int
@@ -76,7 +76,7 @@ class _Edges(NamedTuple):
 
 
 class _Worth(NamedTuple):
-    """What positions are worth: values float64 (n,) of the first side, and plies int32 (n,) until the result."""
+    """Values of positions: `values` float64 (n,) for the first side, and plies int32 (n,) until the result."""
 
     values: np.ndarray
     plies: np.ndarray
@@ -84,10 +84,10 @@ class _Worth(NamedTuple):
 
 @jit.kernel
 def back_up(edges, results, before, after):  # type: ignore[no-untyped-def]
-    """Write to `after` what a chunk's positions are worth by optimal play, if their successors are worth `before`.
+    """Write the values of a chunk's positions under optimal play to `after`, from `before`, their successors' values.
 
-    Of actions of equal value a winner takes the soonest, and a loser the latest end. `results`: float64, values of
-    finished games.
+    Among actions of equal value, a winner chooses the shortest game and a loser the longest. `results`: float64, values
+    of finished games.
     """
     most, least, chance = results.max(), results.min(), edges.outcomes.shape[0] > 0
     k, a = 0, 0
@@ -95,7 +95,7 @@ def back_up(edges, results, before, after):  # type: ignore[no-untyped-def]
         place, sign = edges.first + i, np.float64(edges.signs[i])
         known = before.values[place]
         if not chance and (known == most > 0 or known == least < 0):
-            k += edges.actions[i]  # an earlier sweep found the end, and nothing is better or sooner
+            k += edges.actions[i]  # an earlier sweep found the final result, which no action can improve
             continue
         best, length = -np.inf, np.int32(0)
         for _ in range(edges.actions[i]):
@@ -119,15 +119,15 @@ def back_up(edges, results, before, after):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def enter(store, slots, ends, out):  # type: ignore[no-untyped-def]
-    """Give numbers to keys, equal ones the same.
+    """Assign numbers to keys; equal keys get the same number.
 
     Args:
-        store: uint64 (room, words), the keys by number; those to be entered stand behind the others.
+        store: uint64 (room, words), the keys by number, followed by the k keys to enter.
         slots: int32 (power of two, more than twice the keys), memory for `seek`.
-        ends: two numbers: keys before the first are not looked at, those before the second are in.
-        out: int32 (k,), out: the numbers of k keys.
+        ends: two numbers: keys before the first are ignored, keys before the second are already entered.
+        out: int32 (k,), output: the numbers of the k keys.
 
-    Returns the number of keys that are in now.
+    Returns the number of keys that are entered now.
     """
     first, start = ends
     end = start
@@ -140,17 +140,17 @@ def enter(store, slots, ends, out):  # type: ignore[no-untyped-def]
 
 
 class _Search:
-    """All positions of a game, found from its starts."""
+    """Finds all positions of a game from its starts."""
 
     def __init__(self, game: Game, keys: Keys) -> None:
         self.game, self.keys = game, keys
         self.layered = game.extras.without_past is None
         self.store, self.slots = np.empty((0, keys.words), np.uint64), np.zeros(0, np.int32)
-        self.first, self.end = 0, 0  # of the layer that is being filled
+        self.first, self.end = 0, 0  # keys from `first` on are compared with new keys; `end` is the number of keys
         self.edges, self.results = list[_Edges](), list[float]()
 
     def enter(self, states: States) -> np.ndarray:
-        """Return the numbers of positions, int32 (k,), entering new ones; -1 less the result's number at the end."""
+        """Return the numbers of positions, int32 (k,), and enter new ones; -1 - r for a finished game with result r."""
         out, done = np.empty(len(states), np.int32), states["done"]
         paid = states["rewards"][:, self.game.teams[0][0]].astype(float)
         for result in np.unique(paid[done]).tolist():
@@ -171,7 +171,7 @@ class _Search:
         return out
 
     def run(self, starts: np.ndarray, limit: int) -> Iterator[int]:
-        """Find all positions, ply by ply; yields the number of plies done. Raises TooLarge, ValueError."""
+        """Find all positions, ply by ply; yield the ply for each chunk. Raises TooLarge and ValueError."""
         self.enter(starts)
         at = 0
         for ply in count():
@@ -204,7 +204,7 @@ class _Search:
                 return
 
     def values(self) -> Iterator[_Worth]:
-        """Yield what the positions are worth, sweep by sweep; the last one is right."""
+        """Yield the values of all positions after each sweep; those of the last sweep are final."""
         results, by_chance = np.array(self.results), self.game.chance == "play"
         worth = _Worth(np.zeros(self.end), np.zeros(self.end, np.int32))
         if self.layered:
@@ -235,9 +235,9 @@ def _check(game: Game) -> None:
 
 
 def estimate(game: Game, keys: Keys, limit: int) -> float:
-    """Return about how many positions a game has, or more, by how seldom random games meet.
+    """Return a low estimate of a game's number of positions, from how often random games reach equal positions.
 
-    Of n games with k pairs of equal positions at a ply, n(n-1) / 2k is a low estimate of the positions at that ply.
+    If n games have k pairs of equal positions at a ply, n(n-1) / 2k is a low estimate of the positions at that ply.
     Enough games are played to detect up to four times the limit; counting stops at 20 times the limit.
     """
     found = 0.0
@@ -258,18 +258,18 @@ def solve(
     limit: int = LIMIT,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Positions:
-    """Solve every position that can arise.
+    """Return all reachable positions of a game with their values under optimal play.
 
     Args:
-        game: of perfect information, one player acting at a time, with two sides and zero-sum rewards at the end, and
-            chance that can be enumerated.
-        starts: structured (n,), positions to start from; None for those of the game. Symmetries save nothing then.
-        limit: positions at most, of those that a symmetry turns into each other one. One takes 50 to 300 bytes.
-        progress: called now and then with a line about what is done.
+        game: a game of perfect information, in which one player acts at a time, with two sides, zero-sum rewards at the
+            end, and chance that can be enumerated.
+        starts: structured (n,), positions to start from; None for the starts of the game.
+        limit: the most positions; symmetric positions count once. Each takes 50 to 300 bytes.
+        progress: callback, called now and then with a line about the progress.
 
     Raises:
-        ValueError: the game is of another kind, or leaves the ranges that it declares.
-        TooLarge: more positions than `limit`; a ValueError. Where random games show that, it is raised at once.
+        ValueError: the game is of another kind, or a field leaves its declared range.
+        TooLarge: more than `limit` positions; a ValueError. If random games suggest far more, it is raised immediately.
     """
     _check(game)
     keys, whole_game = Keys(game), starts is None
@@ -307,7 +307,8 @@ def _starts(game: Game) -> np.ndarray:
 def solved_oracle(game: Game) -> PositionOracle:
     """Return the oracle of a small game of perfect information, for `Extras(oracle=...)`.
 
-    The first question solves the game, see `solve`, and keeps the result in the cache folder; later processes read it.
+    The first call of the oracle solves the game (see `solve`) and stores the result in the cache folder for later
+    processes.
     """
     _check(game)
 

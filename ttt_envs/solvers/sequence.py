@@ -1,13 +1,13 @@
 """Two-player zero-sum games in sequence form: policies, best responses, exploitability, policies as files.
 
 **Sequence form** (Koller, Megiddo and von Stengel, "Efficient computation of equilibria for extensive two-person
-games", Games and Economic Behavior 14, 1996). A *sequence* of a player represents all their actions so far: an
-information set and an action in it; sequence 0 is the empty one. With perfect recall the payoffs of a game are a sparse
-table over pairs of sequences: the payoffs of all ends that the pair and chance lead to, times the probability of
-chance.
+games", Games and Economic Behavior 14, 1996). A *sequence* of a player is an information set and an action in it. With
+perfect recall, it represents all the player's actions so far. Sequence 0 is empty. The payoffs of a game are a sparse
+table over pairs of sequences, one of each player: the sum, over all finished games with these sequences, of the payoff
+times the probability of chance.
 
-A *policy* here is a pair of float64 (sequences,), the probability of the last action of each sequence in its
-information set, 1 for sequence 0. A *plan* is the product of these along each sequence.
+A *policy* consists of one float64 (sequences,) per player: the probability of each sequence's last action in its
+information set; 1 for sequence 0. A *plan* has, for each sequence, the product of the probabilities of all its actions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,16 +35,16 @@ __all__ = [
     "save_policy",
 ]
 
-#: One information set: the sequence that leads to it, and its own sequences, first, first + 1, ... in order of actions.
+#: An information set: `parent` is the sequence that leads to it; its own sequences are first, ..., first + count - 1.
 SET = np.dtype([("parent", np.int32), ("first", np.int32), ("count", np.int32)])
 
-# Rows worked on at once: enough to make Python's share small, few enough to stay in a processor's cache.
+# Rows processed at once: enough to make Python's overhead small, few enough for the processor's cache.
 CHUNK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
 class InformationSets:
-    """One player's information sets (m of them) and sequences, each after its predecessors.
+    """One player's m information sets, and the sequences of the player; predecessors come first.
 
     Attributes:
         sets: SET (m,).
@@ -52,9 +52,9 @@ class InformationSets:
         plies: int32 (m,), the ply of each set.
         states: structured (m,), one of the positions of each set.
         digests: uint64 (m, 2), digests of all that the player knows in each set.
-        start: int64 (sequences + 1,), the payoffs of sequence s are those from start[s] to start[s + 1].
-        other: int32 (payoffs,), sequences of the other player.
-        payoff: float64 (payoffs,), reward of this player times the probability of chance.
+        start: int64 (sequences + 1,), the payoffs of sequence s are number start[s] to start[s + 1] - 1.
+        other: int32 (payoffs,), the other player's sequence for each payoff.
+        payoff: float64 (payoffs,), this player's reward times the probability of chance.
     """
 
     sets: np.ndarray
@@ -68,7 +68,7 @@ class InformationSets:
 
     @property
     def sequences(self) -> int:
-        """Number of sequences, the empty one included."""
+        """The number of sequences, including the empty one."""
         return len(self.actions)
 
 
@@ -77,11 +77,11 @@ class Tree:
     """A game in sequence form.
 
     Attributes:
-        game: the game that was walked.
-        players: the decisions of both players.
-        positions: number of histories up to any ply: different sequences of actions and of outcomes of chance,
-            finished games included.
-        finished: how many of them are finished games.
+        game: the game.
+        players: the information sets and payoffs of both players.
+        positions: number of histories of any length, including finished games. A history is a sequence of actions and
+            outcomes of chance.
+        finished: number of these histories that are finished games.
         plies: length of the longest game.
     """
 
@@ -93,7 +93,7 @@ class Tree:
 
     @property
     def sets(self) -> int:
-        """Number of information sets."""
+        """The number of information sets of both players."""
         return sum(len(each.sets) for each in self.players)
 
     def uniform(self) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +102,7 @@ class Tree:
         return first, second
 
     def views(self, player: int, seed: int = 0, chunk: int = CHUNK) -> Iterator[View]:
-        """Yield views of all information sets of `player`, in order and in parts; `seed`: for the agents' draws."""
+        """Yield views of all information sets of `player`, in order and in parts; `seed`: seed of the agents' draws."""
         states, digests = self.players[player].states, self.players[player].digests
         for first in range(0, len(states), chunk):
             some = states[first : first + chunk]
@@ -122,7 +122,7 @@ class Tree:
         return first, second
 
     def table(self, player: int, policy: np.ndarray) -> np.ndarray:
-        """Return float64 (information sets, num_actions), from one player's part of a policy."""
+        """Return one player's part of a policy as a table, float64 (information sets, num_actions)."""
         mine = self.players[player]
         out = np.zeros((len(mine.sets), self.game.num_actions))
         out[np.repeat(np.arange(len(mine.sets)), mine.sets["count"]), mine.actions[1:]] = policy[1:]
@@ -131,7 +131,7 @@ class Tree:
 
 @jit.kernel
 def fill_plan(sets, policy, plan):  # type: ignore[no-untyped-def]
-    """The plan of a policy: all float64 (sequences,)."""
+    """Write the plan of a policy to `plan`; both are float64 (sequences,)."""
     plan[0] = 1.0
     for k in range(sets.shape[0]):
         before = plan[sets[k]["parent"]]
@@ -141,7 +141,7 @@ def fill_plan(sets, policy, plan):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def fill_policy(sets, plan, policy):  # type: ignore[no-untyped-def]
-    """The policy of a plan, or of a sum of plans; uniform where the plan does not go."""
+    """Write the policy of a plan, or of a sum of plans, to `policy`; uniform in sets that the plan never reaches."""
     policy[0] = 1.0
     for k in range(sets.shape[0]):
         first, count, total = sets[k]["first"], sets[k]["count"], 0.0
@@ -153,7 +153,7 @@ def fill_policy(sets, plan, policy):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-def]
-    """out[s] = the payoff of ends right after sequence s, if the other player follows `plan`; see InformationSets."""
+    """Write the payoff of games that end right after each sequence to `out`, if the other player follows `plan`."""
     for s in range(out.shape[0]):
         total = 0.0
         for k in range(start[s], start[s + 1]):
@@ -163,9 +163,10 @@ def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-de
 
 @jit.kernel
 def respond(sets, values, policy):  # type: ignore[no-untyped-def]
-    """Best actions against payoffs by `fill_payoffs`, the first ones of equal value: policy float64 (sequences,).
+    """Write a best response to `policy`, float64 (sequences,); `values` are the payoffs from `fill_payoffs`.
 
-    `values` become the value of each sequence with optimal play from there on; values[0] is that of the game.
+    The first of equal actions is chosen. `values` are overwritten with the value of each sequence under optimal play
+    from there on; values[0] is the game's value.
     """
     policy[0] = 1.0
     for k in range(sets.shape[0] - 1, -1, -1):
@@ -186,7 +187,7 @@ def plan_of(mine: InformationSets, policy: np.ndarray) -> np.ndarray:
 
 
 def payoffs(mine: InformationSets, plan: np.ndarray) -> np.ndarray:
-    """Return the payoff of ends right after each sequence against the other player's plan: float64 (sequences,)."""
+    """Return the payoff of games that end right after each sequence, against the other's plan: float64 (sequences,)."""
     out = np.empty(mine.sequences)
     fill_payoffs(mine.start, mine.other, mine.payoff, plan, out)
     return out
@@ -201,18 +202,18 @@ def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.
 
 
 def action_values(tree: Tree, player: int, policy: Sequence[np.ndarray], reach: np.ndarray) -> np.ndarray:
-    """Return the reward that `player` expects after each action in each of their information sets.
+    """Return the expected reward of `player` after each action in each of the player's information sets.
 
-    The other player follows `policy`, the player plays best from then on.
+    The other player follows `policy`; `player` plays optimally from then on.
 
     Args:
         tree: the game.
-        player: whose information sets.
-        policy: of both players.
-        reach: float64 (information sets,), as `tree.reaches` gives it for the player.
+        player: the player.
+        policy: a policy of both players.
+        reach: float64 (information sets,), the player's part of `tree.reaches`.
 
     Returns:
-        float64 (information sets, num_actions): nan where illegal, and in sets to which the other player never leads.
+        float64 (information sets, num_actions); NaN where illegal, and in sets that the other player never leads to.
     """
     mine = tree.players[player]
     values = payoffs(mine, plan_of(tree.players[1 - player], policy[1 - player]))
@@ -229,10 +230,10 @@ class Exploitability:
     """The distance of a policy from an equilibrium.
 
     Attributes:
-        value: the mean of both best responses: the average loss of a policy to opponents who know it, if seats are
-            drawn. 0 for an equilibrium, and for nothing else.
-        nash_conv: the sum of both, twice `value`.
-        best_responses: the expected reward of each player who plays best against the policy. The value of the game for
+        value: the mean of both best responses: what a policy loses on average, in a random seat, to opponents who know
+            it. It is 0 for an equilibrium and positive for any other policy.
+        nash_conv: the sum of both best responses, twice `value`.
+        best_responses: each player's expected reward with a best response to the policy. The value of the game for
             player 0 lies from -best_responses[1] to best_responses[0].
         expected: the expected reward of player 0 if both follow the policy.
     """
@@ -248,7 +249,7 @@ def exploitability(tree: Tree, policy: Sequence[np.ndarray]) -> Exploitability:
     plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
     first, second = (best_response(tree, player, plans[1 - player])[0] for player in (0, 1))
     expected = float(payoffs(tree.players[0], plans[1]) @ plans[0])
-    nash_conv = max(first + second, 0.0)  # rounding may leave a little less
+    nash_conv = max(first + second, 0.0)  # rounding may make the sum slightly negative
     return Exploitability(nash_conv / 2, nash_conv, (first, second), expected)
 
 
@@ -257,7 +258,7 @@ def _spread(mine: InformationSets, values: np.ndarray) -> np.ndarray:
 
 
 def save_policy(path: Path, tree: Tree, policy: Sequence[np.ndarray], **facts: Any) -> None:
-    """Write a policy as `solved:PATH` plays it, whole or not at all; `facts`: for JSON, such as its exploitability."""
+    """Write a policy atomically in the form that `solved:PATH` plays; `facts`: JSON values, such as exploitability."""
     sides = [
         Side(mine.digests, mine.sets["count"], mine.actions[1:], part[1:])
         for mine, part in zip(tree.players, policy, strict=True)

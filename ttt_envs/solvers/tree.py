@@ -1,4 +1,4 @@
-"""The whole tree of a small two-player zero-sum game, walked through once and kept in sequence form.
+"""Walks once through the whole tree of a small two-player zero-sum game and converts it to sequence form.
 
 Example::
 
@@ -10,11 +10,11 @@ Example::
     print(tree.positions, tree.sets)
     print(sequence.exploitability(tree, tree.uniform()).value)
 
-Only the current ply is kept while the tree is walked; the result is the sequence form (see
-`ttt_envs.solvers.sequence`).
+The walk keeps only the current ply in memory. Its result is the sequence form, see `ttt_envs.solvers.sequence`.
 
-**Information sets** have perfect recall: two positions are in the same one if the player saw and did the same in both,
-see `ttt_envs.core.information`. Players who act at once choose one after the other, without seeing the other's choice.
+**Information sets** have perfect recall: two positions belong to the same information set if the player has made the
+same observations and actions in both, see `ttt_envs.core.information`. Simultaneous choices are modelled as consecutive
+ones: each player chooses without seeing the other's choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,14 +33,15 @@ from ttt_envs.solvers.sequence import CHUNK, SET, InformationSets, Tree, plan_of
 
 __all__ = ["LIMIT", "TooLarge", "reaches", "walk"]
 
-#: Positions of the largest tree that is walked unless another limit is given.
+#: Default `limit`: the most positions that a tree may have.
 LIMIT = 15_000_000
 
-# Random games that estimate a tree's size, and how many times the limit the estimate must be for a refusal at once: the
-# true size is expected, so Markov's inequality refuses a tree within the limit at most once in this many.
+# _PROBES random games estimate a tree's size. An estimate of _FAR times the limit rejects the game immediately. The
+# expected estimate is at most the true size, so by Markov's inequality this rejects a tree within the limit with a
+# probability of at most 1 / _FAR.
 _PROBES, _FAR = 64, 1000
 
-# A pair of players' rewards that adds up to more is no rounding of float32.
+# If two players' rewards add up to more than this, the game is not zero-sum: rounding of float32 is smaller.
 _ROUNDING = 1e-6
 
 
@@ -54,8 +55,8 @@ class _Ply:
 
     Attributes:
         states: structured (n,).
-        chance: float64 (n,), the probability of chance's part in the way there.
-        sequence: int32 (n, 2), the sequence of each player.
+        chance: float64 (n,), the product of the probabilities of all random events that led to the position.
+        sequence: int32 (n, 2), each player's sequence, see `ttt_envs.solvers.sequence`.
         digest: uint64 (n, 2, 2), digests of what each player knows.
     """
 
@@ -69,7 +70,7 @@ class _Ply:
 
     @classmethod
     def join(cls, parts: Sequence["_Ply"]) -> "_Ply":
-        """Return all sets so far, joined in one."""
+        """Join the positions of several parts."""
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in cls.__dataclass_fields__))
 
 
@@ -87,7 +88,7 @@ class _Sets:
     def enter(self, ply: int, here: _Ply, player: int, masks: np.ndarray) -> np.ndarray:
         """Group the positions where `player` acts into information sets; masks bool (n, num_actions).
 
-        Returns the first sequence of each position's set, int32 (n,), meaningless where they do not act.
+        Returns the first sequence of each position's information set, int32 (n,); 0 where the player does not act.
         """
         rows = np.flatnonzero(masks.any(axis=1))
         digests = np.ascontiguousarray(here.digest[rows, player])
@@ -112,29 +113,26 @@ class _Sets:
 
 
 def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None] = lambda ply, positions: None) -> Tree:
-    """Walk through the whole tree of a game.
+    """Return the sequence form of a game after a walk through its whole tree.
 
     Args:
         game: two players, zero-sum, with chance that can be enumerated.
-        limit: positions of the tree at most.
+        limit: the most positions that the tree may have.
         progress: callback, called now and then with the ply and the number of positions so far.
 
     Raises:
         ValueError: the game is of another kind.
-        TooLarge: more positions than `limit`; a ValueError, raised before they are made. If random games show far more,
-            it is raised immediately.
+        TooLarge: more than `limit` positions; a ValueError. If random games suggest far more, it is raised immediately.
     """
     return _walk(game, limit, progress, lambda here, masks, firsts: None)
 
 
 def reaches(tree: Tree, policy: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return how likely chance and the other player lead to each information set, by a policy of both players.
-
-    The tree is walked through once more.
+    """Return the counterfactual reach of each information set under a policy. This walks through the tree again.
 
     Returns:
-        For each player float64 (information sets,): the sum over the positions of a set of the probability that chance
-        and the other player play as leads there, whatever the player does themselves.
+        For each player float64 (information sets,): the probability that chance and the other player make the choices
+        that lead to a position, whatever the player's own choices, summed over the positions of the information set.
     """
     plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
     found = [np.zeros(mine.sequences) for mine in tree.players]
@@ -156,8 +154,8 @@ def _walk(
     progress: Callable[[int, int], None],
     visit: Callable[["_Ply", np.ndarray, Sequence[np.ndarray]], None],
 ) -> Tree:
-    """`walk`; `visit` is shown the positions of each ply, their masks (2, n, num_actions), and the first sequences of
-    both players' information sets, int32 (n,) each."""
+    """Walk as `walk`. For each ply, call `visit` with its positions, their masks (2, n, num_actions), and the first
+    sequences of both players' information sets, int32 (n,) each."""
     if game.num_players != 2:
         raise ValueError(f"only games of two players can be solved by their tree; {game} has {game.num_players}")
     game.check_rewards("a solver of trees")
@@ -202,17 +200,18 @@ def _walk(
 
 
 def _estimate(game: Game, enough: float) -> float:
-    """Estimate the tree's positions, rather low: the ways on, multiplied along random games, up to `enough`.
+    """Return a low estimate of the tree's number of positions, from random games; stop counting at `enough`.
 
-    Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29 (1975). The draws of chance
-    count as one way, so that the expected estimate is at most the tree's size.
+    A game's estimate is the sum, over its plies, of the product of all numbers of choices so far: Knuth, "Estimating
+    the efficiency of backtrack programs", Mathematics of Computation 29 (1975). Random events count as one choice, so
+    the expected estimate is at most the tree's size.
     """
     batch, random = Batch(game, _PROBES, seed=0), np.random.default_rng(0)
     ways, positions = np.ones(_PROBES), np.ones(_PROBES)
     while not batch.done.all() and positions.mean() <= enough:
         masks = np.stack([batch.masks(player) for player in (0, 1)], axis=1)
         if not (masks.any(axis=(1, 2)) | batch.done).all():
-            break  # no game: the walk says so
+            break  # the game is invalid, which `walk` reports
         ways *= np.where(batch.done, 0, np.maximum(masks.sum(axis=2), 1).prod(axis=1))
         positions += ways
         batch.step((masks * random.random(masks.shape)).argmax(axis=2))
@@ -220,7 +219,7 @@ def _estimate(game: Game, enough: float) -> float:
 
 
 def _expand(game: Game, here: _Ply, some: slice, masks: np.ndarray, firsts: Sequence[np.ndarray]) -> Iterator[_Ply]:
-    """Yield the successors of the positions, a part at a time."""
+    """Yield the successors of the positions `some`, one part at a time."""
     masks = masks[:, some]
     choices = np.maximum(masks.sum(axis=2), 1)
     total = int(choices.prod(axis=0).sum())
@@ -249,7 +248,7 @@ class _Ends:
         self._payoffs: list[np.ndarray] = []
 
     def take(self, here: _Ply) -> _Ply:
-        """Note the finished games, and return the others."""
+        """Record the finished games, and return the unfinished positions."""
         done = here.states["done"]
         rewards = here.states["rewards"][done].astype(np.float64)
         wrong = np.flatnonzero(np.abs(rewards.sum(axis=1)) > _ROUNDING)
@@ -266,7 +265,7 @@ class _Ends:
         return _Ply(here.states[~done], here.chance[~done], here.sequence[~done], here.digest[~done])
 
     def settle(self, players: tuple[_Sets, _Sets]) -> tuple[InformationSets, InformationSets]:
-        """Return both players' decisions and payoffs."""
+        """Return both players' information sets and payoffs."""
         pairs, payoffs = np.concatenate(self._pairs), np.concatenate(self._payoffs)
         key = pairs[:, 0].astype(np.int64) * players[1].sequences + pairs[:, 1]
         key, which = np.unique(key, return_inverse=True)
@@ -294,9 +293,9 @@ def _joined(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
 
 @jit.kernel
 def group_rows(digests, out, slots):  # type: ignore[no-untyped-def]
-    """Number the different digests, uint64 (n, 2), as they appear: out int64 (n,). Returns how many there are.
+    """Number the distinct digests, uint64 (n, 2), in order of appearance: out int64 (n,). Returns how many there are.
 
-    `slots` int64 (a power of two, more than n), all 0, is room for an index: rows + 1.
+    `slots` int64 (a power of two above n,), all 0, is scratch memory: a hash table of row numbers + 1.
     """
     number, last = 0, slots.shape[0] - 1
     for i in range(digests.shape[0]):
@@ -317,10 +316,10 @@ def group_rows(digests, out, slots):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def joint_rows(masks, rows, joint, ranks):  # type: ignore[no-untyped-def]
-    """All pairs of legal actions in each of n positions, masks bool (2, n, num_actions).
+    """Write all pairs of legal actions in each of n positions, masks bool (2, n, num_actions).
 
-    For each pair: rows int64 (k,) its position, joint int64 (k, 2) the actions, -1 for a player who has none, and ranks
-    int32 (k, 2), how many legal actions come before them.
+    For each of k pairs, rows int64 (k,) gets the position, joint int64 (k, 2) the actions (-1 for a player who has
+    none), and ranks int32 (k, 2) the index of each action among the player's legal actions.
     """
     k, actions = 0, masks.shape[2]
     for i in range(masks.shape[1]):
@@ -341,5 +340,5 @@ def joint_rows(masks, rows, joint, ranks):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def acts(mask, action):  # type: ignore[no-untyped-def]
-    """Return whether the action is legal; -1 (no action) is legal where no other is."""
+    """Return whether the action is legal; -1 (no action) is legal if no other action is."""
     return mask[action] if action >= 0 else not mask.any()

@@ -1,8 +1,8 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
-A decision is a conversation: the prompt of `ttt_envs.core.prompts`; if the answer names no legal action, the reason and
-another answer. With `rules="first"` a whole game is one conversation. A model receives only the player's view, and no
-seed. See docs/language_models.md.
+For each decision, the model gets the prompt of `ttt_envs.core.prompts`. If its answer names no legal action, it gets
+the reason and may answer again. With `rules="first"`, a whole game is one conversation. The model receives only the
+player's view, and no seed. See docs/language_models.md.
 """
 
 import json
@@ -28,7 +28,7 @@ from ttt_envs.storage.untrusted import brief, printable, read_json
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-# OpenAI's own server, which needs a key and has another name for `max_tokens`.
+# OpenAI's own server, which needs a key and uses another name for `max_tokens`.
 _OPENAI = "https://api.openai.com/v1"
 
 # The most characters of a rejected answer that are sent back to the model with the reason.
@@ -37,11 +37,11 @@ _REPEATED = 4000
 # Timeout in seconds for the check that the server can be reached.
 _REACH = 10.0
 
-# The most bytes of a response; long ones have some hundred kilobytes.
+# The most bytes of a response; even long responses have only some hundred kilobytes.
 _MOST_BYTES = 4 << 20
 
-# The only headers sent to a server named in the agent's spec: the `openai` package would add others, some of them
-# from environment variables.
+# Apart from the key, only these headers are sent to a server that the agent's spec names. The `openai` package would
+# add others, some of them from environment variables.
 _PLAIN_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
 
 _KEY = "OPENAI_API_KEY"
@@ -51,7 +51,7 @@ _MILLION = 1e6
 #: Key in `counts` for decisions in which the server failed or was too slow.
 FAILED = "server failures"
 
-#: Whether prompts include the rules: always, only the first of a game (which is then one conversation), or never.
+#: When prompts include the rules: always, only at the start of a game (which is then one conversation), or never.
 RULES = ("always", "first", "never")
 
 _TOOL = {
@@ -83,7 +83,7 @@ class LanguageModel(Agent):
     """A language model behind any server that speaks OpenAI's chat completions protocol.
 
     Requests for positions of several games are sent concurrently. If the server fails or the model names no legal
-    action, only the game in question is lost. Reports list requests, tokens and cost.
+    action, only that game is lost. Reports list requests, tokens and cost.
     """
 
     name = "llm"
@@ -111,25 +111,25 @@ class LanguageModel(Agent):
         input_price: float | None = None,
         output_price: float | None = None,
     ) -> None:
-        """Set up the client. The first request is made when a game is checked or an action is requested.
+        """Set up the client. It sends no request until a game is checked or an action is requested.
 
         Args:
             model: name of the model, as the server knows it.
             url: base URL of the server, such as http://localhost:8000/v1; by default the environment variable
                 OPENAI_BASE_URL, or OpenAI's.
-            key: name of the environment variable with the API key; by default OPENAI_API_KEY, which is sent only to
-                the default server. With another `url` no key is sent unless `key` is given.
-            seconds: time limit for a decision, including all its requests and their decompression.
+            key: name of the environment variable that contains the API key. By default, the default server gets
+                OPENAI_API_KEY, and any other `url` gets no key.
+            seconds: time limit for a decision, including all its requests.
             retries: number of further answers that the model may give if an answer names no legal action.
-            illegal: the consequence when the retries are used up: "lose" the game, or play a "random" legal action.
+            illegal: what happens when no retries are left: "lose" the game, or play a "random" legal action.
             server_retries: number of times that a failed request is repeated, with growing pauses.
             at_once: the most concurrent requests.
-            rules: "always" includes the rules in each prompt; "first" only in the first one of a game, which is then
-                one conversation if the caller distinguishes games (`View.episodes`); "never" omits them.
+            rules: "always" includes the rules in each prompt, "never" in none. "first" includes them only in the first
+                prompt of a game; the game is then one conversation, if the caller numbers games (`View.episodes`).
             legal: whether prompts list the legal actions.
             system: system message that begins each conversation; None for none.
             answers: "text" for a last line with the action's name, "json" for a JSON object {"action": name}, "tool"
-                for a call of the tool `play`. The server must support the last two.
+                for a call of the tool `play`. The server must support "json" and "tool".
             temperature: sampling temperature of the model; None uses the server's default.
             max_tokens: the most tokens of an answer; None uses the server's default.
             extra_body: further entries of each request, such as {"top_p": 0.9, "reasoning_effort": "low"}: a mapping,
@@ -181,7 +181,7 @@ class LanguageModel(Agent):
 
     def counts(self) -> Mapping[str, float]:
         """Return the numbers of requests, tokens, rejected answers, random moves and decisions in which the server
-        failed or was too slow; and the cost, if there are prices.
+        failed or was too slow. If prices are set, also return the cost.
         """
         counts: dict[str, float] = dict(self._counts)
         price_in, price_out = self._prices
@@ -209,7 +209,7 @@ class LanguageModel(Agent):
 
         rows, answers = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
-            # An event loop in a thread, because a notebook already runs one. An interrupt cancels open requests.
+            # The event loop needs a thread, because a notebook already runs one. An interrupt cancels open requests.
             with start_blocking_portal() as portal:
                 answers = portal.call(self._decide_all, view, rows)
         return gathered(self.name, len(view), answers)
@@ -228,7 +228,7 @@ class LanguageModel(Agent):
         return os.environ.get(self._key_name) if self._key_name else None
 
     async def _reach(self) -> None:
-        """Request the list of models, which is free; a server without such a list is accepted."""
+        """Request the list of models, which is free; accept a server without such a list."""
         import anyio
         import openai
 
@@ -296,10 +296,10 @@ class LanguageModel(Agent):
         try:
             with anyio.fail_after(self.seconds):
                 found = await self._until_legal(client, view, row, messages, answers)
-                await anyio.lowlevel.checkpoint()  # applies the time limit to work without a pause, too
+                await anyio.lowlevel.checkpoint()  # applies the time limit also to work without an `await`
         except TimeoutError:
             failed = f"gave no answer within {self.seconds:g} s"
-        except Exception as error:  # an invalid response costs only its own game
+        except Exception as error:  # an invalid response costs only the game in question
             failed = f"the server at {self.url} failed: {self._reason(error)}"
         if failed:
             self._counts[FAILED] += 1
@@ -355,8 +355,8 @@ class LanguageModel(Agent):
         )
 
     async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> tuple[dict[str, Any], str]:
-        """Return an answer for the transcript, and the reason for its rejection or ""; raise any error that a faulty
-        server causes.
+        """Request one answer. Return it in the form of the transcript, and the reason for its rejection or "". Raise
+        any error that a faulty server causes.
         """
         self._counts["requests"] += 1
         started = perf_counter()
@@ -440,7 +440,7 @@ def _parts(content: Sequence[Any], kind: str) -> Iterator[str]:
 def _http_client(headers: Mapping[str, str] | None) -> Any:
     """Return the HTTP client of the requests: it follows no redirects and limits the size of responses.
 
-    `headers`: headers to send with the plain ones, instead of all others; None sends all headers of `openai`.
+    `headers`: headers to send in addition to `_PLAIN_HEADERS`; None sends all headers of `openai`.
     """
     import openai
 
@@ -451,7 +451,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
                 sent = {name: value for name, value in sent.items() if name in _PLAIN_HEADERS} | dict(headers)
             # A small compressed response may expand to gigabytes, and decompression cannot be interrupted.
             sent["accept-encoding"] = "identity"
-            # `openai` later reads the headers from the request again.
+            # A new request, because `openai` later reads the headers of the original one.
             plain = type(request)(
                 request.method, request.url, headers=sent, stream=request.stream, extensions=request.extensions
             )
@@ -463,7 +463,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
             status = answer.status_code
             if request.method == "POST" and status == 200 and not _is_completion(body):
                 said = brief(printable(body.decode(errors="replace")))
-                # With this status, `openai` repeats the request.
+                # A status after which `openai` repeats the request.
                 status, body = 502, json.dumps({"error": {"message": f"no chat completion: {said}"}}).encode()
             return type(answer)(status, headers=answer.headers, content=body, request=request)
 

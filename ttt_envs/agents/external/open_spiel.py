@@ -1,4 +1,4 @@
-"""OpenSpiel's C++ search as an agent, for games that OpenSpiel has, too. It needs the extra `crosscheck`."""
+"""OpenSpiel's C++ search as an agent, for games that OpenSpiel also has. It needs the extra `crosscheck`."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -15,15 +15,16 @@ from ttt_envs.storage.extras import require
 #: The most simulations for a decision; their tree takes gigabytes.
 MOST_SIMULATIONS = 10**8
 
-# Limit of a tree's size in MiB: enough for all useful numbers of simulations.
+# The most memory for a tree, in MiB: enough for all useful numbers of simulations.
 _MEMORY = 4096
 
 
 class OpenSpiel(Agent):
     """Plays the MCTSBot of OpenSpiel, in C++, in games that OpenSpiel has with the same rules.
 
-    OpenSpiel represents a position by its moves, so the agent follows each game from its start. For a position early in
-    a game it can find an order of moves itself. If a move is several actions in OpenSpiel, it searches for each.
+    OpenSpiel represents a position by the moves before it, so the agent follows each game from its start. Early in a
+    game, it can also find an order of moves that leads to the position. If a move consists of several actions in
+    OpenSpiel, the agent searches for each action.
     """
 
     name = "open_spiel"
@@ -55,7 +56,7 @@ class OpenSpiel(Agent):
         require("crosscheck", "pyspiel")
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 if the player has no legal action. The result depends only on the view's seeds.
+        """Return int64 (n,); -1 if the player has no legal action. All random numbers come from the view's seeds.
 
         Raises errors as `check`, and ValueError if no order of moves is found for a position.
         """
@@ -68,7 +69,7 @@ class OpenSpiel(Agent):
         return out
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Forget these games: int64 (k,), float32 (k,)."""
+        """Forget these games; `episodes` is int64 (k,), `rewards` float32 (k,)."""
         for episode in episodes.tolist():
             self._histories.pop(episode, None)
 

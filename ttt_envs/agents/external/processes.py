@@ -1,9 +1,9 @@
-"""Processes that answer lines with lines, within time limits, and leave nothing behind.
+"""Child processes that answer each line with a line, within time limits.
 
 A process has its own session and process group, no open files except its standard streams, and only a few environment
-variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when the library's
-process ends. If the library's process is killed, the process reaches the end of its input. Standard error is read
-continuously, and its end is kept.
+variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when Python exits.
+If Python itself is killed, the child process reaches the end of its input. Standard error is read continuously, and its
+last part is kept for error messages.
 """
 
 import os
@@ -34,7 +34,7 @@ class Broken(RuntimeError):
     """Raised when a process gives no usable answer.
 
     Attributes:
-        reason: the fault, in the form of the end of a sentence.
+        reason: what went wrong, worded as the end of a sentence.
         stderr: the end of its standard error.
     """
 
@@ -54,10 +54,10 @@ def environment(*more: str) -> dict[str, str]:
 
 
 class Process:
-    """A running program; one line answers each question.
+    """A running program, which answers each question with one line.
 
     Attributes:
-        owner: id of the process that started it; forks of that process must not use it.
+        owner: id of the process that started the program; forks of that process must not use the program.
     """
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
@@ -65,7 +65,7 @@ class Process:
 
         Args:
             command: the program and its arguments.
-            variables: its complete environment.
+            variables: the program's complete environment.
 
         Raises:
             NotImplementedError: the system is Windows.
@@ -102,7 +102,7 @@ class Process:
         """Write `lines` and return the next line that the process writes, without the line end.
 
         If there is no line of at most `longest` bytes within `seconds`, kills the process and raises Broken. Any other
-        interruption also kills the process, because its late answer would be taken for the next one.
+        exception, such as an interrupt, also kills the process: its late answer would be taken for the next one.
         """
         try:
             return self._ask(lines, seconds, longest)
@@ -123,7 +123,7 @@ class Process:
         """Kill the process and its group."""
         if self._end.alive and os.getpid() == self.owner:
             _kill(self._process)
-            for _ in range(_PIPE // _CHUNK):  # a pipe contains no more, unless a process outside the group writes
+            for _ in range(_PIPE // _CHUNK):  # reads all that the pipe can contain
                 self._read_error()
         self._end()
 
@@ -169,7 +169,7 @@ class Process:
         except BlockingIOError:
             pass
         except BrokenPipeError:
-            # It ended or closed its input; the missing answer will be reported.
+            # The process has ended or closed its input; `ask` will report the missing answer.
             return memoryview(b"")
         return data
 
@@ -182,7 +182,7 @@ class Process:
             raise Broken(self._death())
 
     def _read_error(self) -> None:
-        """Read available standard error, so that the process never waits for a reader."""
+        """Read available standard error, because a full pipe would block the process."""
         with suppress(BlockingIOError):
             data = os.read(self._error, _CHUNK)
             self._tail = (self._tail + data)[-_TAIL:]
@@ -210,14 +210,14 @@ def _signal_name(number: int) -> str:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    # A group's id is not reused while a process is in the group, nor before its leader has been waited for.
+    # No other group can have this id: it stays taken until the leader has been waited for.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _end(process: "subprocess.Popen[bytes]", owner: int) -> None:
-    """Kill the group, unless this is a fork of the process that started it, and close the pipes."""
+    """Kill the process group and close the pipes. In a fork of the process that started it, only close the pipes."""
     if os.getpid() == owner:
         _kill(process)
     for pipe in (process.stdin, process.stdout, process.stderr):

@@ -25,7 +25,7 @@ from ttt_envs.storage.untrusted import brief, printable, read_json
 #: The version of the protocol.
 PROTOCOL = 1
 
-# Attributes that a copy does not share.
+# Attributes that a copy of the agent does not inherit.
 _OWN = ("_lock", "_process", "_game", "_notes", "_spent", "_questions", "_open")
 
 # After this many consecutive failed starts, a program is not started again.
@@ -37,11 +37,11 @@ class GameRefused(ValueError):
 
 
 class Program(Agent):
-    """A program in any language, which exchanges lines of JSON on its standard input and output.
+    """Plays with a program in any language, which exchanges lines of JSON on its standard input and output.
 
-    It runs in its own process and receives only its player's view, without a seed. It is started when a game is checked
-    or an action is first requested, and receives one request at a time. A program that breaks a limit or the protocol
-    is killed; the position counts as a fault, and a new process receives the next request.
+    The program runs in its own process and receives only its player's view, without a seed. It starts when a game is
+    checked or an action is first requested, and receives one request at a time. A program that breaks a limit or the
+    protocol is killed. The position then counts as a fault, and a new process receives the next request.
     """
 
     name = "program"
@@ -58,7 +58,7 @@ class Program(Agent):
 
         Args:
             command: the program and its arguments, split as by a shell, but without variables and pipes. In a spec it
-                is the last parameter and includes all commas and colons that follow.
+                is the last parameter, which includes all following commas and colons.
             seconds: wall-clock time for a move. A program that takes longer loses the game.
             game_seconds: time for all moves of a player in one game.
             start_seconds: time to start and to report that it is ready.
@@ -85,7 +85,7 @@ class Program(Agent):
             raise ValueError(f"agent {self.name!r} {broken.reason}{stderr}") from None
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,), requested one after the other; -1 if the player has no legal action.
+        """Request one action after the other; return int64 (n,), -1 if the player has no legal action.
 
         Raises AgentFailed if the program failed in some positions, and ValueError if it does not play the game.
         """
@@ -99,7 +99,7 @@ class Program(Agent):
         return gathered(self.name, len(view), answers)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Queue a message about games that the program knows, for the next request; int64 (k,), float32 (k,)."""
+        """Queue a message about each game that the program knows, for the next request; int64 (k,), float32 (k,)."""
         for game, reward in zip(episodes.tolist(), rewards.tolist(), strict=True):
             self._spent.pop(game, None)
             if game in self._open:
@@ -128,7 +128,7 @@ class Program(Agent):
         self._game: Game | None = None
         self._notes: list[dict[str, Any]] = []  # messages without an answer, sent before the next request
         self._spent: dict[int, float] = {}  # game number -> seconds
-        self._open: set[int] = set()  # games that the process knows
+        self._open: set[int] = set()  # numbers of the games that the process knows
         self._questions = itertools.count(1)
         self._failed_starts = 0
 

@@ -28,9 +28,9 @@ class Transcripts:
 
 
 def read_transcripts(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the decisions of a file in order, without an unfinished last line from a killed process.
+    """Yield the decisions of a file in order. If a killed process left an unfinished last line, skip that line.
 
-    Raises FileNotFoundError, and ValueError naming an invalid line.
+    Raises FileNotFoundError, and ValueError with the number of an invalid line.
     """
     lines = Path(path).read_text(encoding="utf-8").split("\n")
     for number, line in enumerate(lines[:-1], 1):

@@ -1,18 +1,17 @@
 """Alpha-beta search for games of perfect information without chance.
 
-With more than two sides it is the paranoid algorithm, which treats all others as one side against the searching player
-(Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With `replies="own"` it is
-opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA Journal 16(4), 1993), which
-assumes that each other side plays for itself: it makes the best move by its own values, one ply deep.
+With more than two sides, this is the paranoid algorithm: all others act as one side against the searching player
+(Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With `replies="own"`, it is
+opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA Journal 16(4), 1993): each
+other side plays for itself and makes the move with the best value one ply deep.
 
 The search is negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial
-Intelligence 6, 1975), iterative deepening, a transposition table and killer moves; the other actions are ordered by the
-values of their successors. `reduce` adds late-move reductions and null windows (Reinefeld, "An improvement to the Scout
-tree search algorithm", ICCA Journal 6(4), 1983). The value function at the horizon is an n-tuple network or any network
-with values.
+Intelligence 6, 1975), iterative deepening, a transposition table and killer moves; actions are ordered by the values of
+their successors. `reduce` adds late-move reductions and null windows (Reinefeld, "An improvement to the Scout tree
+search algorithm", ICCA Journal 6(4), 1983). An n-tuple network or any network with values evaluates the leaves.
 
-`expand`, `reply` and `search` are templates, compiled for one game's rules; `legal_mask` and `step` are the game's
-kernels, and `evaluate` is one of the value functions of `ttt_envs.agents.search.horizon`.
+`expand`, `reply` and `search` are templates, which are compiled for each game; `legal_mask` and `step` in them are the
+game's kernels, and `evaluate` is one of the value functions of `ttt_envs.agents.search.horizon`.
 """
 
 # ruff: noqa: F821
@@ -39,7 +38,7 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: A position on the path from the root to the position that is searched.
+#: A frame of the search stack: one of the positions from the root to the current position.
 FRAME = np.dtype(
     [
         ("alpha", np.float64),
@@ -53,7 +52,7 @@ FRAME = np.dtype(
         ("next", np.int32),  # number of actions tried
         ("left", np.int32),  # remaining plies
         ("trial", np.int32),  # how the latest action was searched: FULL, NARROW or FEWER
-        ("again", np.bool_),  # whether it must be searched again
+        ("again", np.bool_),  # whether the latest action must be searched again
     ],
     align=True,
 )
@@ -66,20 +65,20 @@ ENTRY = np.dtype(
 _EXACT, _AT_LEAST, _AT_MOST = 0, 1, 2
 _ENTRIES = 1 << 17
 
-#: The value of a game's result is twice its reward, more than any estimate, and larger the sooner the game ends.
+#: The value of a finished game is its reward times this factor, so it exceeds any estimate; sooner ends get a bonus.
 _CERTAIN = 2.0
 
-# A larger score means a proven win.
+# A score above this is a proven win.
 _PROVED = 1.5
 _SOONER = 1e-3
 _INFINITE = 1e9
 
-# The searches of a frame's latest action: full depth and full window; a null window of _WIDTH, which only tells whether
-# the action beats the best; a null window and reduced depth.
+# How a frame's latest action is searched. FULL: with the full depth and window. NARROW: with a null window of width
+# _WIDTH, which only tells whether the action beats the best one. FEWER: with a null window and reduced depth.
 FULL, NARROW, FEWER = 0, 1, 2
 _WIDTH = 1e-6
 
-#: The deepest search.
+#: The largest depth.
 MOST_PLIES = 64
 
 # Positions between two checks of the clock.
@@ -106,10 +105,10 @@ class Scratch(NamedTuple):
         place: int64 (1,): the current level.
         table: ENTRY (a power of two,).
         killers: int32 (depth + 1, 2): the latest refutations.
-        order: int32 (depth + 1, num_actions): the actions of each level.
+        order: int32 (depth + 1, num_actions): the legal actions of each level, in the order of the search.
         guess: float64 (depth + 1, 2, num_actions): after each action, the value to the player who chose it, and whether
             the game is over.
-        scores: float64 (num_actions,): the values of the root's actions so far; all but the best are bounds.
+        scores: float64 (num_actions,): the values of the root's actions so far; all but the best are upper bounds.
         legal: bool (num_actions,).
         joint: int64 (players,).
         reductions: int32 (plies, actions): the reduction in plies, by remaining depth and the action's place in the
@@ -132,7 +131,7 @@ class Scratch(NamedTuple):
 
 @jit.allocates_nothing
 def expand(level, remaining, scratch, valuation):
-    """Play every legal action of stack[level]; write the actions to `order` and the values to `guess` of `scratch`.
+    """Play every legal action of stack[level]; write the actions to `order` and their values to `guess` of `scratch`.
 
     Returns the number of actions.
     """
@@ -198,7 +197,7 @@ def improve(level, action, value, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def take(level, action, value, scratch):
-    """Update the frame with a searched value, unless the action must be searched again at full depth."""
+    """Update the frame with the value of an action, or mark the action to be searched again at full depth."""
     frame = scratch.frames[level]
     if value > frame["alpha"] and (frame["trial"] == FEWER or (frame["trial"] == NARROW and value < frame["beta"])):
         frame["next"] -= 1
@@ -211,7 +210,7 @@ def take(level, action, value, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def begin_trial(frame, reductions):
-    """Choose the search of the latest action; return the plies and the upper end of the window.
+    """Choose how to search the latest action; return the plies and the upper end of the window.
 
     Late moves are searched with a null window and fewer plies, see `Scratch.reductions`.
     """
@@ -229,10 +228,10 @@ def begin_trial(frame, reductions):
 @jit.inlined
 @jit.allocates_nothing
 def look_up(entry, key, plies, window):
-    """Read an entry of the table.
+    """Return whether a table entry suffices for a search of `plies` in this window, its value, and the action to try
+    first.
 
-    Returns whether its value suffices for a search of `plies` in this window, the value, and the action to try first,
-    -1 for none.
+    The action is -1 if there is none.
     """
     if entry["key"] != key:
         return False, 0.0, np.int64(-1)
@@ -245,7 +244,7 @@ def look_up(entry, key, plies, window):
 @jit.inlined
 @jit.allocates_nothing
 def store(frame, entry, killers):
-    """Write the result of a frame to its table entry, and a refutation to `killers` int32 (2,), too."""
+    """Write the result of a frame to its table entry. If it is a beta cutoff, also add the action to `killers`."""
     entry["key"], entry["value"] = frame["key"], frame["best"]
     entry["move"], entry["depth"] = frame["move"], frame["left"]
     entry["bound"] = _AT_MOST if frame["best"] <= frame["low"] else _EXACT
@@ -257,8 +256,8 @@ def store(frame, entry, killers):
 
 @jit.allocates_nothing
 def reply(level, scratch, valuation):
-    """Play the others' moves in stack[level], each the best for that player one ply deep, until the root's side is to
-    move or the game is over; return the number of evaluated positions."""
+    """Play the other sides' moves in stack[level], the best for each mover one ply deep, until the root's side is to
+    move or the game is over. Return the number of evaluated positions."""
     state, order, guess, joint = scratch.stack[level], scratch.order[level], scratch.guess[level, 0], scratch.joint
     valued = 0
     while not state["done"] and valuation.sides[state["to_move"]] != 0:
@@ -279,9 +278,9 @@ def search(depth, start, budget, own_replies, scratch, valuation):
 
     Args:
         depth: plies, at least 2.
-        start: uint64, distinguishes this root's table entries from others.
-        budget: positions after which it returns, so that the caller can call it again.
-        own_replies: the others move as in `reply`; plies then count only the root's side.
+            start: uint64 that distinguishes this root's table entries from those of other roots.
+            budget: number of positions after which the search pauses; another call continues it.
+            own_replies: whether other sides move as in `reply`; plies then count only moves of the root's side.
         scratch: `Scratch` with the root's frame, order and guess filled in.
         valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
     """
@@ -379,16 +378,16 @@ class AlphaBeta(Agent):
         """Load the value function.
 
         Args:
-            path: a run folder or file of an n-tuple network, or of a network with values. Without one, all leaves have
-                value 0, so the search sees only finished games.
+            path: a run folder or file of an n-tuple network, or of a network with values. Without a path, all leaves
+                have value 0, so the search sees only finished games.
             depth: plies to look ahead; with `seconds`, the largest depth.
             seconds: time for each decision. The result is then not reproducible, because the depth depends on the
-                machine and its load. By default all of `depth` is searched.
-            reduce: strength of late-move reductions: an action late in the order is searched with fewer plies, by
-                `reduce` times the logarithms of the depth and of its place, and again if it beats the best. In the
-                same time the search looks further ahead, but may overlook something; 0 disables this.
-            replies: moves of the other sides: "worst" for the searching player; or "own": each one's best move one ply
-                deep, by the same file. `depth` then counts only the player's own plies.
+                machine and its load. By default, the search has no time limit.
+            reduce: strength of late-move reductions; 0 disables them. An action late in the order is searched `reduce`
+                * log(depth) * log(place in the order) plies less deep, and again at full depth if it beats the best. In
+                the same time the search looks further ahead, but it may overlook something.
+            replies: moves of the other sides. "worst": the worst moves for the searching player. "own": each side's
+                best move one ply deep, by the same value function; `depth` then counts only the searching side's plies.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -429,7 +428,7 @@ class AlphaBeta(Agent):
             self.values.check(game)
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions): 1 for the best action; the seed breaks ties."""
+        """Return float64 (n, num_actions): 1 for the best action. The seed decides between equal actions."""
         scores = self.scores(view)
         out = np.zeros(scores.shape)
         rows = np.flatnonzero(view.masks.any(axis=1))
@@ -439,8 +438,8 @@ class AlphaBeta(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the value of the best action, float64 (n, num_actions); all others are NaN.
 
-        It is known for proven wins and losses, and otherwise from a network in games of two sides. With more sides, a
-        search that treats all others as one side proves only wins.
+        The value is also NaN unless the action is a proven win or loss, or a network evaluates it in a game of two
+        sides. With more sides, the search treats all others as one side, so it proves only wins.
         """
         game, scores = view.game, self.scores(view)
         out, rows = np.full(scores.shape, np.nan), np.flatnonzero(view.masks.any(axis=1))
@@ -455,8 +454,8 @@ class AlphaBeta(Agent):
     def scores(self, view: View) -> np.ndarray:
         """Return the best action's score and upper bounds for the others: float64 (n, num_actions), NaN where illegal.
 
-        A proven win or loss scores slightly more than 2 in size, more for a shorter game. A forced action is not
-        searched. Without a file, each round of a match is searched as a separate game.
+        A proven win scores slightly above 2 and a proven loss slightly below -2; shorter games count more. A forced
+        action is not searched. Without a value function, each round of a match is searched as a separate game.
         """
         return by_round(view, self._values) if self.values is None else self._values(view)
 
@@ -475,7 +474,7 @@ class AlphaBeta(Agent):
 
 
 def reductions_of(reduce: float, depth: int, actions: int) -> np.ndarray:
-    """Return `Scratch.reductions`."""
+    """Return the table `Scratch.reductions`."""
     if not reduce:
         return np.zeros((0, 0), np.int32)
     plies, place = np.log(np.maximum(np.arange(depth + 1), 1)), np.log(np.arange(1, actions + 1))
@@ -529,7 +528,7 @@ class _Search:
         self.searches = 0
 
     def __call__(self, root: np.ndarray, seed: int, depth: int, seconds: float | None, out: np.ndarray) -> None:
-        """Write the values of the root's actions to `out`, deepening until `depth` or the time limit."""
+        """Write the values of the root's actions to `out`; search deeper and deeper until `depth` or the time limit."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         self.searches += 1
         start = np.uint64(rng.mix(np.uint64(self.searches)))
@@ -559,14 +558,14 @@ class _Search:
             while not done and time.monotonic() < deadline:
                 done = self.kernels.search(plies, start, _CHUNK, self.own_replies, scratch, self.valuation)
             bounds = scratch.scores.copy()
-            # Actions not searched to this depth rank after the best of the others.
+            # If time runs out, actions not searched to this depth get a score below that of all others.
             if not done and bounds.max() == -_INFINITE:
                 break
             scores = bounds
             out[actions] = np.where(bounds[actions] == -_INFINITE, -_CERTAIN - 1, bounds[actions])
             if not done:
                 break
-        # Only the first of the best is exact; bounds of others may equal it.
+        # Only the best action's score is exact. Bounds of other actions may equal it, so lower them slightly.
         best_action = actions[np.argmax(out[actions])]
         others = actions[actions != best_action]
         out[others] = np.minimum(out[others], np.nextafter(out[best_action], -np.inf))

@@ -17,7 +17,7 @@ from ttt_envs.core.view import View
 # Limit in bytes for the trees of positions that are searched together; real trees take a tenth of it.
 _MEMORY = 1 << 28
 
-# Searching more positions together is no faster.
+# The most positions to search together; more are no faster.
 _SIDE_BY_SIDE = 512
 
 # Simulations of the first search with a time limit, which measures the speed.
@@ -28,7 +28,7 @@ def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_t
     """Return a network's prior and value function for `GumbelSearch`.
 
     For a q network, the logits are its values divided by `prior_temperature`, and a position's value is the highest
-    one. For a network of kind value, all logits are equal.
+    value of a legal action. For a network of kind value, all logits are equal.
     """
 
     def evaluate(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,11 +75,11 @@ class Guided(Agent):
             simulations: simulations for each decision.
             seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
                 number of simulations depends on the machine and its load.
-            considered: number of actions to compare, the likeliest by the network.
+            considered: number of root actions to compare: those with the highest prior by the network.
             temperature: 0 plays the best action; 1 draws from the improved policy, lower values sharpen it.
             symmetric: average the network over the board's symmetries: stronger, but slower.
             c_visit: larger values give the search's values more weight against the network's policy. The logits of the
-                improved policy are the network's plus (c_visit + visits of the action visited most) * c_scale * value,
+                improved policy are the network's plus (c_visit + visits of the most visited action) * c_scale * value,
                 for values from 0 (loss) to 1 (win).
             c_scale: see c_visit.
             prior_temperature: divides the values of a q network to make the logits of the prior.
@@ -115,7 +115,7 @@ class Guided(Agent):
     def policy(self, view: View) -> np.ndarray:
         """Return float64 (n, num_actions): 1 for the best action, or the improved policy at the temperature.
 
-        With chance it varies with the view's seeds.
+        In games with chance, the result depends on the view's seeds.
         """
         result = self.search(view)
         if self.temperature == 0:
@@ -124,7 +124,7 @@ class Guided(Agent):
         return softmax_rows(logits, view.masks, self.temperature)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the completed values of the search, float64 (n, num_actions); NaN also for a forced action."""
+        """Return the search's completed values, float64 (n, num_actions); NaN for illegal and for forced actions."""
         return self.search(view).q.astype(np.float64)
 
     def value(self, view: View) -> np.ndarray:
@@ -133,9 +133,9 @@ class Guided(Agent):
 
     @kept
     def search(self, view: View) -> SearchResult:
-        """Search and return the results. A forced action is not searched; the action of a player without one is -1.
+        """Return the results of the search. A forced action is not searched; a player without legal actions gets -1.
 
-        The result of a decision does not depend on the batch, except with `seconds` and for rounding in networks.
+        The result for a position does not depend on the batch, except with `seconds` and for rounding in networks.
         """
         game, masks = view.game, view.masks
         self.check(game)
@@ -169,13 +169,13 @@ class Guided(Agent):
     def _search_until(
         self, deadline: float, game: Game, world: np.ndarray, seed: np.ndarray, evaluate: Evaluate
     ) -> SearchResult:
-        """Search one position repeatedly with more simulations until the deadline; return the last result."""
+        """Search one position again and again, with more simulations, until the deadline; return the last result."""
         simulations = _TRIAL
         while True:
             started, search = time.monotonic(), self._searcher(game, 1, simulations)
             result = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
             now = time.monotonic()
-            # Sequential halving must know its size in advance: choose it to fit the remaining time.
+            # Sequential halving needs the number of simulations in advance: choose one that fits the remaining time.
             fitting = int(simulations * (deadline - now) / max(now - started, 1e-9))
             if fitting <= simulations:
                 return result

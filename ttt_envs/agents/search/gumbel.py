@@ -4,13 +4,14 @@ Danihelka, Guez, Schrittwieser and Silver, "Policy improvement by planning with 
 position a prior over its actions and a value for each player. At the root, sequential halving distributes the
 simulations among the actions with the highest logit plus Gumbel noise. Below the root, actions are visited in
 proportion to the improved policy, which is the softmax of the logits plus a monotone function of the "completed"
-values. The completed value of an untried action is a mixture of the position's value and the values of tried actions.
+values. The completed value of a tried action is its mean value; that of an untried one is a mixture of the position's
+value and the values of tried actions.
 
 - One network call evaluates the new positions of one simulation in all games.
 - Any number of players in any order: values are vectors, and the player to move maximises their own entry.
-- Chance: the tree contains no states. Each simulation plays from the root with new random draws and recognises
-  positions as `ttt_envs.agents.search.mcts`. The k-th visits of all actions at the root share their draws, which makes
-  the comparison of actions less noisy.
+- Chance: the tree contains no states. Each simulation plays from the root with new random draws, and recognises
+  positions as in `ttt_envs.agents.search.mcts`. The k-th visits of all actions at the root share their draws, which
+  makes the comparison of actions less noisy.
 """
 
 import math
@@ -40,13 +41,13 @@ from ttt_envs.core.state import position_start
 #: The most simulations for a decision: the edges of their tree take gigabytes.
 MOST_SIMULATIONS = 10**6
 
-#: Prior and value function: (observations int8 (n, size), masks bool (n, num_actions), players int64 (n,)), all of the
-#: players to move, -> logits float (n, num_actions), each player's expected reward float (n, num_players), -1 to 1.
+#: Prior and value function of the players to move: (observations int8 (n, size), masks bool (n, num_actions), players
+#: int64 (n,)) -> logits float (n, num_actions), each player's expected reward float (n, num_players), -1 to 1.
 Evaluate = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def considered_visits(actions: int, simulations: int) -> np.ndarray:
-    """Return, for sequential halving, how many visits each simulation's action already has: int64 (simulations,)."""
+    """Return the schedule of sequential halving, int64 (simulations,): how many visits the action to visit has had."""
     if actions < 2:
         return np.arange(simulations)
     phases, left, visits, planned = math.ceil(math.log2(actions)), actions, 0, 0
@@ -60,7 +61,7 @@ def considered_visits(actions: int, simulations: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def visits_table(considered: int, simulations: int) -> np.ndarray:
-    """Return `Plan.visits`."""
+    """Return the table `Plan.visits`."""
     return np.array([considered_visits(actions, simulations) for actions in range(considered + 1)], np.int32)
 
 
@@ -117,7 +118,7 @@ class GumbelSearch:
         if self.proofs:
             check_proofs(game, type(self).__name__)
         world = np.repeat(game.prototype, 3)
-        # Untouched memory costs nothing, and no tree reaches the largest size.
+        # A large allocation is cheap: the system provides memory only when it is used, and no tree reaches this size.
         self._forest = Forest(
             np.zeros(games, HEAD),
             np.empty((games, size), node_for(players)),
@@ -139,7 +140,7 @@ class GumbelSearch:
 
     @staticmethod
     def memory_for(game: Game, simulations: int) -> int:
-        """Return the most bytes that a position can take."""
+        """Return the most bytes that the search of one position can take."""
         each = node_for(game.num_players).itemsize + game.num_actions * edge_for(game.num_players).itemsize
         return (simulations + 1) * (each + mcts.INDEX.itemsize + 4)
 
@@ -157,9 +158,9 @@ class GumbelSearch:
         Args:
             states: structured (n,), none finished. They are not changed.
             seeds: uint64 (n,); a search depends only on its own seed, if `evaluate` does not depend on the batch.
-            evaluate: prior and value.
-            noise: float32 (n, num_actions), Gumbel noise that draws the root's actions without replacement; None
-                considers the likeliest ones.
+            evaluate: the prior and value function.
+            noise: float32 (n, num_actions), Gumbel noise that makes the root's actions a random sample without
+                replacement. With None, the root compares the likeliest actions.
             simulations: simulations for each position; None for the largest number.
             deadline: time by `time.monotonic` at which the search stops even if it is incomplete.
         """
@@ -193,7 +194,7 @@ class GumbelSearch:
 class ProvingSearch(GumbelSearch):
     """Looks two plies beyond each new position for immediate wins, and records proven wins and losses in the tree.
 
-    The game must pass `check_proofs`. Winands, Björnsson and Saito, "Monte-Carlo tree search solver", CG 2008.
+    The game must pass `check_proofs`. Source: Winands, Björnsson and Saito, "Monte-Carlo tree search solver", CG 2008.
     """
 
     proofs = True

@@ -1,7 +1,7 @@
-"""The trees of `ttt_envs.agents.search.gumbel` and the kernels that walk them.
+"""The trees of `ttt_envs.agents.search.gumbel` and the kernels that search them.
 
-`walk` and `prove` are templates, compiled for one game's rules; `legal_mask`, `step`, `observe` and `resample` are the
-game's kernels, `arrive` is `follow` or `recognise`, and `probe` and `settle` prove results or do nothing.
+`walk` and `prove` are templates, which are compiled for each game; `legal_mask`, `step`, `observe` and `resample` in
+them are the game's kernels. `arrive` is `follow` or `recognise`. `probe` and `settle` prove results, or do nothing.
 """
 
 # ruff: noqa: F821
@@ -24,7 +24,7 @@ def node_for(players: int) -> np.dtype:
     """Return the dtype of a node: a position in a tree."""
     return np.dtype(
         [
-            ("value", np.float32, (players,)),  # by the network
+            ("value", np.float32, (players,)),  # the network's value for each player
             ("mover", np.int32),
             ("first", np.int32),  # its first edge
             ("count", np.int32),  # number of its edges: one per legal action
@@ -38,7 +38,7 @@ def edge_for(players: int) -> np.dtype:
     return np.dtype(
         [
             ("total", np.float32, (players,)),  # sum of the values of its visits
-            ("proved", np.float32, (players,)),  # the proven rewards, if a side wins; 0 without a proof
+            ("proved", np.float32, (players,)),  # the rewards if a win or loss is proven, else 0
             ("logit", np.float32),  # logarithm of `prior`
             ("prior", np.float32),
             ("visits", np.int32),
@@ -49,7 +49,7 @@ def edge_for(players: int) -> np.dtype:
     )
 
 
-#: A tree's numbers of nodes and edges; the node that waits for the network; the length of the last walk.
+#: A tree's numbers of nodes and edges, the node that waits for the network, and the length of the last path.
 HEAD = np.dtype([("nodes", np.int32), ("edges", np.int32), ("leaf", np.int32), ("length", np.int32)], align=True)
 
 
@@ -60,10 +60,10 @@ class Forest(NamedTuple):
         heads: HEAD (g,).
         nodes: `node_for` (g, simulations + 1); node 0 is the root.
         edges: `edge_for` (g, (simulations + 1) * num_actions).
-        paths: int32 (g, simulations + 1), the edges of the last walk.
-        tries: `mcts.INDEX` (g, simulations + 1), with chance; otherwise (g, 0).
+        paths: int32 (g, simulations + 1), the edges of the last simulation's path.
+        tries: `mcts.INDEX` (g, simulations + 1), the index of each tree's positions; (g, 0) without chance.
         world: states (3,), scratch memory to play in.
-        memory: the memory of `world` that identifies a position, uint64.
+        memory: the part of `world` that identifies the position world[0], as uint64.
         scores: float64 (num_actions,), scratch memory.
         legal: bool (num_actions,), scratch memory.
     """
@@ -86,10 +86,9 @@ class Plan(NamedTuple):
         roots: states (g,), unfinished.
         seeds: uint64 (g,), seeds of random draws.
         noise: float32 (g, num_actions), added to the logits at the root.
-        visits: int32 (considered + 1, simulations): with m considered actions, simulation s visits an action that has
-            [m, s] visits; see `gumbel.considered_visits`.
-        c_visit: see `gumbel.GumbelSearch`.
-        c_scale: likewise.
+        visits: int32 (considered + 1, simulations): with m considered actions, simulation s visits a root action that
+            has had visits[m, s] visits so far; see `gumbel.considered_visits`.
+        c_visit, c_scale: see `gumbel.GumbelSearch`.
     """
 
     roots: np.ndarray
@@ -123,7 +122,7 @@ class SearchResult(NamedTuple):
         policy: float32 (n, num_actions), the improved policy.
         actions: int64 (n,), the best of the actions with the most visits.
         values: float32 (n, num_players), each player's expected reward under the improved policy.
-        q: float32 (n, num_actions), the completed value of each action to the player to move; NaN where illegal.
+        q: float32 (n, num_actions), each action's value to the player to move, by `completed`; NaN where illegal.
         visits: int32 (n, num_actions).
     """
 
@@ -136,7 +135,7 @@ class SearchResult(NamedTuple):
 
 @jit.kernel
 def follow(memory, trie, edge, new):
-    """Return the node after an edge in a game without chance; `new` if there was none."""
+    """Return the node after an edge in a game without chance; if there is none, link the edge to `new`."""
     if edge["child"] == 0:
         edge["child"] = new
     return edge["child"]
@@ -144,7 +143,7 @@ def follow(memory, trie, edge, new):
 
 @jit.kernel
 def recognise(memory, trie, edge, new):
-    """Return the node of the position in `memory` uint64 (words,); `new` if there was none."""
+    """Return the node of the position in `memory` uint64 (words,); a new position gets the node `new`."""
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -153,10 +152,10 @@ def recognise(memory, trie, edge, new):
 
 @jit.kernel
 def mixed_value(node, edges, player):
-    """Return the value to a player of the untried actions in a node; `edges` are the node's own.
+    """Return the value to a player that untried actions of a node are assumed to have; `edges` are the node's own.
 
-    It is the mean of the network's value of the position, which counts as one visit, and the values of the tried
-    actions, weighted by their priors.
+    It is the weighted mean of the network's value of the position, with weight 1, and the mean of the tried actions'
+    values by prior, with their number of visits as weight.
     """
     visits, prior, value = 0, 0.0, 0.0
     for k in range(edges.shape[0]):
@@ -171,7 +170,7 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """Return the value of an edge to a player; `mixed` if it is untried and unproven."""
+    """Return the mean value of an edge's visits to a player. If untried, return its proven value, else `mixed`."""
     if edge["visits"]:
         return edge["total"][player] / edge["visits"]
     return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed
@@ -206,7 +205,7 @@ def softmax(scores):
 
 @jit.kernel
 def best_at_root(edges, scores, noise, visits):
-    """Return the edge with the highest score plus noise of those with `visits` visits; noise float32 (num_actions,)."""
+    """Return the best of the edges with `visits` visits, by score plus noise; noise float32 (num_actions,)."""
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
         if edges[k]["visits"] == visits:
@@ -218,7 +217,7 @@ def best_at_root(edges, scores, noise, visits):
 
 @jit.kernel
 def best_below(edges, scores, visits):
-    """Return the edge whose share of visits is furthest below its probability."""
+    """Return the edge whose share of visits is furthest below its probability in the improved policy."""
     softmax(scores)
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
@@ -245,7 +244,7 @@ def lost_edges(node, edges):
 
 @jit.kernel
 def open_edges(node, edges):
-    """Return the number of root edges to compare: those not initially proven to lose, or all if there are none."""
+    """Return the number of root edges to compare: those not proven to lose before their first visit, else all."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
@@ -254,9 +253,9 @@ def open_edges(node, edges):
 
 @jit.kernel
 def best_result(node, edges, scores, noise):
-    """Return the edge to play: one that is proven to win, or the best of those with the most visits.
+    """Return the edge to play: one that is proven to win, or else the best of those with the most visits.
 
-    Edges proven to lose are excluded by a score of minus infinity, unless all are.
+    Edges that are proven to lose get a score of minus infinity, unless all are.
     """
     some, most = lost_edges(node, edges) < edges.shape[0], 0
     for k in range(edges.shape[0]):
@@ -271,7 +270,7 @@ def best_result(node, edges, scores, noise):
 
 @jit.kernel
 def back_up(edges, path, values):
-    """Add a visit and its values, (players,), to the edges of a path."""
+    """Add a visit with these values, (players,), to every edge of a path."""
     for k in range(path.shape[0]):
         edge = edges[path[k]]
         edge["visits"] += 1
@@ -300,13 +299,14 @@ def add_node(forest, game, mover, legal):
 
 @jit.kernel
 def unproved(forest, game):
-    """Prove nothing, instead of `prove`."""
+    """Return False. This function replaces `prove` if proofs are off."""
     return False
 
 
 def prove(forest, game):
-    """Look two plies ahead from the new node, whose position is in `forest.world`. Mark actions that win immediately or
-    allow the other player to. Return whether this decides the position; its `rewards` are then set."""
+    """Look two plies ahead from the new node, whose position is forest.world[0], and mark the actions that win
+    immediately or allow an immediate win of the other player. If this proves the position's result, set its `rewards`
+    and return True."""
     worlds, legal, joint = forest.world, forest.legal, np.zeros(2, np.int64)
     state, child, reply = worlds[0], worlds[1], worlds[2]
     node = forest.nodes[game, forest.heads[game]["leaf"]]
@@ -338,12 +338,12 @@ def prove(forest, game):
 
 @jit.kernel
 def ignore(forest, game, rewards):
-    """Prove nothing from results, instead of `carry_up`."""
+    """Do nothing. This function replaces `carry_up` if proofs are off."""
 
 
 @jit.kernel
 def carry_up(forest, game, rewards):
-    """Mark the edges of the last walk, from its end, that lead to these rewards under optimal play by both."""
+    """Mark the edges of the last path, from its end upwards, for which optimal play leads to these rewards."""
     edges, path = forest.edges[game], forest.paths[game]
     if abs(rewards[0]) < 1:
         return
@@ -358,9 +358,9 @@ def carry_up(forest, game, rewards):
 
 
 def walk(simulation, plan, forest, leaves):
-    """Run a simulation of each game to a new position, or to the end of the game, and back up the final rewards.
+    """Run one simulation of each game to a new position or a known result; back up known results.
 
-    Games with an empty tree get their root instead. Returns the number of leaves that wait for the network.
+    A game with an empty tree gets its root instead. Returns the number of leaves that wait for the network.
     """
     state, joint, count = forest.world[0], np.zeros(forest.world[0]["rewards"].shape[0], np.int64), 0
     for game in range(plan.roots.shape[0]):
@@ -406,7 +406,7 @@ def walk(simulation, plan, forest, leaves):
 
 @jit.kernel
 def grow(logits, values, leaves, forest):
-    """Fill in the network's output for the leaves, one per row of `logits`, and back it up."""
+    """Fill in the network's output for the leaves, one leaf per row of `logits`, and back up the values."""
     for k in range(logits.shape[0]):
         head = forest.heads[leaves.games[k]]
         node, edges = forest.nodes[leaves.games[k], head["leaf"]], forest.edges[leaves.games[k]]

@@ -1,7 +1,7 @@
-"""Value functions for the horizon of an alpha-beta search, as templates for its kernels.
+"""Value functions for the leaves of an alpha-beta search, as templates for its kernels.
 
-Each maps (state, mover, valuation) to the value of the position to `mover`, who has just moved. In the templates,
-`legal_mask`, `observe` and `find` are the game's kernels.
+Each maps (state, mover, valuation) to the value of the position to `mover`, who has just moved. `legal_mask`, `observe`
+and `find` in the templates are the game's kernels.
 """
 
 # ruff: noqa: F821
@@ -15,7 +15,7 @@ import numpy as np
 from ttt_envs.agents.networks import Network
 from ttt_envs.core.compile import jit
 
-# Less than all values of actions.
+# Less than the value of any action.
 _LEAST = -1e9
 
 
@@ -43,7 +43,7 @@ class Valuation(NamedTuple):
 
 @jit.allocates_nothing
 def evaluate_patterns(state, mover, valuation):
-    """Return the value to `mover` of the position after their move, by an n-tuple network."""
+    """Return the value, by an n-tuple network, of the position to `mover`, who has just moved."""
     present, weights = valuation.present, valuation.weights
     find(state, mover, present)
     total = 0.0
@@ -55,7 +55,7 @@ def evaluate_patterns(state, mover, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def forward(features, weights, form, activations):
-    """Evaluate a network, see `flattened`; return the index of the row of `activations` that holds the outputs.
+    """Evaluate a network from `flattened`; return the index of the row of `activations` that has the outputs.
 
     features: the inputs, int8 (n,), most of them 0; activations: float32 (2, widest layer), scratch memory.
     """
@@ -85,7 +85,7 @@ def forward(features, weights, form, activations):
 
 @jit.allocates_nothing
 def evaluate_network(state, mover, valuation):
-    """Return the value to `mover` of the position after their move, by a multilayer perceptron; see `flattened`."""
+    """Return the value, by a multilayer perceptron from `flattened`, of the position to `mover`, who has just moved."""
     sides, weights, form, _, features, activations, legal = valuation
     player = state["to_move"]
     observe(state, player, features)
@@ -105,7 +105,7 @@ def evaluate_network(state, mover, valuation):
 
 @jit.allocates_nothing
 def evaluate_nothing(state, mover, valuation):
-    """Return 0: every position is worth the same."""
+    """Return 0 for every position."""
     return 0.0
 
 
@@ -114,7 +114,8 @@ TEMPLATES = {"patterns": evaluate_patterns, "network": evaluate_network, "nothin
 
 
 def flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights for a network's value, float32 (numbers,), and int64: layers, q, squash, flags, sizes."""
+    """Return the weights for a network's value, float32 (numbers,), and its form int64: the number of layers, whether
+    the head is q, whether tanh follows, flags (1: hidden layers use tanh, 2: residual), and the sizes of all layers."""
     info = network.info
     head = "q" if info.kind == "q" else "value"
     layers = network.layers(head)

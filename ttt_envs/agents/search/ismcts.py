@@ -1,28 +1,28 @@
 """Information set Monte Carlo tree search, for games with hidden information.
 
-This is SO-ISMCTS, with one tree, of Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE
-TCIAIG 4(2), 2012. The player at the root is called the searcher. The search is that of `ttt_envs.agents.search.mcts`,
-but each simulation plays in a new world, sampled consistently with the searcher's view. Differences:
+This is SO-ISMCTS, which has a single tree: Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search",
+IEEE TCIAIG 4(2), 2012. The player at the root is called the searcher. The search is that of
+`ttt_envs.agents.search.mcts`, but each simulation plays in a new world, sampled consistently with the searcher's view.
+Differences:
 
-- The tree is over the searcher's information. A position in which the searcher is to move is identified by the
-  searcher's last action in the tree, which represents everything known before it, and by the present observation. A
-  position in which another player is to move is identified by the actions since the searcher's last one and by the
-  player to move. So the searcher never acts on cards or secret actions that they do not see, and others do not act on
-  cards that the searcher has drawn since that last action.
-- Not every action in the tree is legal in every world. UCB1 compares an action's visits with the number of times that
-  it was legal when its position was visited, instead of all visits of the position. Otherwise actions that are rarely
-  legal would be tried too often.
+- A position of the tree represents what the searcher knows. If the searcher is to move, it is identified by the
+  searcher's last action in the tree, which implies everything known before, and by the present observation. If another
+  player is to move, it is identified by that player and by the actions since the searcher's last one. So the searcher
+  never acts on cards or secret actions that they do not see, and others do not act on cards that the searcher has drawn
+  since that last action.
+- Not every action in the tree is legal in every world. Therefore UCB1 counts for each action only those visits of its
+  position in which the action was legal. Otherwise actions that are rarely legal would be tried too often.
 - The exploration constant of other players varies at random. Otherwise two players who do not see each other's choices
   may synchronise, so that one exploits the other for ever. Shafiei, Sturtevant and Schaeffer, "Comparing UCT versus CFR
   in simultaneous games", IJCAI workshop on general intelligence in game-playing agents, 2009, show that UCB1 does not
-  converge there.
+  converge in such games.
 
-In another player's position all possible hands of that player are merged. The player thus makes the best average
-response to the searcher's actual hand: the tree contains no bluffs and no player who falls for one.
+If another player is to move, the tree merges all possible hands of that player. In the tree, that player makes the best
+average response to the searcher's actual hand. Therefore the search finds no bluffs, and expects none to succeed.
 
-With a network, it uses the search of `ttt_envs.agents.search.puct` over the same positions.
+With a network, the agent uses the search of `ttt_envs.agents.search.puct` over the same positions.
 
-`arrive` is a template, compiled for one game's rules; `observe` is the game's kernel.
+`arrive` is a template, which is compiled for each game; `observe` in it is the game's kernel.
 """
 
 # ruff: noqa: F821
@@ -46,16 +46,16 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.view import View
 
-#: `available`: number of visits of the position in which the action was legal, since the visit that added it.
+#: `available`: number of visits of the position, since the action was added, in which the action was legal.
 NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
 
-# Features of an observation per uint64, as bits.
+# Number of features of an observation, as bits, in one uint64.
 _WORD = 64
 
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """Return the legal action with the highest upper confidence bound in a position; 0 while a legal one is untried.
+    """Return the entry of the legal action with the highest upper confidence bound; 0 while a legal one is untried.
 
     For players other than the searcher, the exploration constant varies at random by up to a quarter.
     """
@@ -80,7 +80,7 @@ def best_child(tree, place, legal, exploration):
 
 
 def arrive(state, tree, index, node, seen):
-    """Return the position after action `node`, see the module; seen int8 (observation size,) is scratch memory."""
+    """Return the number of the position after action `node`; seen int8 (observation size,) is scratch memory."""
     player, mover = tree[0]["mover"], state["to_move"]
     if mover != player:
         return mcts.find(index, tree[0]["visits"] + 1, rng.fold(node, mover))
@@ -97,14 +97,14 @@ def arrive(state, tree, index, node, seen):
 
 @jit.kernel
 def as_given(state, player, seed):
-    """Do nothing, instead of a game's `resample`: given worlds are searched unchanged."""
+    """Do nothing. This function replaces a game's `resample` if the worlds are given."""
 
 
 @cache
 def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> Callable[..., Any]:
-    """Return `mcts.simulate` for one game's rules with this module's positions, from sampled or given worlds.
+    """Return `mcts.simulate`, or `puct.simulate` for a network, for one game's rules and this module's positions.
 
-    With a network, return `puct.simulate`.
+    If the worlds are `given`, they are searched unchanged; otherwise each simulation samples one.
     """
     bound = {**kernels_of(kernels), "observe": kernels.observe}
     if given:
@@ -123,8 +123,8 @@ def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> 
 class ISMCTS(mcts.MCTS):
     """Plays the most visited action of a tree search over many possible worlds; ties are broken as in MCTS.
 
-    Plays any game in which one player acts at a time, with any hidden information; in a match, each round separately.
-    Rewards must lie in -1..1.
+    Plays any game in which one player acts at a time, with any hidden information. In a match, it looks only at the
+    round. Rewards must lie in -1..1.
     """
 
     name = "ismcts"
@@ -147,8 +147,8 @@ class ISMCTS(mcts.MCTS):
             simulations: simulations for each decision, each in a new world.
             seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
                 number of simulations depends on the machine and its load.
-            exploration: the constant of UCB1, or of PUCT with a network, for values from 0 (loss) to 1 (win); half of
-                it below the root.
+            exploration: the constant of UCB1, or of PUCT with a network, for values from 0 (loss) to 1 (win). Below the
+                root, half of it is used.
             threads: number of threads. It does not change the result of a fixed-size search.
             playout_plies: plies after which a playout ends as a draw; None plays to the end.
             network: a run folder of a learner, or a network file (.safetensors), of kind q: its values guide the search
@@ -171,7 +171,7 @@ class ISMCTS(mcts.MCTS):
             self._weights, self._form = flattened(self.network)
 
     def check(self, game: Game) -> None:
-        """Raise ValueError, naming the reason, if the agent cannot play `game` or its network does not fit it."""
+        """Raise ValueError, naming the reason, if the agent cannot play `game` or the network does not fit the game."""
         super().check(game)
         if self.network is not None:
             if len(game.teams) != 2:
@@ -179,11 +179,11 @@ class ISMCTS(mcts.MCTS):
             self.network.check(game)
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
-        """Return possible worlds from a player's memory, structured (n, k), or None.
+        """Return k possible worlds for each position, structured (n, k), or None.
 
-        By default None: each simulation samples its own world consistent with the view. A subclass with a memory can
-        return its own worlds, such as `view.sample_worlds` with the hands that it believes others to have. Each
-        simulation draws one of the k worlds of its position, and redraws future chance.
+        With None, the default, each simulation samples its own world consistent with the view. A subclass that
+        remembers the game can return its own worlds, such as `view.sample_worlds` with the hands that it believes
+        others to have. Each simulation then draws one of the k worlds of its position, and redraws future chance.
         """
         return None
 
@@ -201,7 +201,7 @@ class ISMCTS(mcts.MCTS):
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """As `MCTS`, but a network sees the whole match, because it was trained for the match, not for its rounds."""
+        """Return the same as `MCTS`; but search whole matches with a network, because it was trained on matches."""
         if self.network is None:
             return super()._results(view)
         self.check(view.game)

@@ -9,13 +9,13 @@ node, and plays on at random to the end.
   where the simulation continues in the tree. The tree contains no states; it recognises a position, after any order of
   moves, by a digest of its record: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo
   tree search", IEEE CIG 2008.
-- Proofs, optionally, in games of two sides without chance. An action's value is final if the action ends the game, if
-  every reply loses, or if some reply wins. MCTS-Solver: Winands, Björnsson and Saito, "Monte-Carlo tree search solver",
-  CG 2008. A proven win has the value infinity, a proven loss minus infinity: UCB1 then chooses the first and avoids the
-  second, and further visits change neither.
+- Proofs (optional), in games of two players without chance. An action's value is final if the action ends the game with
+  a win or loss, if every reply loses, or if some reply wins: MCTS-Solver of Winands, Björnsson and Saito, "Monte-Carlo
+  tree search solver", CG 2008. A proven win has the value infinity and a proven loss minus infinity. UCB1 therefore
+  chooses wins and avoids losses, and further visits do not change these values.
 
-`playout` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample` and `drawn` are
-named as in `core.loops.kernels_of`, and `arrive` is `follow` or `recognise`. Other searches replace `best_child`,
+`playout` and `simulate` are templates, which are compiled for each game. `legal_mask`, `step`, `resample` and `drawn`
+in them come from `core.loops.kernels_of`; `arrive` is `follow` or `recognise`. Other searches replace `best_child`,
 `arrive` and `settle`.
 """
 
@@ -40,16 +40,16 @@ from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: Entry k describes two things: an action that was tried in a position; and, in the field `child`, a position with the
-#: actions tried there. Without chance this is the position after action k, see `follow`; else see `recognise`.
-#: Position 0 is the root; 0 means no link.
+#: Entry k of a tree has two roles. It is an action that was tried in a position, and its field `child` lists the
+#: actions tried in position k. Without chance, position k is the one after action k, see `follow`; with chance, see
+#: `recognise`. Position 0 is the root; as a link, 0 means none.
 NODE = np.dtype(
     [
         ("value", np.float64),  # sum of rewards of the mover's side, mapped from -1..1 to 0..1; root: see `simulate`
         ("visits", np.int32),
         ("action", np.int32),  # root: the most plies of a playout
         ("mover", np.int32),  # root: the player to move
-        ("parent", np.int32),  # the preceding action in the last simulation; several may lead to one position
+        ("parent", np.int32),  # the preceding action in the last simulation; other actions may lead here, too
         ("child", np.int32),  # position: its newest action
         ("sibling", np.int32),  # the next older action in the same position
     ],
@@ -59,9 +59,9 @@ NODE = np.dtype(
 #: Index of positions by their digests: a trie with 4 branches; entry k belongs to position k.
 INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
 
-# With chance, factor of the exploration constant below the root. Positions there have few visits, and their exploration
-# blurs the values above. The root must find the best action, while the other nodes collect reward: Tolpin and Shimony,
-# "MCTS based on simple regret", AAAI 2012.
+# With chance, the exploration constant is multiplied by this factor below the root. Positions there have few visits,
+# and exploring them blurs the values above. The root must find the best action, while other nodes should maximise
+# reward: Tolpin and Shimony, "MCTS based on simple regret", AAAI 2012.
 _BELOW_ROOT = 0.5
 
 #: The most simulations for a decision; their tree takes gigabytes.
@@ -70,7 +70,7 @@ MOST_SIMULATIONS = 10**8
 #: More plies than any game has, so that playouts continue to the end.
 TO_THE_END = 2**31 - 1
 
-# Number of values that `vary` takes.
+# Number of different factors from which `vary` draws.
 _STEPS = 1 << 16
 
 # Simulations between two checks of the clock.
@@ -79,9 +79,9 @@ _CHUNK = 64
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """Return the action with the highest upper confidence bound (UCB1) in a position; 0 while a legal one is untried.
+    """Return the entry of the action with the highest upper confidence bound (UCB1); 0 while a legal one is untried.
 
-    -1 if all of them are proven to lose.
+    Return -1 if all actions of the position are proven to lose.
     """
     missing = 0
     for action in range(legal.shape[0]):
@@ -107,13 +107,13 @@ def best_child(tree, place, legal, exploration):
 
 @jit.kernel
 def vary(tree, number):
-    """Return a random exploration factor from 0.75 to 1.25 for this number and simulation; see `ismcts`."""
+    """Return a random exploration factor, 0.75 to 1.25, drawn from `number` and the simulation; see `ismcts`."""
     return 0.75 + 0.5 * rng.scale(rng.fold(tree[0]["visits"], number), _STEPS) / _STEPS
 
 
 @jit.kernel
 def keep_untried(tree, place, legal):
-    """Clear in `legal` the actions that were tried in a position."""
+    """Clear the actions in `legal` that were already tried in a position."""
     child = tree[place]["child"]
     while child:
         legal[tree[child]["action"]] = False
@@ -122,7 +122,8 @@ def keep_untried(tree, place, legal):
 
 @jit.kernel
 def back_up(tree, node, rewards, sides):
-    """Add a visit and its reward to `node` and its ancestors; a reward shared by a side counts fully."""
+    """Add a visit and its reward to `node` and its ancestors. A reward that a side shares counts fully, not by
+    player."""
     while node:
         mover = tree[node]["mover"]
         tree[node]["visits"] += 1
@@ -133,15 +134,15 @@ def back_up(tree, node, rewards, sides):
 
 @jit.kernel
 def settle(state, tree, node, grown):
-    """Process the end of a simulation's path through the tree, before its playout. Without proofs, do nothing."""
+    """Do nothing at the end of a simulation's path through the tree; with proofs, `prove` replaces this function."""
 
 
 @jit.kernel
 def prove(state, tree, node, grown):
-    """Record proofs at the end of a simulation's path through the tree: of the last action, and of the one before it.
+    """Record proofs for the last action of a simulation's path through the tree, and for the action before it.
 
-    If a descent adds no node before the end of the game, all actions there are proven losses: the player who moved last
-    has won the simulation. Ancestors are updated on the next visit.
+    If the path ends in an unfinished game and adds no node, all actions there are proven losses: the player who moved
+    last has won the simulation. Ancestors are updated on the next visit.
     """
     if node == 0:
         return  # all actions at the root lose
@@ -165,10 +166,10 @@ def follow(state, tree, index, node, memory):
 
 @jit.kernel
 def recognise(state, tree, index, node, memory):
-    """Return the position of a record; `memory` is `state` as uint64 (words,) from `position_start` on.
+    """Return the number of the position in `memory`, which is `state` as uint64 (words,) from `position_start` on.
 
-    A position is a record without the generator, the script and the fields that are only shown. It includes the number
-    of plies, so no simulation returns to a position.
+    These words exclude the generator, the script and the fields that are only shown. They include the number of plies,
+    so no simulation returns to a position.
     """
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
@@ -178,7 +179,7 @@ def recognise(state, tree, index, node, memory):
 
 @jit.kernel
 def find(index, new, digest):
-    """Return the number of the node with this uint64 digest; a new digest is filed as `new`."""
+    """Return the number of the node with this uint64 digest; a new digest gets the number `new`."""
     place, rest = np.int64(0), digest
     while index[place]["digest"] != digest:
         branch = np.int64(rest & np.uint64(3))
@@ -192,7 +193,7 @@ def find(index, new, digest):
 
 
 def playout(state, joint, legal, plies):
-    """Play uniformly random actions, in place, to the end or for `plies`; joint int64 (players,) is scratch memory.
+    """Play at most `plies` uniformly random actions, in place; joint int64 (players,) is scratch memory.
 
     An unfinished game pays nothing and so counts as a draw.
     """
@@ -220,13 +221,13 @@ class Scratch(NamedTuple):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Add simulations until `tree` is full: one fewer than its nodes.
+    """Run simulations until `tree` is full, which is one simulation fewer than `tree` has nodes.
 
     Args:
         root: states (k,), not finished; each simulation begins in one of them, drawn at random.
-        seed: uint64; the draws of simulation s depend only on it and on s.
-        tree: NODE (simulations + 1,); node 0 has the number of simulations so far, the player to move, the exploration
-            constant as its value, and the most plies of a playout as its action.
+        seed: uint64; the draws of simulation s depend only on `seed` and s.
+        tree: NODE (simulations + 1,). In node 0, `visits` is the number of simulations so far, `mover` the player to
+            move, `value` the exploration constant, and `action` the most plies of a playout.
         index: INDEX (simulations + 1,) of the same search; (0,) for a game without chance.
         scratch: `Scratch`.
     """
@@ -279,9 +280,9 @@ def read_root(tree, out):
 
 
 def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the legal actions with the most visits and, of these, the best mean value: bool (n, num_actions).
+    """Return a mask of the most visited legal actions; of equals, those with the best mean: bool (n, num_actions).
 
-    Visits and sums of values are float64 (n, num_actions).
+    Visits and `values`, which are sums, are float64 (n, num_actions).
     """
     counted = np.where(masks, visits, -1)
     best = masks & (counted == counted.max(axis=1, keepdims=True))
@@ -305,15 +306,15 @@ def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable
 class MCTS(Agent):
     """Plays the most visited action of a tree search; ties are broken by value, then by the seed.
 
-    Plays any game of perfect information in which one player acts at a time; in a match, each round separately. Rewards
-    must lie in -1..1.
+    Plays any game of perfect information in which one player acts at a time. In a match, it looks only at the round.
+    Rewards must lie in -1..1.
     """
 
     name = "mcts"
     plays = {"simultaneous": False, "hidden_information": False}
     reaches = {}
     hint_simulations = 4000
-    #: Number of rows that `_read` returns.
+    #: Number of rows that `_read` writes.
     _rows = 2
 
     def __init__(
@@ -334,7 +335,7 @@ class MCTS(Agent):
             exploration: UCB1's constant, for values from 0 (loss) to 1 (win); with chance, half of it below the root.
             threads: number of threads. It does not change the result of a fixed-size search.
             playout_plies: plies after which a playout ends as a draw; None plays to the end. In long games, short
-                playouts take less time and give weight to near results.
+                playouts take less time and give more weight to early results.
             proofs: record proven wins and losses in the tree, play proven wins, and avoid proven losses if possible.
                 Only in games of two players without chance.
         """
@@ -362,17 +363,17 @@ class MCTS(Agent):
             )
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the probabilities of `act`'s answers from one search, float64 (n, num_actions); see also `search`.
+        """Return the policy after one search, float64 (n, num_actions); see also `search`.
 
-        They vary with the view's seeds. Raises ValueError as `check`.
+        The policy depends on the view's seeds. Raises ValueError as `check`.
         """
         return self._policy(view.masks, self._results(view))
 
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
         """Return the visits of each action and the sum of its values from 0 to 1, both float64 (n, num_actions).
 
-        A forced action is not searched and has one visit. In a match the values refer to the current round. A proven
-        win counts as if all visits had been won, a proven loss as if all had been lost.
+        A forced action is not searched and has one visit. In a match, the values refer to the current round. A proven
+        win counts as if all its visits had been won, a proven loss as if all had been lost.
         """
         results = self._results(view)
         return results[:, 0], np.clip(results[:, 1], 0.0, results[:, 0])
@@ -380,7 +381,7 @@ class MCTS(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the mean reward of the simulations that began with each action: float64 (n, num_actions).
 
-        NaN for an unvisited action, and for a forced one, which is not searched.
+        An unvisited action is NaN. So is a forced one, which is not searched.
         """
         visits, sums = self.search(view)
         searched = (visits > 0) & (view.masks.sum(axis=1, keepdims=True) > 1)
@@ -458,7 +459,7 @@ class MCTS(Agent):
 def _run_until(
     deadline: float, run: Callable[..., Any], tree: np.ndarray, index: np.ndarray, scratch: Scratch
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search for at least one chunk, until the deadline or the largest size of the tree.
+    """Search chunk by chunk, at least once, until the deadline or the largest size of the tree.
 
     Returns the tree and its index, which are reallocated if they grow.
     """

@@ -1,18 +1,19 @@
 """Tree search with a network's action values, on compiled kernels.
 
-The search is that of `ttt_envs.agents.search.mcts`; the caller defines the positions by `arrive`. Differences:
+The search is that of `ttt_envs.agents.search.mcts`; the caller's `arrive` defines the positions of the tree.
+Differences:
 
 - Instead of a playout, a simulation ends at the node that it adds, with the network's value of the best action there.
-  This is "neural network evaluation" of Silver et al., "Mastering the game of Go without human knowledge", Nature 550,
-  2017, as are the other points.
-- PUCT selects actions, with the softmax of the network's values as prior. It does not try every action first: if others
-  have one of very many hands, positions rarely recur.
-- The value of an action is the mean over its visits and `_PRIOR_VISITS` visits with the network's value. The network is
-  evaluated in each world from the view of the player to move, because a position of the tree may represent many hands
-  of that player.
+  This is the neural network evaluation of Silver et al., "Mastering the game of Go without human knowledge", Nature
+  550, 2017.
+- PUCT, from the same paper, selects actions. Its prior is the softmax of the network's values. It need not try every
+  action first, which matters if the others have one of very many hands, because positions then rarely recur.
+- The value of an action is the mean over its visits and `_PRIOR_VISITS` additional visits with the network's value. The
+  network is evaluated in each world from the view of the player to move, because a position of the tree may represent
+  many hands of that player.
 
-`simulate` is a template, compiled for one game's rules; `legal_mask`, `step`, `observe`, `resample` and `arrive` are
-named as in `mcts`.
+`simulate` is a template, which is compiled for each game; `legal_mask`, `step`, `observe`, `resample` and `arrive` have
+the same meaning as in `mcts`.
 """
 
 # ruff: noqa: F821
@@ -40,16 +41,16 @@ class Guide(NamedTuple):
     """A q network and the scratch memory of its search, in addition to that of `mcts`.
 
     Attributes:
-        seen: int8 (observation size,).
+        seen: int8 (observation size,), the latest observation.
         weights: float32 (numbers,), from `flattened`.
         form: int64, from `flattened`.
         activations: float32 (2, the widest layer).
         worth: float64 (2, num_actions), the network's action values for the side of the player to move, from 0 (loss)
             to 1 (win): at the root, and in the last visited position.
-        prior: float64 (num_actions,).
+        prior: float64 (num_actions,), scratch memory.
         team: int64 (players,), each player's side.
-        features: int64 (symmetries, observation size), as in `core.symmetry.Symmetry`, like `actions`.
-        actions: int64 (symmetries, num_actions).
+        features: int64 (symmetries, observation size), see `core.symmetry.Symmetry`.
+        actions: int64 (symmetries, num_actions), likewise.
         turned: int8 (observation size,), the network's input.
     """
 
@@ -66,7 +67,7 @@ class Guide(NamedTuple):
 
 
 def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
-    """Return a network from `flattened`, with memory for a search of `game`."""
+    """Return a `Guide` for a search of `game` with a network from `flattened`."""
     turns = game.proper_symmetries
     return Guide(
         seen=np.zeros(game.observation_size, np.int8),
@@ -84,7 +85,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
 
 @jit.kernel
 def judge(guide, share, symmetry, out):
-    """Evaluate `guide.seen`, transformed by `symmetry`, to `out`, see `Guide.worth`; `share` players share a reward."""
+    """Write the values of `guide.seen`, evaluated after `symmetry`, to `out`; `share` players share each reward."""
     features, actions = guide.features[symmetry], guide.actions[symmetry]
     for k in range(features.shape[0]):
         guide.turned[k] = guide.seen[features[k]]
@@ -105,7 +106,7 @@ def best_of(worth, legal):
 
 @jit.kernel
 def select(tree, place, mover, legal, guide, exploration):
-    """Return the legal action with the highest PUCT in a position, and its tree entry or 0; clears some of `legal`.
+    """Return the legal action with the highest PUCT bound in a position, and its tree entry or 0. Changes `legal`.
 
     For players other than the searcher, the exploration constant varies at random as in `ismcts`.
     """
@@ -143,7 +144,7 @@ def select(tree, place, mover, legal, guide, exploration):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """As `mcts.simulate`, with a network: `scratch.memory` is a `Guide`; the root's value is the constant of PUCT."""
+    """Run `mcts.simulate` with a network: `scratch.memory` is a `Guide`, the root's `value` the constant of PUCT."""
     world, guide, legal, sides = scratch
     state, worth = world[0], guide.worth
     player = tree[0]["mover"]
@@ -151,7 +152,7 @@ def simulate(root, seed, tree, index, scratch):
     rewards = np.zeros(sides.shape[0])
     exploration = tree[0]["value"]
     symmetries = guide.features.shape[0]
-    # The player's view is the same in all worlds.
+    # The searcher's view is the same in all worlds, so the root is evaluated only once.
     observe(root[0], player, guide.seen)
     worth[0] = 0.0
     for symmetry in range(symmetries):

@@ -5,21 +5,22 @@ applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. If one pl
 `ttt_envs.agents.search.mcts`, down to the random draws. If several act simultaneously:
 
 - Each player draws from their own strategy, without knowing the others' draws. An action's probability is proportional
-  to its regret: how much more it would have earned than the strategy. With probability gamma the player explores, which
-  means a uniform draw.
-- The estimate of what an action would have earned is its mean reward against the others' present choices; if it was
-  never played against these, against all choices. Only visits in which the other player did not explore count.
-  Otherwise strategies would adapt to the others' exploration, and their averages would miss the equilibrium.
+  to its regret: how much more it would have earned than the strategy. With probability gamma the player explores: the
+  draw is uniform.
+- What an action would have earned is estimated by its mean reward against the others' present choices, or, if it was
+  never played against these, by its mean reward against all choices. A visit changes a player's regrets only if no
+  other player explored. Otherwise strategies would adapt to the others' exploration, and their averages would miss the
+  equilibrium.
 - Regrets never fall below 0, and the n-th strategy has weight n in the average, so that early, poor playouts are
   forgotten sooner: regret matching+ of Tammelin, "Solving large imperfect information games using CFR+",
   arXiv:1407.5042, 2014.
-- The result is the average of a player's strategies, without exploration. With two sides and zero sum such averages
-    approach an equilibrium if the bandit keeps regret low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of Monte
-    Carlo tree search in simultaneous move games", NIPS 2013, for plain regret matching. Gamma limits the accuracy,
-    because the value of a position is learned from games in which both players explore.
+- The result is the average of a player's strategies, without exploration. In zero-sum games of two sides, such averages
+  approach an equilibrium if regrets stay low: Lisý, Kovařík, Lanctot and Bošanský, "Convergence of Monte Carlo tree
+  search in simultaneous move games", NIPS 2013, for plain regret matching. Gamma limits the accuracy, because the value
+  of a position is learned from games in which both players explore.
 
-`playout`, `fill_masks` and `simulate` are templates, compiled for one game's rules; `legal_mask`, `step`, `resample`
-and `drawn` are named as in `core.loops.kernels_of`, and `arrive` is `follow` or `recognise` of
+`playout`, `fill_masks` and `simulate` are templates, which are compiled for each game. `legal_mask`, `step`, `resample`
+and `drawn` in them come from `core.loops.kernels_of`; `arrive` is `follow` or `recognise` of
 `ttt_envs.agents.search.mcts`.
 """
 
@@ -43,26 +44,27 @@ from ttt_envs.core.options import within
 
 @cache
 def node_for(players: int) -> np.dtype:
-    """Return the dtype of a tree's entries. Entry k has three records, added by simulation k and linked by index.
+    """Return the dtype of a tree's entries. Entry k has records of three kinds, which simulation k may add.
 
-    The records are a position with the actions tried in it, numbered as in `ttt_envs.agents.search.mcts`; a cell, which
-    is a joint choice of the acting players in a position; and each player's arm, an action that the player had not
-    tried in that position before. Position 0 is the root; 0 means no link.
+    A position has the actions tried in it, and is numbered as in `ttt_envs.agents.search.mcts`. A cell is a joint
+    choice of the acting players in a position. An arm is an action that a player tried in a position for the first
+    time; there is one arm per player. Links are numbers of entries: 0 is the root as a position, and means none as a
+    link.
     """
     each = (players,)
     return np.dtype(
         [
             ("value", np.float64, each),  # cell: sum of each side's rewards, mapped from -1..1 to 0..1
-            ("earned", np.float64, each),  # arm: the same
+            ("earned", np.float64, each),  # arm: sum of the player's rewards, mapped in the same way
             ("guess", np.float64, each),  # arm: scratch memory
             ("regret", np.float64, each),  # arm: its regret, never negative
-            ("weight", np.float64, each),  # arm: sum of its probabilities, the n-th times n
+            ("weight", np.float64, each),  # arm: sum over n of n times its n-th probability
             ("visits", np.int32),  # cell: its visits; root: number of simulations
             ("explores", np.int32, each),  # cell: 1 for players who explored in the last simulation
             ("parent", np.int32),  # cell: the preceding one in the last simulation
             ("place", np.int32),  # cell: its position
             ("mover", np.int32),  # root: the searcher
-            ("passed", np.int32),  # position: number of choices in it
+            ("passed", np.int32),  # position: number of visits
             ("newest", np.int32, each),  # position: each player's newest arm
             ("arm", np.int32, each),  # cell: each player's arm; 0 for players who do not act
             ("link", np.int32, each),  # cell: the next older one with the same arm of that player
@@ -77,7 +79,7 @@ def node_for(players: int) -> np.dtype:
 
 @jit.kernel
 def keep_untried(tree, place, player, legal):
-    """Clear in `legal` the actions that the player has tried in a position; return the number of the others."""
+    """Clear the actions in `legal` that the player has tried in a position; return the number of actions left."""
     left = 0
     for action in range(legal.shape[0]):
         left += legal[action]
@@ -111,9 +113,9 @@ def best_arm(tree, place, player, exploration):
 
 @jit.kernel
 def draw_arm(tree, place, player, explores, x):
-    """Draw an arm by regret matching, or uniformly if the player `explores`, with `x` uint64; record the strategy.
+    """Draw an arm by regret matching, or uniformly if the player `explores`; add the strategy to the average.
 
-    The player does not act alone, and has tried all actions of the position.
+    `x`: uint64, random. The player does not act alone, and has tried all actions of the position.
     """
     count, total = count_regrets(tree, place, player)
     left = np.float64(x) / 18446744073709551616.0
@@ -144,7 +146,7 @@ def count_regrets(tree, place, player):
 
 @jit.kernel
 def find_cell(tree, player, arms):
-    """Return the cell with these arms int64 (players,), from the list of the player's arm; 0 if there is none yet."""
+    """Return the cell with these arms, int64 (players,), or 0 if there is none. Search the cells of `player`'s arm."""
     cell = tree[arms[player]]["cell"][player]
     while cell:
         same = True
@@ -170,13 +172,13 @@ def add_cell(tree, place, cell, arms):
 
 @jit.kernel
 def update_regrets(tree, cell, player):
-    """Update the regrets of the player's actions: their gains over the strategy if the others choose as in `cell`."""
+    """Add to the regret of each action of the player its gain over the strategy, if the others choose as in `cell`."""
     place, chosen = tree[cell]["place"], tree[cell]["arm"]
     arm = tree[place]["newest"][player]
     while arm:
         tree[arm]["guess"][player] = tree[arm]["earned"][player] / tree[arm]["tried"][player]
         arm = tree[arm]["sibling"][player]
-    # Actions that were played against the same choices have better estimates; one other player's arm lists them all.
+    # Actions that were played against the same choices have better estimates; another player's arm lists these cells.
     other = 0
     while other == player or chosen[other] == 0:
         other += 1
@@ -203,7 +205,7 @@ def update_regrets(tree, cell, player):
 
 @jit.kernel
 def back_up(tree, cell, rewards, sides):
-    """Add a visit and its rewards to `cell` and its ancestors; a reward shared by a side counts fully."""
+    """Add a visit and its rewards to `cell` and its ancestors. A reward that a side shares counts fully."""
     players = rewards.shape[0]
     while cell:
         tree[cell]["visits"] += 1
@@ -218,7 +220,7 @@ def back_up(tree, cell, rewards, sides):
                 tree[arm]["tried"][player] += 1
                 tree[arm]["earned"][player] += gain
         for player in range(players):
-            # Skip visits in which others explore: the strategy must answer their strategies.
+            # Skip visits in which other players explore: regrets refer to the others' strategies.
             if acting > 1 and tree[cell]["arm"][player] and exploring == tree[cell]["explores"][player]:
                 update_regrets(tree, cell, player)
         cell = tree[cell]["parent"]
@@ -235,7 +237,7 @@ def playout(state, joint, legal):
 
 
 def fill_masks(state, masks, acts):
-    """Fill in the acting players, bool (players,), and their legal actions, bool (players, num_actions).
+    """Write the acting players to `acts`, bool (players,), and their legal actions to `masks` (players, num_actions).
 
     Returns the number of acting players.
     """
@@ -250,10 +252,11 @@ def fill_masks(state, masks, acts):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Add simulations until `tree` is full: one fewer than its nodes.
+    """Run simulations until `tree` is full, which is one simulation fewer than `tree` has nodes.
 
-    Arguments as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,). Its
-    node 0 has the number of simulations so far, the searcher, UCB1's constant as `value`, and gamma as `earned`.
+    Arguments are as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,).
+    In node 0, `visits` is the number of simulations so far, `mover` the searcher, `value` UCB1's constant, `earned`
+    gamma.
     """
     world, memory, legal, sides = scratch
     state = world[0]
@@ -304,9 +307,9 @@ def simulate(root, seed, tree, index, scratch):
 
 @jit.kernel
 def read_root(tree, out):
-    """Write visits, sum of values, weight in the average strategy, and whether others act, for the searcher's actions.
+    """Write four rows of figures for the searcher's actions to `out`, float64 (4, num_actions).
 
-    `out` is float64 (4, num_actions).
+    The rows are visits, sum of values, weight in the average strategy, and number of other players who act.
     """
     out[:] = 0.0
     player = tree[0]["mover"]
@@ -337,8 +340,8 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 class SMMCTS(mcts.MCTS):
     """Draws from a tree search's mixed policy where several players choose simultaneously; elsewhere plays as MCTS.
 
-    Plays any game in which only simultaneous choices are hidden; in a match, each round separately. With two sides and
-    zero sum its policy approaches an equilibrium. Rewards must lie in -1..1.
+    Plays any game in which only simultaneous choices are hidden. In a match, it looks only at the round. In zero-sum
+    games of two sides, its policy approaches an equilibrium. Rewards must lie in -1..1.
     """
 
     name = "smmcts"
@@ -358,8 +361,8 @@ class SMMCTS(mcts.MCTS):
         """Set up a search of fixed size or fixed time.
 
         Args:
-            simulations: simulations for each decision. With many actions on both sides a matrix has many cells, and
-                thousands of simulations are needed to visit each of them.
+            simulations: simulations for each decision. If both sides have many actions, thousands of simulations are
+                needed to try each pair of actions.
             seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
                 number of simulations depends on the machine and its load.
             exploration: UCB1's constant where one player acts, as for MCTS.
