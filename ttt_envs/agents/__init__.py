@@ -1,8 +1,7 @@
 """Agents choose moves with `act(view)`. `agents.load("mcts:simulations=400")` creates one.
 
 To write your own agent, subclass `Agent` or write a function `f(observation, mask) -> action`. Wherever an agent is
-expected, pass the object itself or the text "my_agent.py:name". `from_sb3`, `from_torch` and `from_text` turn models
-into agents.
+expected, pass the object or the text "my_agent.py:name". `from_sb3`, `from_torch` and `from_text` wrap models.
 """
 
 import copy
@@ -45,8 +44,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-#: Built-in agents: name -> "module:class". The keyword arguments of the class are the agent's parameters. The order
-#: matters: `search_for` returns the first suitable tree search.
+#: Built-in agents: name -> "module:class". The keyword arguments of the class are the agent's parameters.
+#: The order matters to `search_for`, which returns the first suitable tree search.
 AGENTS: dict[str, str] = {
     "random": "ttt_envs.agents.random:RandomAgent",
     "greedy": "ttt_envs.agents.greedy:Greedy",
@@ -92,8 +91,8 @@ def load(spec: Any) -> Agent:
             "package.module:Mine", with parameters "my_agent.py:Mine:depth=2". A value without a name, as in
             "network:runs/x", sets the first parameter. Quote values that contain commas. Parameters of a nested agent
             follow it: in "mixed:mcts:simulations=50,threads=2,random=0.1", `random` belongs to mixed. The agent's
-            `name` is the string. For another name, pass {"fast": "mcts:simulations=10"} or "fast=mcts:simulations=10";
-            an object is copied for this.
+            `name` is the string. To set a name, pass {"fast": "mcts:simulations=10"} or "fast=mcts:simulations=10". An
+            object with a new name is a copy.
 
     Raises:
         ValueError: the name or a parameter is unknown (the message lists the known ones), or a value is wrong.
@@ -187,7 +186,7 @@ def check_named(texts: Iterable[str], where: str, how: str, named: Collection[st
 
     Args:
         texts: the agents named in the file.
-        where: a name for the file, for the message.
+        where: the file's name, for the message.
         how: what the user must do to name an agent, for the message.
         named: the agents that the user has named.
     """

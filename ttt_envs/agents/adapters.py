@@ -66,8 +66,7 @@ class FunctionAgent(Agent):
 class TextAgent(Agent):
     """Plays with a function that maps a prompt to an answer (both strings), such as a language model in this process.
 
-    Prompts and answers are those of `make_text`. After an answer without a legal action, the prompt is repeated with
-    the reason.
+    Prompts and answers are as in `make_text`. After an answer without a legal action, the prompt repeats with the reason.
     """
 
     def __init__(self, answer: Callable[[str], str], retries: int = 2, rules: bool = True, name: str = "text") -> None:
@@ -145,12 +144,11 @@ class SB3Agent(Agent):
 
     Train the model on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on `make_parallel`
     through SuperSuit; the additional action `wait` of `make_parallel` is ignored. If the model's environment is a
-    VecNormalize, observations are normalised in the same way. Illegal actions get probability 0, and the others are
-    rescaled.
+    VecNormalize, observations are normalised in the same way. Illegal actions get probability 0.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
-        """`model`: it may continue to learn. `name`: name in reports, by default from the model's class, such as "ppo".
+        """`model` may continue to learn. `name`: name in reports, by default from the model's class, such as "ppo".
 
         Raises TypeError unless the model has a policy over discrete actions and is not recurrent.
         """
@@ -268,7 +266,7 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
 
     Args:
         answer: the function, from str to str; its prompts and answers are those of `make_text`.
-        retries: number of further answers, 0 to 100, after one without a legal action. Then the game is lost.
+        retries: how often a prompt is repeated, 0 to 100, after answers without a legal action. Then the game is lost.
         rules: whether prompts begin with the rules of the game.
         name: name in reports.
 

@@ -38,7 +38,7 @@ class AgentFailed(RuntimeError):
     """Raised by an agent that failed in some positions.
 
     Attributes:
-        actions: int64 (n,), -1 in the positions in which it failed.
+        actions: int64 (n,), -1 in the positions in which the agent failed.
         faults: position number -> fault.
     """
 
@@ -85,8 +85,8 @@ def _kept_legal() -> Callable[..., bool]:
 class Agent:
     """Base class of agents. A subclass defines `policy`, or `act`, or both.
 
-    An agent sees a `View`, never a state. If it draws all random numbers from the view's seeds, its games do not depend
-    on how they are batched.
+    An agent sees a `View`, never a state. If an agent draws all random numbers from the view's seeds, its games are the
+    same in batches of any size.
 
     Attributes:
         name: name in reports, by default that of the class. `agents.load` sets it to the agent's spec.
@@ -96,13 +96,13 @@ class Agent:
         remembers: True if the agent uses `View.info_state_keys`, which the caller must then track.
         history: number of its player's last decisions that the agent needs in `View.past`.
         observes: True if the agent must see every ply; set automatically for a class with its own method `observe`.
-        interactive: True if the agent waits for a person. Do not call it in tests or for many games at once.
+        interactive: True if the agent waits for a person. Do not use such an agent in tests or for many games at once.
         hint_simulations: for a tree search that values every action, the number of simulations for a hint: one or two
             seconds in the longest game. 0 for all other agents; see `agents.search_for`.
         takes_rest: name of the parameter whose value is the rest of a spec, including commas, such as a command line.
         reaches: parameter -> "agent" or "file", for parameters that name an agent or a file. Apart from these, the
             class uses only the library's own data: no other process, module, file or server. None means that the class
-            may do anything. Subclasses do not inherit the value. See `agents.stranger`.
+            may do anything. Subclasses do not inherit `reaches`. See `agents.stranger`.
     """
 
     name: str = "agent"
@@ -154,8 +154,7 @@ class Agent:
         return np.full((len(view), view.game.num_actions), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the agent's estimate of the player's expected reward if the agent plays on: float64 (n,); NaN if
-        unknown.
+        """Return the agent's estimate of its player's expected reward: float64 (n,); NaN if unknown.
 
         By default, the mean of `action_values` under `policy`, or NaN if an action that the policy plays has no value.
         """
@@ -222,7 +221,7 @@ class Around(Agent):
     """
 
     def __init__(self, agent: Agent) -> None:
-        """`agent`: the other agent. Raises ValueError if it is a person."""
+        """`agent`: the other agent. Raises ValueError if this agent is a person."""
         if agent.interactive:
             raise ValueError(
                 f"agent {self.name} cannot play as {agent.name!r}: a person sees and chooses all by themselves"
@@ -288,7 +287,7 @@ class Around(Agent):
 
 
 def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
-    """Return the results of `answer` for n positions: (n, ...). In a match, `answer` sees only the current round.
+    """Return `answer(view)`, (n, ...). In a match, `answer` gets the current rounds instead of the match's positions.
 
     A search without a value function cannot look ahead to the end of a match: inside a round it would choose nearly at
     random. Therefore `answer` sees each round as a separate game, regardless of the match's score. It sees the match
@@ -342,7 +341,7 @@ def _choose_rows() -> Callable[..., None]:
 
 
 def uniform_actions(masks: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Draw one legal action per row uniformly: int64 (n,). masks bool (n, num_actions), seeds uint64 (n,) contiguous."""
+    """Draw a legal action per row uniformly: int64 (n,). masks bool (n, num_actions), seeds uint64 (n,), contiguous."""
     out = np.empty(len(masks), np.int64)
     _choose_rows()(masks, seeds, out)
     return out
@@ -363,7 +362,7 @@ def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> n
 
 @jit.kernel
 def _softmax_rows(values, masks, temperature, out):  # type: ignore[no-untyped-def]
-    """Fill in the legal entries of `out`. This kernel takes a third of NumPy's time."""
+    """Fill in the legal entries of `out`. This kernel takes a third of the time of NumPy code."""
     for i in range(values.shape[0]):
         best, total = -np.inf, 0.0
         for a in range(values.shape[1]):

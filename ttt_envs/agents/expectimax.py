@@ -28,8 +28,8 @@ from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
-# Each further ply has this many times fewer samples. Luck at the first ply distorts the comparison of the player's
-# actions, while luck at later plies averages out.
+# Each further ply has this many times fewer samples.
+# Luck at the first ply distorts the comparison of the player's actions, while luck at later plies averages out.
 _FEWER = 8
 
 # The largest depth: a kernel is compiled for each depth, and a deeper search would not end in practice.
@@ -118,7 +118,7 @@ def kernel_for(kernels: Kernels, depth: int) -> Callable[..., Any]:
 class Expectimax(Agent):
     """Looks ahead a few plies, with a few samples of chance, and plays the action that is best on average.
 
-    Plays any game of perfect information in which one player acts at a time. In a match it looks only at the round.
+    Plays games of perfect information in which one player acts at a time; in a match, it plays for the current round.
     """
 
     name = "expectimax"

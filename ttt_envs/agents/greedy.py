@@ -56,10 +56,9 @@ def can_be_beaten(states, player, seed, legal):
 
 
 def score_rows(states, players, seeds, scores):
-    """Add 1 to scores int64 (n, num_actions) for an action that wins at once, -1 for one that may lose at once.
+    """Add 1 to scores int64 (n, num_actions) for actions that win immediately, -1 for those that may lose immediately.
 
-    states[i] is a world consistent with the view of players[i]. `seeds`, uint64 (n,), draw the choices of other acting
-    players.
+    states[i] is a world consistent with the view of players[i]. `seeds`, uint64 (n,), draw the others' choices.
     """
     if states.shape[0] == 0:
         return
@@ -96,8 +95,8 @@ def _kernel(kernels: Kernels) -> Callable[..., Any]:
 class Greedy(Agent):
     """Wins immediately if it can; otherwise avoids actions that let another side win; otherwise plays at random.
 
-    Plays any game. If an action's outcome depends on chance, hidden information or simultaneous choices, it chooses the
-    action with the most wins minus losses over a few sampled worlds. In a match it considers only the current round.
+    Plays any game. If an action's outcome depends on chance, hidden information or simultaneous choices, the agent
+    chooses the action with the most wins minus losses over sampled worlds. In a match, it plays for the current round.
     """
 
     name = "greedy"

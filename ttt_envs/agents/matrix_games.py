@@ -104,7 +104,7 @@ def equilibria(
         extend: search one ply deeper in positions after simultaneous choices in which a single player decides. Chance
             is drawn before that decision.
         depth: plies. With more than one, a successor's value is that of its own equilibrium with a depth of one less.
-        symmetric: whether `value` is invariant under the board's symmetries. If so, it is called for only one of
+        symmetric: whether `value` is invariant under the board's symmetries. If so, `value` is called for only one of
             several symmetric positions.
     """
     known = KnownValues(dict) if known is None else known

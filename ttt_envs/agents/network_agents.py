@@ -94,8 +94,7 @@ class NetworkAgent(Agent):
         return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the mean action values of q networks over the snapshots, float64 (n, num_actions); NaN for other
-        kinds."""
+        """Return the action values of a q network, or their mean over snapshots: float64 (n, num_actions); else NaN."""
         if self.head != "q":
             return super().action_values(view)
         found = np.zeros(view.masks.shape)

@@ -25,11 +25,11 @@ from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 
 FORMAT = "ttt-envs network 1"
 
-#: In a learner's run folder: name of the file of the latest network, and of the folder of earlier networks.
+#: Names in a learner's run folder: the file of the latest network, and the folder of earlier networks.
 FILE, SNAPSHOTS = "network.safetensors", "snapshots"
 
-#: Kind of network -> its heads. The head "policy" has logits (n, num_actions); "q" has the value of each action to the
-#: observing player (n, num_actions); "value" has the value of the position, see `NetworkInfo.values`.
+#: Kind of network -> its heads. The head "policy" has logits (n, num_actions); for "value" see `NetworkInfo.values`.
+#: The head "q" has the value of each action to the observing player (n, num_actions).
 KINDS = {"policy": ("policy",), "q": ("q",), "value": ("value",), "policy+value": ("policy", "value")}
 
 #: Name -> activation function of the hidden layers; it works in place.
@@ -92,7 +92,7 @@ class NetworkInfo:
             sides; otherwise one per player, in turn order from the observing player.
         history: number of the player's past decisions in an observation, see `Game.layout`.
         also: further settings of the game's options that the network was trained for, in addition to `options`.
-        parts: the parts of the board, see `Game.parts`, with numbers of inputs as features.
+        parts: the parts of the board, see `Game.parts`; their features are numbers of inputs.
         shared: sizes of the layers through which each part of the board passes, with the same weights for all parts;
             empty without parts. The hidden layers receive the output of these layers and the inputs that belong to no
             part. A further linear layer adds each part's output to the policy or q values of the part's actions.
@@ -375,8 +375,7 @@ def network_file(path: Path) -> Path:
 
 
 def network_with_values(path: str | Path | Network, purpose: str) -> Network:
-    """Return `path` if it is a network, else load it. Raises errors as `load_network`; ValueError if it has no
-    values."""
+    """Return `path` if it is a network, else load it. Raises errors as `load_network`, ValueError without values."""
     network = path if isinstance(path, Network) else load_network(Path(path))
     if network.info.kind == "policy":
         raise ValueError(f"{path} gives no values to {purpose}; network plays it")

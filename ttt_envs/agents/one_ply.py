@@ -9,8 +9,8 @@ from ttt_envs.core.chance import chance_of
 from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, stream_seeds
 
-#: A value function of the players to move: (observations int8 (n, size), masks bool (n, num_actions), players int64
-#: (n,)) -> each player's expected reward, float (n, num_players).
+#: A value function. Arguments: observations int8 (n, size), masks bool (n, num_actions), players to move int64 (n,).
+#: The result is each player's expected reward, float (n, num_players).
 Worth = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -44,7 +44,7 @@ class Outcome:
         games: number of games or layouts; 0 if there are none.
         options: options of the game.
         seeds: the same figure for agents of other training seeds.
-        command: the command that measures it.
+        command: the command that measures the figure.
     """
 
     measure: str
@@ -100,7 +100,7 @@ class Card:
         return self.outcomes[0].options
 
     def fits(self, game: Game) -> bool:
-        """Return whether a figure has the options of `game`, a game with this id, or equivalent ones."""
+        """Return whether one of the figures was measured with the options of `game` or equivalent options."""
         return any(not game.differences(each.options) for each in self.outcomes)
 
 
@@ -190,7 +190,7 @@ class Trained(Around):
         return [agent for _, agent in self.choices]
 
     def agent_for(self, game: Game) -> Agent:
-        """Return the agent that plays `game`: of those that fit, the one whose options differ least.
+        """Return the agent that plays `game`: the fitting agent whose options differ least.
 
         In a match, an agent for single rounds may play each round. Raises ValueError if no agent fits; the message
         names alternatives, or the reason why the closest agent cannot play the game.

@@ -26,7 +26,7 @@ class Side(NamedTuple):
 
     Attributes:
         digests: uint64 (m, 2), the digests of the information sets; see `ttt_envs.core.information`.
-        counts: int32 (m,), the number of actions in each, at least 1.
+        counts: int32 (m,), the number of actions in each information set, at least 1.
         actions: int32 (counts.sum(),), the actions of the first set, then those of the second, and so on.
         probabilities: float64 (counts.sum(),), the probabilities of these actions.
     """

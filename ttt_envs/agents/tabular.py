@@ -27,7 +27,7 @@ _ACTION = np.uint64(2**12 - 1)
 
 
 def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of observations. If `turns` transform an observation, also renumber its actions accordingly.
+    """Return each observation's key, and the number of each action in the symmetric image from which the key is made.
 
     A key is a digest of 52 bits: the probability that any two of a million observations share one is 1e-4.
 
@@ -37,7 +37,7 @@ def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -
         actions: number of actions, below 4095.
 
     Returns:
-        keys uint64 (n,), and int64 (n, actions): the number of each action in that first image.
+        keys uint64 (n,), and int64 (n, actions): the number of each action in the first image.
     """
     seen, named = np.array(observations), np.broadcast_to(np.arange(actions), (len(observations), actions))
     if turns:
@@ -50,8 +50,7 @@ def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -
 
 
 def pair_of(keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Return the keys, uint64, of observations with actions int64; `keys`: of the observations; -1: the player
-    waits."""
+    """Return the keys, uint64, of observations (by their keys) with an action, int64; -1 for a player who waits."""
     return keys | (actions + 1).astype(np.uint64)
 
 

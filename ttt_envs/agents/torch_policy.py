@@ -29,7 +29,7 @@ class PolicyAgent(Agent):
     ) -> None:
         """`network`: float32 (n, inputs) -> logits (n, num_actions); it may continue to learn.
 
-        If the network has one more logit per position, for `wait` in the parallel environment, it is ignored.
+        An additional logit per position, for `wait` in the parallel environment, is ignored.
 
         `temperature`: 1 samples the policy itself, lower values sharpen it, 0 plays the most likely action.
         `symmetric`: average the logits over the game's symmetries, which compensates one-sided training. The time is

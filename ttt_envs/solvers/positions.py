@@ -307,8 +307,7 @@ def _starts(game: Game) -> np.ndarray:
 def solved_oracle(game: Game) -> PositionOracle:
     """Return the oracle of a small game of perfect information, for `Extras(oracle=...)`.
 
-    The first call of the oracle solves the game (see `solve`) and stores the result in the cache folder for later
-    processes.
+    The first call of the oracle solves the game (see `solve`) and stores the result in the cache folder.
     """
     _check(game)
 

@@ -52,7 +52,7 @@ class InformationSets:
         plies: int32 (m,), the ply of each set.
         states: structured (m,), one of the positions of each set.
         digests: uint64 (m, 2), digests of all that the player knows in each set.
-        start: int64 (sequences + 1,), the payoffs of sequence s are number start[s] to start[s + 1] - 1.
+        start: int64 (sequences + 1,), the payoffs of sequence s have numbers start[s] to start[s + 1] - 1.
         other: int32 (payoffs,), the other player's sequence for each payoff.
         payoff: float64 (payoffs,), this player's reward times the probability of chance.
     """

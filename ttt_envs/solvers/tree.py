@@ -36,9 +36,8 @@ __all__ = ["LIMIT", "TooLarge", "reaches", "walk"]
 #: Default `limit`: the most positions that a tree may have.
 LIMIT = 15_000_000
 
-# _PROBES random games estimate a tree's size. An estimate of _FAR times the limit rejects the game immediately. The
-# expected estimate is at most the true size, so by Markov's inequality this rejects a tree within the limit with a
-# probability of at most 1 / _FAR.
+# _PROBES random games estimate a tree's size. An estimate above _FAR times the limit rejects the game immediately.
+# By Markov's inequality, this rejects a tree within the limit with a probability of at most 1 / _FAR.
 _PROBES, _FAR = 64, 1000
 
 # If two players' rewards add up to more than this, the game is not zero-sum: rounding of float32 is smaller.

@@ -1,8 +1,8 @@
 """Language models as agents: any server that speaks OpenAI's chat completions protocol.
 
-For each decision, the model gets the prompt of `ttt_envs.core.prompts`. If its answer names no legal action, it gets
-the reason and may answer again. With `rules="first"`, a whole game is one conversation. The model receives only the
-player's view, and no seed. See docs/language_models.md.
+For each decision, the model gets the prompt of `ttt_envs.core.prompts`. If the answer names no legal action, the model
+gets the reason and may answer again. With `rules="first"`, a whole game is one conversation. The model receives only
+the player's view, and no seed. See docs/language_models.md.
 """
 
 import json
@@ -40,8 +40,8 @@ _REACH = 10.0
 # The most bytes of a response; even long responses have only some hundred kilobytes.
 _MOST_BYTES = 4 << 20
 
-# Apart from the key, only these headers are sent to a server that the agent's spec names. The `openai` package would
-# add others, some of them from environment variables.
+# Apart from the key, only these headers are sent to a server that the agent's spec names.
+# The `openai` package would add others, some of them from environment variables.
 _PLAIN_HEADERS = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
 
 _KEY = "OPENAI_API_KEY"
@@ -111,7 +111,7 @@ class LanguageModel(Agent):
         input_price: float | None = None,
         output_price: float | None = None,
     ) -> None:
-        """Set up the client. It sends no request until a game is checked or an action is requested.
+        """Set up the client. No request is sent until a game is checked or an action is requested.
 
         Args:
             model: name of the model, as the server knows it.
@@ -201,7 +201,7 @@ class LanguageModel(Agent):
             portal.call(self._reach)
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action.
+        """Return one action per position, int64 (n,); -1 if the player has no legal action.
 
         Raises AgentFailed if, in some positions, the server failed or the model named no legal action.
         """
@@ -209,7 +209,7 @@ class LanguageModel(Agent):
 
         rows, answers = np.flatnonzero(view.masks.any(axis=1)).tolist(), dict[int, int | Fault]()
         if rows:
-            # The event loop needs a thread, because a notebook already runs one. An interrupt cancels open requests.
+            # A new thread, because a notebook already runs an event loop in this one. An interrupt cancels requests.
             with start_blocking_portal() as portal:
                 answers = portal.call(self._decide_all, view, rows)
         return gathered(self.name, len(view), answers)
@@ -355,8 +355,9 @@ class LanguageModel(Agent):
         )
 
     async def _answer(self, client: "AsyncOpenAI", messages: Sequence[Mapping[str, str]]) -> tuple[dict[str, Any], str]:
-        """Request one answer. Return it in the form of the transcript, and the reason for its rejection or "". Raise
-        any error that a faulty server causes.
+        """Request one answer; return it in the form for transcripts, and the reason to reject it, or "".
+
+        Raises any error that a faulty server causes.
         """
         self._counts["requests"] += 1
         started = perf_counter()
@@ -463,7 +464,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
             status = answer.status_code
             if request.method == "POST" and status == 200 and not _is_completion(body):
                 said = brief(printable(body.decode(errors="replace")))
-                # A status after which `openai` repeats the request.
+                # After this status, `openai` repeats the request.
                 status, body = 502, json.dumps({"error": {"message": f"no chat completion: {said}"}}).encode()
             return type(answer)(status, headers=answer.headers, content=body, request=request)
 

@@ -23,8 +23,8 @@ class OpenSpiel(Agent):
     """Plays the MCTSBot of OpenSpiel, in C++, in games that OpenSpiel has with the same rules.
 
     OpenSpiel represents a position by the moves before it, so the agent follows each game from its start. Early in a
-    game, it can also find an order of moves that leads to the position. If a move consists of several actions in
-    OpenSpiel, the agent searches for each action.
+    game, the agent can also find moves that lead to the position. If a move consists of several actions in OpenSpiel,
+    the agent searches for each action.
     """
 
     name = "open_spiel"

@@ -1,9 +1,9 @@
 """Child processes that answer each line with a line, within time limits.
 
 A process has its own session and process group, no open files except its standard streams, and only a few environment
-variables. It is killed with its whole group when it breaks a limit, when it is no longer used, and when Python exits.
-If Python itself is killed, the child process reaches the end of its input. Standard error is read continuously, and its
-last part is kept for error messages.
+variables. The library kills the process with its whole group when it breaks a limit, when it is no longer used, and
+when Python exits. If Python itself is killed, the child process reaches the end of its input. Standard error is read
+continuously, and its last part is kept for error messages.
 """
 
 import os
@@ -35,7 +35,7 @@ class Broken(RuntimeError):
 
     Attributes:
         reason: what went wrong, worded as the end of a sentence.
-        stderr: the end of its standard error.
+        stderr: the end of the process's standard error.
     """
 
     def __init__(self, reason: str, stderr: str = "") -> None:
@@ -210,7 +210,7 @@ def _signal_name(number: int) -> str:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    # No other group can have this id: it stays taken until the leader has been waited for.
+    # The id still belongs to this group, because it is not reused before the leader has been waited for.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

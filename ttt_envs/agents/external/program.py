@@ -39,9 +39,9 @@ class GameRefused(ValueError):
 class Program(Agent):
     """Plays with a program in any language, which exchanges lines of JSON on its standard input and output.
 
-    The program runs in its own process and receives only its player's view, without a seed. It starts when a game is
-    checked or an action is first requested, and receives one request at a time. A program that breaks a limit or the
-    protocol is killed. The position then counts as a fault, and a new process receives the next request.
+    The program runs in its own process and receives only its player's view, without a seed. The process starts when a
+    game is checked or an action is first requested, and receives one request at a time. A program that breaks a limit
+    or the protocol is killed. The position then counts as a fault, and a new process receives the next request.
     """
 
     name = "program"
@@ -99,7 +99,7 @@ class Program(Agent):
         return gathered(self.name, len(view), answers)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Queue a message about each game that the program knows, for the next request; int64 (k,), float32 (k,)."""
+        """Queue a message about the end of each game that the program knows, to send it before the next question."""
         for game, reward in zip(episodes.tolist(), rewards.tolist(), strict=True):
             self._spent.pop(game, None)
             if game in self._open:

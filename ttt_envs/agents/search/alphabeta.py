@@ -65,7 +65,7 @@ ENTRY = np.dtype(
 _EXACT, _AT_LEAST, _AT_MOST = 0, 1, 2
 _ENTRIES = 1 << 17
 
-#: The value of a finished game is its reward times this factor, so it exceeds any estimate; sooner ends get a bonus.
+#: A finished game's value is its reward times this factor, slightly more for shorter games: beyond any estimate.
 _CERTAIN = 2.0
 
 # A score above this is a proven win.
@@ -73,8 +73,8 @@ _PROVED = 1.5
 _SOONER = 1e-3
 _INFINITE = 1e9
 
-# How a frame's latest action is searched. FULL: with the full depth and window. NARROW: with a null window of width
-# _WIDTH, which only tells whether the action beats the best one. FEWER: with a null window and reduced depth.
+# How a frame's latest action is searched. FULL: full depth and window. FEWER: a null window and a reduced depth.
+# NARROW: a null window of width _WIDTH, which only tells whether the action beats the best one.
 FULL, NARROW, FEWER = 0, 1, 2
 _WIDTH = 1e-6
 
@@ -104,7 +104,7 @@ class Scratch(NamedTuple):
         frames: FRAME (depth + 1,). The caller of `search` fills in the root's frame.
         place: int64 (1,): the current level.
         table: ENTRY (a power of two,).
-        killers: int32 (depth + 1, 2): the latest refutations.
+        killers: int32 (depth + 1, 2): the two latest actions that caused a cutoff.
         order: int32 (depth + 1, num_actions): the legal actions of each level, in the order of the search.
         guess: float64 (depth + 1, 2, num_actions): after each action, the value to the player who chose it, and whether
             the game is over.
@@ -228,11 +228,7 @@ def begin_trial(frame, reductions):
 @jit.inlined
 @jit.allocates_nothing
 def look_up(entry, key, plies, window):
-    """Return whether a table entry suffices for a search of `plies` in this window, its value, and the action to try
-    first.
-
-    The action is -1 if there is none.
-    """
+    """Return whether an entry suffices for a search of `plies` in this window, its value, and its action or -1."""
     if entry["key"] != key:
         return False, 0.0, np.int64(-1)
     value, bound, (alpha, beta) = entry["value"], entry["bound"], window
@@ -244,7 +240,7 @@ def look_up(entry, key, plies, window):
 @jit.inlined
 @jit.allocates_nothing
 def store(frame, entry, killers):
-    """Write the result of a frame to its table entry. If it is a beta cutoff, also add the action to `killers`."""
+    """Write the result of a frame to its table entry. After a beta cutoff, also add the action to `killers`."""
     entry["key"], entry["value"] = frame["key"], frame["best"]
     entry["move"], entry["depth"] = frame["move"], frame["left"]
     entry["bound"] = _AT_MOST if frame["best"] <= frame["low"] else _EXACT
@@ -360,7 +356,7 @@ class AlphaBeta(Agent):
     """Searches to a fixed depth or for a fixed time, and evaluates the leaves with a trained value function.
 
     Plays games of perfect information without chance after the start, in which one player acts at a time. With more
-    than two sides it assumes that all others play against it, or with `replies="own"` that each plays for itself.
+    than two sides, it assumes that all others play against it, or with `replies="own"` that each plays for itself.
     """
 
     name = "alphabeta"
@@ -383,9 +379,9 @@ class AlphaBeta(Agent):
             depth: plies to look ahead; with `seconds`, the largest depth.
             seconds: time for each decision. The result is then not reproducible, because the depth depends on the
                 machine and its load. By default, the search has no time limit.
-            reduce: strength of late-move reductions; 0 disables them. An action late in the order is searched `reduce`
-                * log(depth) * log(place in the order) plies less deep, and again at full depth if it beats the best. In
-                the same time the search looks further ahead, but it may overlook something.
+            reduce: strength of late-move reductions; 0 disables them. The depth of an action's search is reduced by
+                `reduce` times log(depth) times log(place in the order). An action that beats the best is searched again
+                at full depth. In the same time the search looks further ahead, but it may overlook something.
             replies: moves of the other sides. "worst": the worst moves for the searching player. "own": each side's
                 best move one ply deep, by the same value function; `depth` then counts only the searching side's plies.
 

@@ -133,7 +133,7 @@ class Guided(Agent):
 
     @kept
     def search(self, view: View) -> SearchResult:
-        """Return the results of the search. A forced action is not searched; a player without legal actions gets -1.
+        """Return the results of the search. A forced action is not searched; without legal actions, the action is -1.
 
         The result for a position does not depend on the batch, except with `seconds` and for rounding in networks.
         """

@@ -41,13 +41,13 @@ from ttt_envs.core.state import position_start
 #: The most simulations for a decision: the edges of their tree take gigabytes.
 MOST_SIMULATIONS = 10**6
 
-#: Prior and value function of the players to move: (observations int8 (n, size), masks bool (n, num_actions), players
-#: int64 (n,)) -> logits float (n, num_actions), each player's expected reward float (n, num_players), -1 to 1.
+#: Prior and value function of observations int8 (n, size), masks bool (n, num_actions) and players to move int64 (n,).
+#: The results are logits float (n, num_actions), and each player's expected reward float (n, num_players), -1 to 1.
 Evaluate = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def considered_visits(actions: int, simulations: int) -> np.ndarray:
-    """Return the schedule of sequential halving, int64 (simulations,): how many visits the action to visit has had."""
+    """Return sequential halving's schedule, int64 (simulations,): the visits that each simulation's action has had."""
     if actions < 2:
         return np.arange(simulations)
     phases, left, visits, planned = math.ceil(math.log2(actions)), actions, 0, 0
@@ -102,8 +102,8 @@ class GumbelSearch:
             games: the most positions to search together.
             simulations: the most simulations for each position.
             considered: number of root actions with which sequential halving begins.
-            c_visit: the logits of the improved policy are the prior's plus (`c_visit` + visits of the action visited
-                most) * `c_scale` * value, for values from 0 (loss) to 1 (win).
+            c_visit: the logits of the improved policy are the prior's plus (`c_visit` + visits of the most visited
+                action) * `c_scale` * value, for values from 0 (loss) to 1 (win).
             c_scale: see `c_visit`.
 
         Raises ValueError for another game, or a number out of range.

@@ -154,8 +154,8 @@ def recognise(memory, trie, edge, new):
 def mixed_value(node, edges, player):
     """Return the value to a player that untried actions of a node are assumed to have; `edges` are the node's own.
 
-    It is the weighted mean of the network's value of the position, with weight 1, and the mean of the tried actions'
-    values by prior, with their number of visits as weight.
+    This value is a weighted mean. The network's value of the position has weight 1. The mean of the tried actions'
+    values, weighted by their priors, has the number of their visits as weight.
     """
     visits, prior, value = 0, 0.0, 0.0
     for k in range(edges.shape[0]):
@@ -244,7 +244,7 @@ def lost_edges(node, edges):
 
 @jit.kernel
 def open_edges(node, edges):
-    """Return the number of root edges to compare: those not proven to lose before their first visit, else all."""
+    """Return the number of root edges to compare: those not proven to lose before a first visit, or else all."""
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
@@ -304,9 +304,8 @@ def unproved(forest, game):
 
 
 def prove(forest, game):
-    """Look two plies ahead from the new node, whose position is forest.world[0], and mark the actions that win
-    immediately or allow an immediate win of the other player. If this proves the position's result, set its `rewards`
-    and return True."""
+    """Look two plies ahead from the new node, whose position is forest.world[0], and mark the actions that win at once
+    or let the other player win at once. If this proves the position's result, set its `rewards` and return True."""
     worlds, legal, joint = forest.world, forest.legal, np.zeros(2, np.int64)
     state, child, reply = worlds[0], worlds[1], worlds[2]
     node = forest.nodes[game, forest.heads[game]["leaf"]]

@@ -1,21 +1,20 @@
 """Information set Monte Carlo tree search, for games with hidden information.
 
-This is SO-ISMCTS, which has a single tree: Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search",
-IEEE TCIAIG 4(2), 2012. The player at the root is called the searcher. The search is that of
-`ttt_envs.agents.search.mcts`, but each simulation plays in a new world, sampled consistently with the searcher's view.
-Differences:
+This is SO-ISMCTS (one tree): Cowling, Powley and Whitehouse, "Information set Monte Carlo tree search", IEEE TCIAIG
+4(2), 2012. The player at the root is called the searcher. The search differs from `ttt_envs.agents.search.mcts`: each
+simulation plays in a new world, sampled consistently with the searcher's view. Further differences:
 
-- A position of the tree represents what the searcher knows. If the searcher is to move, it is identified by the
-  searcher's last action in the tree, which implies everything known before, and by the present observation. If another
-  player is to move, it is identified by that player and by the actions since the searcher's last one. So the searcher
-  never acts on cards or secret actions that they do not see, and others do not act on cards that the searcher has drawn
-  since that last action.
+- A position of the tree represents what the searcher knows. A position in which the searcher is to move is identified
+  by the searcher's last action in the tree, which implies everything known before, and by the present observation. A
+  position in which another player is to move is identified by that player and by the actions since the searcher's last
+  one. So the searcher never acts on cards or secret actions that they do not see, and others do not act on cards that
+  the searcher has drawn since that last action.
 - Not every action in the tree is legal in every world. Therefore UCB1 counts for each action only those visits of its
   position in which the action was legal. Otherwise actions that are rarely legal would be tried too often.
 - The exploration constant of other players varies at random. Otherwise two players who do not see each other's choices
-  may synchronise, so that one exploits the other for ever. Shafiei, Sturtevant and Schaeffer, "Comparing UCT versus CFR
-  in simultaneous games", IJCAI workshop on general intelligence in game-playing agents, 2009, show that UCB1 does not
-  converge in such games.
+  may synchronise, so that one exploits the other for ever. There, UCB1 does not converge: Shafiei, Sturtevant and
+  Schaeffer, "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing
+  agents, 2009.
 
 If another player is to move, the tree merges all possible hands of that player. In the tree, that player makes the best
 average response to the searcher's actual hand. Therefore the search finds no bluffs, and expects none to succeed.
@@ -123,8 +122,8 @@ def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> 
 class ISMCTS(mcts.MCTS):
     """Plays the most visited action of a tree search over many possible worlds; ties are broken as in MCTS.
 
-    Plays any game in which one player acts at a time, with any hidden information. In a match, it looks only at the
-    round. Rewards must lie in -1..1.
+    Plays any game in which one player acts at a time, with any hidden information. In a match, it plays for the
+    current round. Rewards must lie in -1..1.
     """
 
     name = "ismcts"
@@ -201,7 +200,7 @@ class ISMCTS(mcts.MCTS):
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """Return the same as `MCTS`; but search whole matches with a network, because it was trained on matches."""
+        """Return results as `MCTS`. With a network, search the whole match, because networks are trained on matches."""
         if self.network is None:
             return super()._results(view)
         self.check(view.game)

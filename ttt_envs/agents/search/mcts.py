@@ -40,9 +40,9 @@ from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: Entry k of a tree has two roles. It is an action that was tried in a position, and its field `child` lists the
-#: actions tried in position k. Without chance, position k is the one after action k, see `follow`; with chance, see
-#: `recognise`. Position 0 is the root; as a link, 0 means none.
+#: Entry k of a tree has two roles: an action that was tried in some position, and the position with number k.
+#: The field `child` lists the actions tried in position k. Position 0 is the root; as a link, 0 means none.
+#: Without chance, position k is the position after action k, see `follow`. With chance, `recognise` assigns numbers.
 NODE = np.dtype(
     [
         ("value", np.float64),  # sum of rewards of the mover's side, mapped from -1..1 to 0..1; root: see `simulate`
@@ -59,9 +59,9 @@ NODE = np.dtype(
 #: Index of positions by their digests: a trie with 4 branches; entry k belongs to position k.
 INDEX = np.dtype([("digest", np.uint64), ("branches", np.int32, (4,))], align=True)
 
-# With chance, the exploration constant is multiplied by this factor below the root. Positions there have few visits,
-# and exploring them blurs the values above. The root must find the best action, while other nodes should maximise
-# reward: Tolpin and Shimony, "MCTS based on simple regret", AAAI 2012.
+# With chance, this factor reduces the exploration constant below the root, because exploring there blurs the values.
+# The root must find the best action, while other nodes should maximise reward.
+# Source: Tolpin and Shimony, "MCTS based on simple regret", AAAI 2012.
 _BELOW_ROOT = 0.5
 
 #: The most simulations for a decision; their tree takes gigabytes.
@@ -122,8 +122,7 @@ def keep_untried(tree, place, legal):
 
 @jit.kernel
 def back_up(tree, node, rewards, sides):
-    """Add a visit and its reward to `node` and its ancestors. A reward that a side shares counts fully, not by
-    player."""
+    """Add a visit and its reward to `node` and its ancestors. A side's reward counts in full, even if it is shared."""
     while node:
         mover = tree[node]["mover"]
         tree[node]["visits"] += 1
@@ -221,7 +220,7 @@ class Scratch(NamedTuple):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Run simulations until `tree` is full, which is one simulation fewer than `tree` has nodes.
+    """Run simulations until `tree` is full: one simulation for each node except the root.
 
     Args:
         root: states (k,), not finished; each simulation begins in one of them, drawn at random.
@@ -306,8 +305,8 @@ def kernel_for(kernels: Kernels, chance: bool, proofs: bool = False) -> Callable
 class MCTS(Agent):
     """Plays the most visited action of a tree search; ties are broken by value, then by the seed.
 
-    Plays any game of perfect information in which one player acts at a time. In a match, it looks only at the round.
-    Rewards must lie in -1..1.
+    Plays any game of perfect information in which one player acts at a time. In a match, it plays for the current
+    round. Rewards must lie in -1..1.
     """
 
     name = "mcts"

@@ -1,13 +1,12 @@
 """Tree search with a network's action values, on compiled kernels.
 
-The search is that of `ttt_envs.agents.search.mcts`; the caller's `arrive` defines the positions of the tree.
-Differences:
+The search differs from `ttt_envs.agents.search.mcts` as follows. The caller's `arrive` defines the tree's positions.
 
 - Instead of a playout, a simulation ends at the node that it adds, with the network's value of the best action there.
   This is the neural network evaluation of Silver et al., "Mastering the game of Go without human knowledge", Nature
   550, 2017.
-- PUCT, from the same paper, selects actions. Its prior is the softmax of the network's values. It need not try every
-  action first, which matters if the others have one of very many hands, because positions then rarely recur.
+- PUCT, from the same paper, selects actions. Its prior is the softmax of the network's values. PUCT need not try
+  every action first, which matters because positions rarely recur if the others may hold very many different hands.
 - The value of an action is the mean over its visits and `_PRIOR_VISITS` additional visits with the network's value. The
   network is evaluated in each world from the view of the player to move, because a position of the tree may represent
   many hands of that player.

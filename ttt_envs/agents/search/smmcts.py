@@ -5,8 +5,8 @@ applications to Goofspiel", Computer Games (CGW 2013), CCIS 408, 2014. If one pl
 `ttt_envs.agents.search.mcts`, down to the random draws. If several act simultaneously:
 
 - Each player draws from their own strategy, without knowing the others' draws. An action's probability is proportional
-  to its regret: how much more it would have earned than the strategy. With probability gamma the player explores: the
-  draw is uniform.
+  to its regret: how much more it would have earned than the strategy. With probability gamma, the player explores
+  by a uniform draw.
 - What an action would have earned is estimated by its mean reward against the others' present choices, or, if it was
   never played against these, by its mean reward against all choices. A visit changes a player's regrets only if no
   other player explored. Otherwise strategies would adapt to the others' exploration, and their averages would miss the
@@ -47,9 +47,8 @@ def node_for(players: int) -> np.dtype:
     """Return the dtype of a tree's entries. Entry k has records of three kinds, which simulation k may add.
 
     A position has the actions tried in it, and is numbered as in `ttt_envs.agents.search.mcts`. A cell is a joint
-    choice of the acting players in a position. An arm is an action that a player tried in a position for the first
-    time; there is one arm per player. Links are numbers of entries: 0 is the root as a position, and means none as a
-    link.
+    choice of the acting players in a position. An arm is one player's action in a position; an entry has an arm for
+    each player. Links are entry numbers; 0 means none. Position 0 is the root.
     """
     each = (players,)
     return np.dtype(
@@ -205,7 +204,7 @@ def update_regrets(tree, cell, player):
 
 @jit.kernel
 def back_up(tree, cell, rewards, sides):
-    """Add a visit and its rewards to `cell` and its ancestors. A reward that a side shares counts fully."""
+    """Add a visit and its rewards to `cell` and its ancestors. A side's reward counts in full, even if it is shared."""
     players = rewards.shape[0]
     while cell:
         tree[cell]["visits"] += 1
@@ -252,7 +251,7 @@ def fill_masks(state, masks, acts):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Run simulations until `tree` is full, which is one simulation fewer than `tree` has nodes.
+    """Run simulations until `tree` is full: one simulation for each node except the root.
 
     Arguments are as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,).
     In node 0, `visits` is the number of simulations so far, `mover` the searcher, `value` UCB1's constant, `earned`
@@ -340,8 +339,8 @@ def kernel_for(kernels: Kernels, chance: bool) -> Callable[..., Any]:
 class SMMCTS(mcts.MCTS):
     """Draws from a tree search's mixed policy where several players choose simultaneously; elsewhere plays as MCTS.
 
-    Plays any game in which only simultaneous choices are hidden. In a match, it looks only at the round. In zero-sum
-    games of two sides, its policy approaches an equilibrium. Rewards must lie in -1..1.
+    Plays any game in which only simultaneous choices are hidden. In a match, it plays for the current round. In
+    zero-sum games of two sides, its policy approaches an equilibrium. Rewards must lie in -1..1.
     """
 
     name = "smmcts"
