@@ -66,7 +66,8 @@ class FunctionAgent(Agent):
 class TextAgent(Agent):
     """Plays with a function that maps a prompt to an answer (both strings), such as a language model in this process.
 
-    Prompts and answers are as in `make_text`. After an answer without a legal action, the prompt repeats with the reason.
+    Prompts and answers are as in `make_text`. After an answer without a legal action, the prompt is repeated with the
+    reason.
     """
 
     def __init__(self, answer: Callable[[str], str], retries: int = 2, rules: bool = True, name: str = "text") -> None:

@@ -14,7 +14,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.rng import Stream, choose_rows, sample_rows, stream_seeds
 from ttt_envs.core.view import View, numbers_of
 
-# Fact of a game -> words for messages.
+# Descriptions of the facts of games, for messages.
 _FACTS = {
     "simultaneous": "simultaneous choices",
     "stochastic": "chance",
@@ -52,7 +52,7 @@ class AgentFailed(RuntimeError):
 
 
 def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarray:
-    """Return the agent's actions, int64 (n,), from `answers`: position -> action or fault; -1 without an answer.
+    """Return the agent's actions, int64 (n,), from `answers`, which maps positions to actions or faults; else -1.
 
     Raises AgentFailed with the agent's `name` if any answer is a fault.
     """
@@ -156,7 +156,7 @@ class Agent:
     def value(self, view: View) -> np.ndarray:
         """Return the agent's estimate of its player's expected reward: float64 (n,); NaN if unknown.
 
-        By default, the mean of `action_values` under `policy`, or NaN if an action that the policy plays has no value.
+        By default, return the mean of `action_values` under `policy`; NaN if an action that it plays has no value.
         """
         values = self.action_values(view)
         out = np.full(len(view), np.nan)
@@ -316,7 +316,8 @@ _KEPT: "WeakKeyDictionary[View, WeakKeyDictionary[Agent, dict[str, Any]]]" = Wea
 def kept(method: Method) -> Method:
     """Decorate an agent's method to cache its result for each view.
 
-    An agent whose policy and values are both requested then searches only once. The result is kept as long as the view.
+    An agent whose policy and values are both requested then searches only once. A result is cached until the view is
+    deleted.
     """
 
     @wraps(method)

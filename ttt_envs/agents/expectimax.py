@@ -42,7 +42,7 @@ class Search(NamedTuple):
     Attributes:
         playouts: number of random playouts per leaf.
         states: (depth + 2,), the position, and memory for its successors.
-        legal: bool (depth + 1, num_actions).
+        legal: bool (depth + 1, num_actions), the legal actions of each position.
         values: float64 (depth, num_actions, players); after the search, values[0] has the expected rewards of all
             players after each legal action of the position.
         joint: int64 (players,), scratch memory.

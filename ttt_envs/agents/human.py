@@ -17,9 +17,9 @@ class Command:
 
     Attributes:
         usage: name and argument of the command, such as "save FILE".
-        meaning: description for the help.
+        meaning: description of the command in the help.
         run: called with the view, the row of the position in the view, and the text after the name. It prints its
-            output. If it raises ValueError or OSError, the person sees the message.
+            output. If the function raises ValueError or OSError, the person sees the message.
     """
 
     usage: str

@@ -285,7 +285,7 @@ def kernel_for(kernels: Kernels) -> Callable[..., Any]:
 
 @jit.kernel
 def solve_rows(legal, payoffs, iterations, out):
-    """Solve matrix games whose payoffs, float64 (cells,), are concatenated; write the results to `out`, `Equilibria`.
+    """Solve matrix games with concatenated payoffs, float64 (cells,); write the results to `out`, an `Equilibria`.
 
     legal bool (n, 2, num_actions).
     """

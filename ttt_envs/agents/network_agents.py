@@ -148,8 +148,8 @@ class Lookahead(Agent):
             path: a run folder of a learner, or a network file (.safetensors) of kind q, value or policy+value.
             worlds: number of sampled worlds to average over; always 1 if nothing is random or hidden.
             mix: weight of the lookahead's values; the weight of a q network's own values is 1 - `mix`.
-            temperature: divides the values before a softmax; 0 plays the best action. It must be 0 for simultaneous
-                choices.
+            temperature: divides the values before a softmax; 0 plays the best action. Simultaneous choices
+                need 0.
             symmetric: average the network over the board's symmetries: stronger, but slower.
             iterations: iterations of predictive regret matching+ in a matrix game, for simultaneous choices.
             outcomes: enumerate the first random draws after an action, such as a roll of dice, instead of sampling

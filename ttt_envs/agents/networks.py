@@ -88,8 +88,8 @@ class NetworkInfo:
         residual: whether hidden layers of the same size as their input add the input to the output.
         separate: whether each head has its own hidden layers; otherwise the heads share them.
         squash: whether the values pass through tanh at the end.
-        values: number of outputs of the value head: 1, the expected reward of the observing player, in a game of two
-            sides; otherwise one per player, in turn order from the observing player.
+        values: number of outputs of the value head. In a game of two sides, there is one: the observing player's
+            expected reward. Otherwise there is one per player, in turn order from the observing player.
         history: number of the player's past decisions in an observation, see `Game.layout`.
         also: further settings of the game's options that the network was trained for, in addition to `options`.
         parts: the parts of the board, see `Game.parts`; their features are numbers of inputs.
@@ -342,7 +342,7 @@ def misfit(
 
 
 def values_of(game: Game) -> int:
-    """Return the number of values of a position: 1 in a game of two sides, else one per player."""
+    """Return how many values a network gives for a position: 1 in a game of two sides, otherwise one per player."""
     return 1 if len(game.teams) == 2 else game.num_players
 
 

@@ -96,7 +96,7 @@ class Card:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options that the agent was made for, which are those of the first figure."""
+        """Return the options that the agent was made for, which are those of the card's first figure."""
         return self.outcomes[0].options
 
     def fits(self, game: Game) -> bool:

@@ -60,7 +60,7 @@ def observation_of(pairs: np.ndarray) -> np.ndarray:
 
 
 class ActionTable:
-    """The values of actions by observation.
+    """A table of action values by observation.
 
     Attributes:
         pairs: uint64 (m,), the keys of pairs of observation and action, ascending.

@@ -84,7 +84,7 @@ class _Worth(NamedTuple):
 
 @jit.kernel
 def back_up(edges, results, before, after):  # type: ignore[no-untyped-def]
-    """Write the values of a chunk's positions under optimal play to `after`, from `before`, their successors' values.
+    """Write a chunk's values under optimal play to `after`, computed from the successors' values in `before`.
 
     Among actions of equal value, a winner chooses the shortest game and a loser the longest. `results`: float64, values
     of finished games.
@@ -150,7 +150,7 @@ class _Search:
         self.edges, self.results = list[_Edges](), list[float]()
 
     def enter(self, states: States) -> np.ndarray:
-        """Return the numbers of positions, int32 (k,), and enter new ones; -1 - r for a finished game with result r."""
+        """Return the numbers of positions, int32 (k,), and enter new ones; -1 - r for a game with final result r."""
         out, done = np.empty(len(states), np.int32), states["done"]
         paid = states["rewards"][:, self.game.teams[0][0]].astype(float)
         for result in np.unique(paid[done]).tolist():
@@ -269,7 +269,7 @@ def solve(
 
     Raises:
         ValueError: the game is of another kind, or a field leaves its declared range.
-        TooLarge: more than `limit` positions; a ValueError. If random games suggest far more, it is raised immediately.
+        TooLarge: more than `limit` positions; a ValueError, raised immediately if random games suggest far more.
     """
     _check(game)
     keys, whole_game = Keys(game), starts is None

@@ -1,10 +1,10 @@
 """Two-player zero-sum games in sequence form: policies, best responses, exploitability, policies as files.
 
-**Sequence form** (Koller, Megiddo and von Stengel, "Efficient computation of equilibria for extensive two-person
-games", Games and Economic Behavior 14, 1996). A *sequence* of a player is an information set and an action in it. With
-perfect recall, it represents all the player's actions so far. Sequence 0 is empty. The payoffs of a game are a sparse
-table over pairs of sequences, one of each player: the sum, over all finished games with these sequences, of the payoff
-times the probability of chance.
+The **sequence form** is that of Koller, Megiddo and von Stengel, "Efficient computation of equilibria for extensive
+two-person games", Games and Economic Behavior 14, 1996. A *sequence* of a player is an information set and an action in
+it. With perfect recall, it represents all the player's actions so far. Sequence 0 is empty. The payoffs of a game are a
+sparse table over pairs of sequences, one of each player: the sum, over all finished games with these sequences, of the
+payoff times the probability of chance.
 
 A *policy* consists of one float64 (sequences,) per player: the probability of each sequence's last action in its
 information set; 1 for sequence 0. A *plan* has, for each sequence, the product of the probabilities of all its actions.

@@ -121,7 +121,7 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
 
     Raises:
         ValueError: the game is of another kind.
-        TooLarge: more than `limit` positions; a ValueError. If random games suggest far more, it is raised immediately.
+        TooLarge: more than `limit` positions; a ValueError, raised immediately if random games suggest far more.
     """
     return _walk(game, limit, progress, lambda here, masks, firsts: None)
 
@@ -130,8 +130,8 @@ def reaches(tree: Tree, policy: Sequence[np.ndarray]) -> tuple[np.ndarray, np.nd
     """Return the counterfactual reach of each information set under a policy. This walks through the tree again.
 
     Returns:
-        For each player float64 (information sets,): the probability that chance and the other player make the choices
-        that lead to a position, whatever the player's own choices, summed over the positions of the information set.
+        For each player float64 (information sets,): the sum, over the positions of a set, of the probability that
+        chance and the other player make the choices that lead there. The player's own choices do not matter.
     """
     plans = [plan_of(mine, part) for mine, part in zip(tree.players, policy, strict=True)]
     found = [np.zeros(mine.sequences) for mine in tree.players]
@@ -201,8 +201,8 @@ def _walk(
 def _estimate(game: Game, enough: float) -> float:
     """Return a low estimate of the tree's number of positions, from random games; stop counting at `enough`.
 
-    A game's estimate is the sum, over its plies, of the product of all numbers of choices so far: Knuth, "Estimating
-    the efficiency of backtrack programs", Mathematics of Computation 29 (1975). Random events count as one choice, so
+    A game's estimate is the sum over its plies of the product of the branching factors so far: Knuth, "Estimating the
+    efficiency of backtrack programs", Mathematics of Computation 29 (1975). Random events do not count as branches, so
     the expected estimate is at most the tree's size.
     """
     batch, random = Batch(game, _PROBES, seed=0), np.random.default_rng(0)
@@ -292,7 +292,7 @@ def _joined(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
 
 @jit.kernel
 def group_rows(digests, out, slots):  # type: ignore[no-untyped-def]
-    """Number the distinct digests, uint64 (n, 2), in order of appearance: out int64 (n,). Returns how many there are.
+    """Number the distinct digests, uint64 (n, 2), in order of appearance: out int64 (n,). Returns their number.
 
     `slots` int64 (a power of two above n,), all 0, is scratch memory: a hash table of row numbers + 1.
     """

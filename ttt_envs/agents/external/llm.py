@@ -452,7 +452,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
                 sent = {name: value for name, value in sent.items() if name in _PLAIN_HEADERS} | dict(headers)
             # A small compressed response may expand to gigabytes, and decompression cannot be interrupted.
             sent["accept-encoding"] = "identity"
-            # A new request, because `openai` later reads the headers of the original one.
+            # Send a new request, because `openai` later reads the headers of the original one.
             plain = type(request)(
                 request.method, request.url, headers=sent, stream=request.stream, extensions=request.extensions
             )

@@ -1,4 +1,4 @@
-"""OpenSpiel's C++ search as an agent, for games that OpenSpiel also has. It needs the extra `crosscheck`."""
+"""OpenSpiel's C++ search as an agent, for games that OpenSpiel also has. The agent needs the extra `crosscheck`."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -107,7 +107,7 @@ class Program(Agent):
                 self._notes.append({"type": "end", "game": game, "reward": reward})
 
     def close(self) -> None:
-        """End the process. The next request starts another one."""
+        """End the process. The next request starts another process."""
         with self._lock:
             self._spent.clear()
             self._stop()

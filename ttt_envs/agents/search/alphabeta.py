@@ -81,7 +81,7 @@ _WIDTH = 1e-6
 #: The largest depth.
 MOST_PLIES = 64
 
-# Positions between two checks of the clock.
+# Number of positions that are evaluated between two checks of the clock.
 _CHUNK = 20_000
 
 
@@ -103,7 +103,7 @@ class Scratch(NamedTuple):
         memory: the positions of `stack` as uint64 (depth + 1, words).
         frames: FRAME (depth + 1,). The caller of `search` fills in the root's frame.
         place: int64 (1,): the current level.
-        table: ENTRY (a power of two,).
+        table: ENTRY (k,), the transposition table; k is a power of two.
         killers: int32 (depth + 1, 2): the two latest actions that caused a cutoff.
         order: int32 (depth + 1, num_actions): the legal actions of each level, in the order of the search.
         guess: float64 (depth + 1, 2, num_actions): after each action, the value to the player who chose it, and whether
@@ -383,7 +383,7 @@ class AlphaBeta(Agent):
                 `reduce` times log(depth) times log(place in the order). An action that beats the best is searched again
                 at full depth. In the same time the search looks further ahead, but it may overlook something.
             replies: moves of the other sides. "worst": the worst moves for the searching player. "own": each side's
-                best move one ply deep, by the same value function; `depth` then counts only the searching side's plies.
+                own best move, found one ply deep; `depth` then counts only the plies of the searching side.
 
         Raises:
             FileNotFoundError: there is no such path.

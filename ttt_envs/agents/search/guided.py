@@ -27,7 +27,7 @@ _TRIAL = 32
 def evaluation_by(game: Game, network: Network, symmetric: bool = False, prior_temperature: float = 0.1) -> Evaluate:
     """Return a network's prior and value function for `GumbelSearch`.
 
-    For a q network, the logits are its values divided by `prior_temperature`, and a position's value is the highest
+    For a q network, the logits are the values divided by `prior_temperature`, and a position's value is the highest
     value of a legal action. For a network of kind value, all logits are equal.
     """
 

@@ -24,7 +24,7 @@ class Valuation(NamedTuple):
 
     Attributes:
         sides: int64 (players,), each player's side.
-        weights: float32 (numbers,), the weights of an n-tuple network, or from `flattened`.
+        weights: float32 (numbers,), the weights of an n-tuple network, or of a network from `flattened`.
         form: int64, from `flattened`.
         present: int64 (patterns of a position,), scratch memory.
         features: int8 (observation size,), scratch memory.

@@ -147,7 +147,7 @@ class ISMCTS(mcts.MCTS):
             seconds: time for each decision, instead of `simulations`. The result is then not reproducible, because the
                 number of simulations depends on the machine and its load.
             exploration: the constant of UCB1, or of PUCT with a network, for values from 0 (loss) to 1 (win). Below the
-                root, half of it is used.
+                root, half of the constant is used.
             threads: number of threads. It does not change the result of a fixed-size search.
             playout_plies: plies after which a playout ends as a draw; None plays to the end.
             network: a run folder of a learner, or a network file (.safetensors), of kind q: its values guide the search

@@ -73,7 +73,7 @@ TO_THE_END = 2**31 - 1
 # Number of different factors from which `vary` draws.
 _STEPS = 1 << 16
 
-# Simulations between two checks of the clock.
+# Number of simulations between two checks of the clock.
 _CHUNK = 64
 
 
@@ -279,7 +279,7 @@ def read_root(tree, out):
 
 
 def most_visited(masks: np.ndarray, visits: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return a mask of the most visited legal actions; of equals, those with the best mean: bool (n, num_actions).
+    """Return a mask of the most visited legal actions; the best mean value breaks ties: bool (n, num_actions).
 
     Visits and `values`, which are sums, are float64 (n, num_actions).
     """
@@ -380,7 +380,7 @@ class MCTS(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the mean reward of the simulations that began with each action: float64 (n, num_actions).
 
-        An unvisited action is NaN. So is a forced one, which is not searched.
+        An unvisited action is NaN. A forced action is not searched, so it is NaN, too.
         """
         visits, sums = self.search(view)
         searched = (visits > 0) & (view.masks.sum(axis=1, keepdims=True) > 1)

@@ -143,7 +143,7 @@ def select(tree, place, mover, legal, guide, exploration):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Run `mcts.simulate` with a network: `scratch.memory` is a `Guide`, the root's `value` the constant of PUCT."""
+    """Run `mcts.simulate` with a network. `scratch.memory` is a `Guide`; the root's `value` is the constant of PUCT."""
     world, guide, legal, sides = scratch
     state, worth = world[0], guide.worth
     player = tree[0]["mover"]

@@ -46,7 +46,7 @@ from ttt_envs.core.options import within
 def node_for(players: int) -> np.dtype:
     """Return the dtype of a tree's entries. Entry k has records of three kinds, which simulation k may add.
 
-    A position has the actions tried in it, and is numbered as in `ttt_envs.agents.search.mcts`. A cell is a joint
+    A position links the actions tried in it, and is numbered as in `ttt_envs.agents.search.mcts`. A cell is a joint
     choice of the acting players in a position. An arm is one player's action in a position; an entry has an arm for
     each player. Links are entry numbers; 0 means none. Position 0 is the root.
     """
