@@ -290,8 +290,8 @@ def by_round(view: View, answer: Callable[[View], np.ndarray]) -> np.ndarray:
     """Return `answer(view)`, (n, ...). In a match, `answer` gets the current rounds instead of the match's positions.
 
     A search without a value function cannot look ahead to the end of a match: inside a round it would choose nearly at
-    random. Therefore `answer` sees each round as a separate game, regardless of the match's score. It sees the match
-    itself only in positions between two rounds.
+    random. Therefore `answer` sees each round as a separate game, regardless of the match's score. Only in positions
+    between two rounds, `answer` sees the match itself.
     """
     if view.game.extras.current_round is None:
         return answer(view)

@@ -38,7 +38,7 @@ class NetworkAgent(Agent):
                 network and 1 for others.
             symmetric: average over the board's symmetries: stronger, but slower.
             average: play the mean policy of the run's snapshots: true for all, or a number from 0 to 1 for this share
-                of them, the latest. In each position, all snapshots have the same weight; fictitious play would weight
+                of the latest ones. In each position, all snapshots have the same weight; fictitious play would weight
                 each by its probability of reaching the position. The time is proportional to the number of snapshots.
             threshold: never play an action whose probability is below this, unless all are. The other probabilities are
                 scaled up.

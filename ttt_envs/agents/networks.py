@@ -280,8 +280,8 @@ class Network:
         """Raise BadNetworkFile unless the network was trained for this game's actions and observations.
 
         For a network with a history, `past` must be true: the caller then provides the player's past decisions. Other
-        options of the same game cause only a warning, so that you can measure transfer, and no warning if they make no
-        difference (`Game.same_play`).
+        options of the same game cause only a warning, so that you can measure transfer. Options that make no difference
+        (`Game.same_play`) cause no warning.
         """
         info, needed = self.info, values_of(game)
         if info.history and not past:
