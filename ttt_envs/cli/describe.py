@@ -18,7 +18,7 @@ from ttt_envs.storage.tables import TableMissing, without_building
 if TYPE_CHECKING:  # a Game brings Numba, which `--help` does without
     from ttt_envs.core.game import Game
 
-# How many actions of one kind are named before the last.
+# The table lists this many actions of a kind, then "..." and the last one.
 _NAMED = 3
 
 
@@ -123,7 +123,7 @@ def _options(game: "Game", declared: Sequence[Parameter]) -> Iterator[str]:
 
 
 def action_rows(game: "Game") -> list[tuple[str, str, str]]:
-    """Return a table of the actions, one row per kind, below its head."""
+    """Return the rows of a table of the actions: a header row, then one row per kind of action."""
     rows = [("number", "how many", "written")]
     for _, group in groupby(enumerate(game.action_names), key=lambda item: _kind(item[1])):
         numbers, names = zip(*group, strict=True)

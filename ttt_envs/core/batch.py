@@ -17,7 +17,7 @@ from ttt_envs.core.rng import Purpose, derive_rows, episode_seeds, new_key
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.core.view import View
 
-#: The games to step, int64 (k,); their numbers of plies before the step; digests and past as from `Known.after`.
+#: The games to step, int64 (k,); their plies before the step; and the digests and past that `Known.after` returns.
 _Noted = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
 
 
@@ -158,8 +158,8 @@ class Batch:
     def reset_each(self, seeds: Sequence[int | None]) -> None:
         """Restart each game with its own seed; it then continues like game 0 of a batch with that seed.
 
-        `seeds` has an entry for each of the n games; None starts the game's next episode. Raises TypeError or
-        ValueError for an invalid seed, before any game changes.
+        `seeds` has an entry per game; an entry None starts the game's next episode. Raises TypeError or ValueError for
+        an invalid seed, before any game changes.
         """
         keys, goes_on = keys_of(self._key, seeds), np.array([seed is None for seed in seeds])
         with self._in_use:
@@ -216,7 +216,8 @@ class Batch:
             self.step(actions)
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
-        """Replace all positions. `done` follows from them; `rewards` holds the rewards of finished games, 0 elsewhere.
+        """Replace all positions. `done` is taken from the states. `rewards` becomes the rewards of finished games, and
+        0 in others.
 
         A position that was parsed from text has no generator. It gets one from the seed of the game's episode, a
         different one at each call.
@@ -451,7 +452,7 @@ class Batch:
 def keys_of(key: np.ndarray, seeds: Sequence[int | None]) -> np.ndarray:
     """Return the keys of games with individual seeds, uint64 (n, 3), for `episode_seeds`.
 
-    A game with a seed is game 0 of a batch of one with that seed; a game with None keeps its part of `key`.
+    A game with a seed equals game 0 of a batch of size one with that seed; a game with None keeps its part of `key`.
     """
     keys = np.empty((len(seeds), 3), np.uint64)
     keys[:, : key.shape[-1]] = key

@@ -47,22 +47,22 @@ _SEEDS = (_ONE, np.uint64(2**64 - 2))
 
 
 class NotEnumerable(Exception):
-    """A script does not determine what a kernel does; the argument says why."""
+    """Raised if a script does not determine a kernel's result; the argument gives the reason."""
 
 
 def begin(state, seed):
-    """Start a new game instead of a step; `seed` uint64 (1,) must not matter."""
+    """Start a new game instead of playing a step; `seed`, uint64 (1,), must not matter."""
     reset(state, seed[0])
 
 
 class OutcomeBuffers(NamedTuple):
-    """Memory for the outcomes of some steps.
+    """Arrays for the outcomes of some steps.
 
     Attributes:
         outcomes: structured (size,), out.
         words: uint64 (size, words of a state), the same memory.
         chances: float64 (size,), out: the probability of each.
-        owners: int64 (size,), out: the row that each belongs to.
+        owners: int64 (size,), out: the row of each outcome.
         slots: int64 (power of two, more than size), zero: memory for `seek`.
     """
 
@@ -97,7 +97,7 @@ def outcomes_rows(states, joint, most, buffers):
     """
     outcomes, words, chances, owners, slots = buffers
     end = 0
-    # A script that starts with a larger product breaks after fewer draws.
+    # A script that starts with a larger product stops prescribing after fewer draws.
     said = np.uint64((rng.MOST_OUTCOMES - 1) // most if most else 1)
     for row in range(states.shape[0]):
         first, tape, left = end, _ZERO, 1.0

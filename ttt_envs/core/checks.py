@@ -38,7 +38,8 @@ class Validity:
         Args:
             dtype: dtype of the states.
             ranges: ranges of the fields by name; None takes the ranges declared with the dtype.
-            prototype: structured (1,): its options are the states' options; None for any options in their ranges.
+            prototype: a state, structured (1,), whose options all states must have; None allows any options within
+                their ranges.
             max_plies: the most steps of a game; None for no limit.
             simultaneous: whether several players may act simultaneously.
             at_end: whether rewards are 0 before the end.
@@ -121,7 +122,7 @@ class Validity:
 
     def _values(self, states: np.ndarray, field: str) -> np.ndarray:
         values: np.ndarray = states[field]
-        # As bool, a byte that is neither 0 nor 1 would compare like one of them.
+        # Compared as bool, a byte that is neither 0 nor 1 would be taken for 1.
         return values.view(np.uint8) if values.dtype == np.bool_ else values
 
     def _bounds(self, states: np.ndarray, field: str) -> tuple[Any, Any]:
@@ -170,7 +171,7 @@ def check_players(players: Any, n: int, num_players: int) -> np.ndarray:
 
 
 def check_rows(rows: Any, every: np.ndarray, once: bool = False) -> np.ndarray:
-    """Return the game numbers that `rows` selects from `every` (0 to n-1), int64 (k,).
+    """Return the game numbers, int64 (k,), that `rows` selects from `every`, which is 0 to n-1.
 
     `rows` is int (k,), without repetition if `once`; or bool (n,), or a slice. Raises TypeError or ValueError for
     anything else.

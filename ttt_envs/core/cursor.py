@@ -4,8 +4,8 @@
     while not state.over:
         state.apply(state.legal_actions()[0])
 
-One call of compiled code plays an action and lists the next legal actions. A position is checked once, when the cursor
-is made; every action is checked.
+One call of compiled code plays an action and lists the next legal actions. The position is checked once, when the
+cursor is created; every action is checked.
 """
 
 # ruff: noqa: F821
@@ -45,7 +45,7 @@ _INT64 = np.dtype(np.int64)
 
 @jit.allocates_nothing
 def look(state, player, room):
-    """Write the legal actions of `player` to `room`; _MOVER is the player to move.
+    """Write the legal actions of `player` to `room`; _MOVER stands for the player to move.
 
     Returns _OVER; or _AT_ONCE, if _MOVER stands for several players; or 256 * (number of actions) + player + 2.
     """
@@ -109,7 +109,7 @@ def apply_one(states, action, room):
 
 
 class _Kind(NamedTuple):
-    """The parts shared by all cursors of a game: the layout of their memory, a scratch state and the kernels."""
+    """The parts that all cursors of a game share: the layout of their memory, a scratch state and the kernels."""
 
     game: Any  # a Game: its module imports this one
     dtype: np.dtype
@@ -308,7 +308,7 @@ class State:
         return int(player)
 
     def _read(self, action: Any) -> int:
-        """Convert an action that is no plain int to one; or return _JOINT, with all players' choices in the buffer."""
+        """Convert an action to a plain int; or write the choices of all players to the buffer and return _JOINT."""
         game, at_once = self._kind.game, self._code == _AT_ONCE
         if isinstance(action, (list, tuple)) or (isinstance(action, np.ndarray) and action.ndim):
             if not (at_once and len(action) == game.num_players and all(each.__class__ is int for each in action)):
@@ -349,7 +349,7 @@ class State:
 class RecallingState(State):
     """A cursor that tracks the players' information. History before the first position is unknown.
 
-    After `redrawn`, only the information of that player is consistent: the observations of others are not redrawn.
+    After `redrawn`, only that player's information is consistent with the new position.
     """
 
     __slots__ = ("_known",)

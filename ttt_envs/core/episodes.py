@@ -73,7 +73,7 @@ class Memory:
                 yield key, View.unchecked(self._game, states.take(at), by, seeds[at], **self.of(rows[at], by)), at
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """Note the actions int64 (k, players) that are about to be played; -1 for players who do not act.
+        """Record the actions, int64 (k, players), that are about to be played; -1 for players who do not act.
 
         `states`, structured (n,), are all games before the step.
         """

@@ -68,9 +68,9 @@ class Extras:
             ignores them and counts endless play as a draw. With None it distinguishes all fields.
         patterns: () -> the patterns that n-tuple networks look up.
         solve_commands: () -> the commands of the game's solver, by name; the same for all options.
-        current_round: for a match: (states (n,), none finished) -> (the game of a single round, rows int64 (k,),
-            states (k,) of that game). `rows` are the positions within a round; `states` are these rounds as separate
-            games with the same players, actions and masks. Other positions decide something about the match, such as
+        current_round: for a match: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states
+            (k,) of that game). `rows` are the positions within a round; `states` are these rounds as separate games
+            with the same players, actions and masks. In other positions a decision about the match is pending, such as
             who begins the next round. None if the game is no match.
         round_rewards: for a match: (states (n,), out float32 (n, players)): fills in the sum of the rewards that the
             rounds so far would have paid as separate games. Environments report it as `info["round_reward"]` at every
@@ -101,9 +101,10 @@ class Game:
         options: the values of all options.
         factory: makes this game from its options.
         version: a number that increases when results before and after a change of rules are not comparable.
-        same_play: options that make no difference to agents: they choose the start of a game; or its length, which
-            observations show; or nothing reads them. The value is `...` if an agent made with any value plays with
-            every other; otherwise it is the value whose games have all starts, with which the agent must be made.
+        same_play: options that make no difference to agents, because they affect only the start of a game, or its
+            length, which observations show, or nothing at all. The value is `...` if an agent trained with any value
+            can play with every other value; otherwise it is the value whose games include all starts, with which an
+            agent must be trained.
         prototype: structured (1,), the record before a reset, with option fields filled in.
         ranges: the range of each field by name, as the prototype's dtype declares it. If a state's fields are within
             their ranges, no kernel may leave its arrays or hang in that state or any successor.
@@ -121,8 +122,9 @@ class Game:
             each player's total so far. Searches, measures and solvers use this total; a `Batch` and environments
             report the reward of each step.
         zero_sum: whether the players' rewards add up to 0.
-        rotate_players: states (n,) -> the same states with each player's role given to the next player (with two
-            players: exchanged), for games in which all roles are alike. Player p + 1 then observes what p did.
+        rotate_players: states (n,) -> the same states with each player in the role of the previous one (two players:
+            exchanged), for games in which all roles have the same rules. Player p + 1 then observes what player p
+            observed before.
         players_differ: instead of `rotate_players`, the reason why the players' roles differ.
         kernels: the rules as compiled functions of one record.
         faces: text, pictures, clicks.
@@ -306,7 +308,7 @@ class Game:
 
     @cached_property
     def mask_rows(self) -> Callable[..., None]:
-        """`loops.mask_rows`, likewise; it also accepts read-only players."""
+        """`loops.mask_rows` as an `entry`; it also accepts read-only players."""
         legal = np.empty((1, self.num_actions), np.bool_)
         return jit.entry(self.loops.mask_rows, self.prototype.copy(), np.empty(1, np.int64), legal)
 
@@ -360,7 +362,7 @@ class Game:
 
     @property
     def plane_index(self) -> np.ndarray:
-        """int64 (channels, rows, columns): the feature at each place; observation_size means a constant 0."""
+        """int64 (channels, rows, columns): each place's feature number; observation_size stands for a constant 0."""
         return self._planes(0)
 
     def layout(self, history: int = 0) -> tuple[Block, ...]:

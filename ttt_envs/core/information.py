@@ -113,7 +113,7 @@ class Known:
             self.digests[rows] = digests
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """Note the actions int64 (k, players) in the positions (k,) of these games; -1 for players who do not act."""
+        """Record the actions, int64 (k, players), in these games' positions, (k,); -1 for players who do not act."""
         self.put(rows, *self.after(rows, states, actions))
 
     def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:

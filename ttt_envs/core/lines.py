@@ -24,7 +24,7 @@ def lines(rows: int, columns: int, length: int) -> np.ndarray:
 
 
 def where(row: Sequence[int], size: int) -> str:
-    """Describe the place of a row on a board of `size` by `size` cells: "in the top row", "on the diagonal"."""
+    """Return the place of a row on a board of `size` by `size` cells as text: "in the top row", "on the diagonal"."""
     down, across = {cell // size for cell in row}, {cell % size for cell in row}
     for places, names, kind in ((down, _DOWN, "row"), (across, _ACROSS, "column")):
         if len(places) == 1:

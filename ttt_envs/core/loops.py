@@ -133,8 +133,8 @@ def look(state, player, legal, seen):
 def move_one(states, actions, play, legal, told, seen):
     """Play in states[0] if `play`, then write masks and observations: an environment's step in one call.
 
-    With shape (players, ...) all players observe; otherwise only the player to move, and no one after the game is over.
-    Return the observing players who must act, as a set of bits.
+    With arrays of shape (players, ...), all players observe; otherwise only the player to move does, and no player
+    after the end. Return the observing players who must act, as a set of bits.
 
     actions: int64 (players,), reset to -1 after the step. Filled in, with or without a row per player: legal bool
     (num_actions,); told int8 (num_actions or more,), whose first entries equal `legal`; seen int8 (observation size,).
@@ -196,7 +196,7 @@ def of_choice(state, player, seed):
 
 @jit.allocates_nothing
 def reply_rows(states, players, seeds, actions, legal, seen):
-    """Call `reply` in all games, until players[i] must act in states[i] or game i is over; then write what they see.
+    """Call `reply` in each game i until players[i] must act or the game is over; then write masks and observations.
 
     players int64 (n,), seeds uint64 (n,), actions int64 (n, players). Filled in for `players`: legal bool
     (n, num_actions) and seen int8 (n, observation size).
@@ -315,7 +315,7 @@ def step_rows(states, rows, actions):
 
 
 def play_rows(states, rewards, done, rows, actions):
-    """As `step_rows`; also write the step's rewards float32 (n, players) and done bool (n,)."""
+    """Call `step_rows`, and write the step's rewards, float32 (n, players), and done, bool (n,)."""
     players = states[0]["rewards"].shape[0]
     joint = np.zeros(players, np.int64)
     for k in range(rows.shape[0]):
@@ -348,7 +348,7 @@ def advance_for(kernels: Kernels) -> Callable[..., Any]:
 
 @cache
 def kernels_of(kernels: Kernels) -> Mapping[str, Callable[..., Any]]:
-    """Return the kernels of a game by their names in templates.
+    """Return the kernels of a game, by the names that templates use.
 
     These are the names of `Kernels`, where `step` also counts the ply, and four more: `allowed` (see `by_mask`),
     `drawn` (see `drawn_by_mask`), `look` and `reply`.

@@ -8,10 +8,10 @@ import numpy as np
 #: `policy(states, players)` returns float64 (n, num_actions) for states structured (n,) and players int64 (n,).
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-#: A callback that receives the share of the work that is done, from 0 to 1.
+#: A callback that receives the finished share of the work, from 0 to 1.
 Progress = Callable[[float], None]
 
-#: A callback that receives the name of the current stage and the share of it that is done.
+#: A callback that receives the name of the current stage and its finished share.
 StageProgress = Callable[[str, float], None]
 
 
@@ -44,8 +44,8 @@ class BestResponder(Protocol):
     ) -> float:
         """Return the expected reward of a best response by `player` to the others' `policy`.
 
-        `equivariant` declares that the policy commutes with the game's symmetries. The oracle then asks about only one
-        of the positions that are equal up to symmetry.
+        `equivariant` declares that the policy commutes with the game's symmetries. The oracle then queries only one of
+        the positions that are equal up to symmetry.
         """
 
 
@@ -64,10 +64,9 @@ class Drawer(Protocol):
     """An oracle of a completely solved game, which can draw positions."""
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw a position for each start; return them, structured (n,), and their lengths, int64 (n,).
-
-        The player to move wins or draws them. They are sampled evenly by length: the remaining plies under optimal
-        play, or -1 for an endless draw. Options are those of the starts, structured (n,).
+        """Draw a position for each of the starts, structured (n,), with the options of the start. Return the positions,
+        structured (n,), and their lengths, int64 (n,): the remaining plies under optimal play, or -1 for an endless
+        draw. The player to move wins or draws, and all lengths are equally likely.
         """
 
 

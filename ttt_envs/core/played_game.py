@@ -1,4 +1,4 @@
-"""One game in progress, move by move; simultaneous choices wait until all are made."""
+"""One game in progress, played move by move. Simultaneous choices are kept until all are made."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -46,7 +46,7 @@ class PlayedGame:
         if not 0 <= _whole("episode_seed", episode_seed) < 2**64:
             raise ValueError(f"episode_seed must be from 0 to 2**64-1, not {episode_seed}")
         self.game, self.episode_seed = game, int(episode_seed)
-        # Drawn at random, so that no agent learns the seed from them.
+        # Random numbers, so that no agent can derive the seed from them.
         self._episodes = np.random.default_rng().integers(2**53, size=game.num_players)
         start = game.prototype.copy()
         game.loops.reset_rows(start, _FIRST, game.prototype, self._seeds)

@@ -117,7 +117,7 @@ class Keys:
         return self._values(keys, field)[:, 0].view(np.int64)
 
     def check_closed(self, states: np.ndarray) -> None:
-        """Raise ValueError if images of states (n,) have different keys: then the game's list lacks symmetries."""
+        """Raise ValueError if images of states (n,) have different keys: then the game's list lacks a symmetry."""
         keys = self.of(states)
         for symmetry in self._game.proper_symmetries:
             if (self.of(symmetry.states(states)) != keys).any():
@@ -362,7 +362,7 @@ class DrawingOracle(PositionOracle):
         return np.where(np.isnan(values), -2, plies)
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """As `ttt_envs.core.oracle.Drawer`; positions are turned at random by the game's symmetries."""
+        """Draw positions, as `ttt_envs.core.oracle.Drawer`; each is transformed by a random symmetry of the game."""
         rng, found = np.random.default_rng(seed), self._positions
         good = found.values * self._shares[self._keys.movers(found.keys)] >= 0
         lengths = np.where(good, np.where(found.values == 0, -1, found.plies), -2)

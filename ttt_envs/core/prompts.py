@@ -15,7 +15,7 @@ from ttt_envs.core.presentation import closest
 from ttt_envs.core.view import View
 from ttt_envs.storage.untrusted import brief
 
-#: The consequence if a player's answers name no legal action: the player loses, or a legal action is drawn.
+#: What happens if a player's answers name no legal action: the player loses, or a legal action is drawn.
 ILLEGAL_ANSWERS = ("lose", "random")
 
 # Form of an answer -> the last sentence of a prompt.

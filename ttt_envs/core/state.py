@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Value of `to_move` while several players may act simultaneously; the masks show which players act.
+#: Value of `to_move` if several players may act simultaneously; the legal-action masks show which players act.
 SIMULTANEOUS = -1
 
 Bound = int | str | Sequence[int]
 
-#: Type of a structured array of states in functions that use its fields: as np.ndarray, mypy takes seconds for each.
+#: Type of a structured array of states in functions that use its fields; with np.ndarray, mypy takes seconds for each.
 States = Any
 
 

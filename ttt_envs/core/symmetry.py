@@ -51,13 +51,13 @@ def feature_turns(symmetries: Sequence[Symmetry], size: int) -> np.ndarray:
 
 @jit.kernel
 def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
-    """Replace observations, in place, by the image under the symmetries that is first in lexicographic order.
+    """Replace observations, in place, by their lexicographically first image under the symmetries.
 
     Args:
-        seen: int8 (n, players, size or more), the observations of some players in each position, turned together.
-            Entries after the features stay.
+        seen: int8 (n, players, size or more), the observations of some players in each position, which are transformed
+            together. Entries after the features do not change.
         turns: int64 (images, size), see `feature_turns`.
-        which: int64 (n,), out: the chosen row of `turns`; of equal images, the first.
+        which: int64 (n,), out: the chosen row of `turns`, the first of several with equal images.
     """
     players, size = seen.shape[1], turns.shape[1]
     before = np.empty(size, seen.dtype)

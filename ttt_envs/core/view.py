@@ -63,7 +63,7 @@ class View:
     past: NDArray[np.int8] | None = None
     _watching: bytes
     _episodes: bytes | None
-    # Only from `of_one`: the state, the decision's seed, the player's mask and observation.
+    # Set only by `of_one`: the state, the decision's seed, the player's mask and observation.
     _record: bytes
     _seed: bytes
     _looks: tuple[bytes, bytes] | None = None
@@ -149,7 +149,7 @@ class View:
         """`seeds` uint64 (n,): seeds of the episodes or, if `derived`, of the decisions."""
         own = vars(self)
         own["game"], own["_states"] = game, states
-        # Bytes instead of arrays, because an agent must not change the players or the episodes.
+        # Kept as bytes, because an agent must not change the players or the episodes.
         own["_watching"], own["_episodes"] = players.tobytes(), None if episodes is None else episodes.tobytes()
         own["seeds"] = read_only(seeds if derived else _decisions(seeds, players, states))
 
@@ -279,8 +279,8 @@ class View:
     def current_round(self) -> tuple[NDArray[np.int64], "View"]:
         """Return the positions within a round of the match, int64 (k,), and a view of these rounds as separate games.
 
-        Players and seeds are the same. The other positions decide something about the match, such as who begins the
-        next round. Raises ValueError if the game is no match.
+        Players and seeds are the same. In the other positions a decision about the match is pending, such as who begins
+        the next round. Raises ValueError if the game is no match.
         """
         if self.game.extras.current_round is None:
             raise ValueError(f"{self.game} is no match of several rounds")

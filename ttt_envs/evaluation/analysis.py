@@ -1,7 +1,7 @@
 """Analysis of positions and moves: action values by the oracle, a search or an agent, and the loss of moves.
 
-In positions that it covers, the oracle gives the values. An action whose value it does not know is unproven and is not
-compared. Elsewhere the game's tree search estimates the values from the deciding player's view.
+In positions that the oracle covers, it gives the values. An action whose value the oracle does not know is unproven and
+is not compared. In other positions, the game's tree search estimates the values from the deciding player's view.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +26,8 @@ GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
 #: The source of a known value that is no estimate.
 ORACLE = "oracle"
 
-# Smaller probabilities than the first are hidden, but for the largest; from the second on, an action is in the mix.
+# Probabilities below the first are hidden, except for the largest; probabilities from the second on count as part of a
+# mixed strategy.
 _LEAST, _MIXED = 0.005, 0.05
 
 #: Returns a context with the agent for a spec.

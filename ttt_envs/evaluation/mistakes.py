@@ -14,14 +14,15 @@ Here all agents get the same positions. A mistake is an action that loses more t
 in reward units. With rewards of 1, 0 and -1 every worse result is a mistake; if values are expectations, `least`
 matters.
 
-Positions are drawn evenly by length. The oracle of a completely solved game draws them itself (`Drawer` in
-`ttt_envs.core.oracle`): from positions that the player to move wins or draws, evenly by the remaining plies under
-optimal play, where endless draws count as one length. With other oracles, positions come from random games, evenly by
-the number of plies played. Positions that the oracle does not know, and positions in which no action loses more than
-`least`, are excluded. For simultaneous choices, an action's loss is measured against an equilibrium strategy of the
-others: actions that the equilibrium plays lose nothing, whatever their probabilities. The 95 % interval of the share is
-from `ttt_envs.evaluation.reports.intervals`: Clopper and Pearson's if positions are independent. In random games, the
-few longest games give as many positions as the shortest ones; the interval is then over games, and wider.
+All lengths of positions are equally frequent. The oracle of a completely solved game draws them itself (`Drawer` in
+`ttt_envs.core.oracle`): from positions that the player to move wins or draws. Their length is the number of remaining
+plies under optimal play; endless draws count as one length. With other oracles, positions are sampled from random
+games, so that each number of plies played is equally frequent. Positions that the oracle does not know, and positions
+in which no action loses more than `least`, are excluded. For simultaneous choices, an action's loss is measured against
+an equilibrium strategy of the others: actions that the equilibrium plays lose nothing, whatever their probabilities.
+The 95 % interval of the share is from `ttt_envs.evaluation.reports.intervals`: Clopper and Pearson's if positions are
+independent. In random games, the few longest games give as many positions as the many shorter ones. The interval then
+treats each game as a cluster and is wider.
 """
 
 from dataclasses import asdict, dataclass
@@ -146,7 +147,7 @@ def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int =
 def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return positions of random games, evenly by plies played, the plies, and the games.
 
-    For each position, the number of plies is drawn first, then a game that lasts so long.
+    For each position, the number of plies is drawn first, then a game that lasts that long.
     """
     agent, kept = load("random"), []
     rng = np.random.default_rng(int(batch.episode_seeds[0]))

@@ -91,7 +91,7 @@ class MeasuredRegret:
         per_game_interval: 95 % interval, both ends; nan with fewer than two seeds.
         games: number of finished games.
         sides: number of pairs of a game and a side that the agent held.
-        seeds: number of independent units for the intervals.
+        seeds: number of seeds. The intervals treat all games of a seed as one cluster, independent of other seeds.
         decisions: number of the agent's decisions, measured or not.
         covered: share of the decisions in positions that the oracle knows.
         measured: share of the decisions with known regret.

@@ -129,7 +129,7 @@ class PolicyGradient(Generic[Settled]):
     def act(
         self, observations: np.ndarray, masks: np.ndarray, games: np.ndarray, players: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As `episodes.Act`: actions drawn from the policy, which is the same for all."""
+        """Draw actions from the policy, one network for all games and players; see `episodes.Act`."""
         with torch.inference_mode():
             outputs = self.network(torch.from_numpy(observations.astype(np.float32)))
             log_probs = masked(outputs["policy"], torch.from_numpy(masks))

@@ -23,7 +23,7 @@ PICTURE = "![Measures against budgets](study.png)\n"
 # One for each method that there is.
 _COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
 
-# In the picture a measure of less than this share of random play's is drawn there: the axis is logarithmic.
+# The picture's axis is logarithmic: measures below this share of random play's are drawn at it.
 _FLOOR = 1e-4
 
 
@@ -34,12 +34,13 @@ class Row:
     Attributes:
         task, version: the task.
         method: the method's name in the plan, or a baseline.
-        played: "" for the agent as the method leaves it, or another way to play its network.
-        budget: seconds of processor time or steps, as the plan has them; 0 for a baseline.
-        seed: of the training, and of the measurement.
-        steps: trained on, in the method's unit; 0 where a function of the user's trains.
-        processor_seconds: of the training alone.
-        measure: in the task's unit; 0 is optimal play.
+        played: "" for the method's own agent; otherwise the name in the plan's `also` of another way to play its
+            network.
+        budget: seconds of processor time or steps, as in the plan; 0 for a baseline.
+        seed: seed of the training and of the measurement.
+        steps: number of training steps, in the method's unit; 0 if a function of the user's trains.
+        processor_seconds: processor time of the training alone.
+        measure: the task's measure; 0 for optimal play.
         score: 1 - measure / measure of random play.
     """
 

@@ -88,7 +88,7 @@ class Plan:
 
     Attributes:
         tasks: names of tasks.
-        methods: of each label the first run in each of its tasks, of seed `first_seed` and the largest budget.
+        methods: maps each label to one run per task, with the seed `first_seed` and the largest budget.
         budgets: seconds of processor time or steps, ascending; each is a set of runs of its own.
         seeds, first_seed: number of training seeds, and the first of them.
         search: configurations that are tried of each method with ranges.

@@ -41,7 +41,7 @@ async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
 
 def text(found: Any, name: str) -> str:
     """Return `found` if it is a text; raises Refused, which calls it `name`."""
-    # Half of a pair of surrogates, which JSON allows, is no character.
+    # JSON may contain a lone surrogate, which is not a valid character.
     if not isinstance(found, str) or any("\ud800" <= each <= "\udfff" for each in found):
         raise Refused(400, f"{name} must be a text")
     return found

@@ -190,8 +190,8 @@ def iter_games(
 ) -> Iterator[Games]:
     """Play as `play_games`, but yield chunks in order, so that an interrupted caller keeps the finished ones.
 
-    Games form groups of `together`; chunks that are large enough end at the end of a group. The caller's time between
-    chunks counts as the chunk's.
+    Games form groups of `together`; a chunk with at least one group ends at the end of a group. The caller's time
+    between chunks counts as the chunk's.
     """
     agents = [as_agent(each) for each in agents]
     numbers = np.asarray(seeds)
@@ -252,9 +252,8 @@ def iter_seeds(
         agents: the agent in the seats that are `held`, and the agent in the other seats, if any.
         held: bool (seatings, players), for each game of a seed.
         seed: determines the games, whose seeds are `game_seeds`.
-        units: the numbers of the seeds.
-        chunk, strict, progress: as for `play_games`.
-        record, keep: whether to return all games with their positions, and all actions.
+        units: the numbers of the seeds. chunk, strict, progress: as for `play_games`. record: whether to return all
+            games with their positions. keep: whether to return all actions.
 
     Raises the errors of `play_games`.
     """

@@ -1,4 +1,4 @@
-"""The probabilities of an agent's actions, also if they depend on seeds or change from call to call.
+"""The probabilities of an agent's actions, even if they depend on seeds or change from call to call.
 
 The probabilities come from `agent.policy(view)`. If they depend on the view's seeds, or change from call to call (a
 search that samples worlds, or an agent with only `act`), their mean is estimated from `samples` seeds. A best response
@@ -43,9 +43,9 @@ class Asked:
         self.seeds = samples or 1 + _TRIALS
 
     def __call__(self, views: Sequence[View]) -> np.ndarray:
-        """Return float64 (n, num_actions), from views of the same n positions with different seeds, `seeds` in number.
+        """Return float64 (n, num_actions), from `seeds` views of the same n positions, each with other seeds.
 
-        Raises SeedsMatter if a single seed was to be used, but others make a difference.
+        Raises SeedsMatter if a single seed was requested but other seeds give other probabilities.
         """
         policy = probabilities(self.agent, views[0])
         if self.samples:

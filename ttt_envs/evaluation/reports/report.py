@@ -76,8 +76,8 @@ class Table:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Return the table for `rich.print`: title, table, and note wrapped to the width of the terminal.
 
-        A narrow terminal wraps the names of rows, and numbers only if there is no space left for names; intervals then
-        stand below their numbers.
+        In a narrow terminal, row names wrap first. If there is still no room, numbers wrap too, and each interval goes
+        below its number.
         """
         header = [Text(name) for name in self.header]
         rows = [[_Cell(text.replace(" (", "\n(") if k else text) for k, text in enumerate(row)] for row in self.rows]
