@@ -1,9 +1,9 @@
 """Training: one file per method, and shared parts. `ttt train METHOD GAME` runs one.
 
-A method is a module with its settings, `Config`, and `train(config)`. `runs` has the parts shared by all methods; some
-share `policy_gradient` and `episodes` (mmd and rnad), `reservoir` (an even sample of the past), `opponents` (who
-they play against), `optimizers`, and `torch_networks` (the networks as torch modules). `exploit` is a measurement: a
-lower bound of exploitability, by a `counted_table`. All others need the extra `train`.
+A method is a module with its settings, `Config`, and `train(config)`. All methods share `runs`. Some share
+`policy_gradient` and `episodes` (mmd and rnad), `reservoir` (a uniform sample of the past), `opponents` (a pool of
+opponents), `optimizers`, and `torch_networks` (networks as torch modules). `exploit` measures a lower bound of
+exploitability by a `counted_table`. All modules except these two need the extra `train`.
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ __all__ = [
     "value_learning",
 ]
 
-#: Method -> the module that holds it, in the order of the help.
+#: Method -> its module, in the order of the help.
 METHODS: dict[str, str] = {
     name: f"{__name__}.{name}"
     for name in (

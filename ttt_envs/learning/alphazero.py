@@ -2,11 +2,11 @@
 
 Many games run in lockstep. In each position a Gumbel tree search with few simulations, guided by the average of the
 latest networks, gives an improved policy, a value for each player, and the action that is played. The policy head
-learns the improved policy, and the value head the TD(lambda) return of the search's values and the final reward:
-long games are thus learned from before they end. Some games start with random plies, for variety.
+learns the improved policy. The value head learns the TD(lambda) return of the search's values and the final reward, so
+long games are learned from before they end. Some games start with random plies, for variety.
 
-For games of perfect information in which one player moves at a time, with any chance, for two to four players. The
-average of the latest networks is in network.safetensors: agents.load("guided:runs/x"), "network:runs/x".
+The method needs perfect information and two to four players who move one at a time; chance is allowed.
+network.safetensors contains the average of the latest networks: agents.load("guided:runs/x"), "network:runs/x".
 
 Sources: Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
 self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Sutton and
@@ -48,23 +48,24 @@ NAME = "alphazero"
 #: Simulations of each search in measurements.
 EVAL_SIMULATIONS = 32
 
-# Actions that a search considers at first, and the weight of the values it finds in the improved policy; see the agent
-# `guided`.
+# The number of actions that a search considers at first, and the weight of its values in the improved policy; see the
+# agent `guided`.
 _CONSIDERED, _C_SCALE = 16, 0.3
 
 #: Lambda of the value targets: 1 learns from the ends of games, 0 from the search's value of the next position.
 TD_LAMBDA = 0.9
 
-#: Plies of a game that are kept; a longer game is learned from before its end, with the search's value there.
+#: The most plies of a game that are stored. A longer game becomes training data before its end, with the search's value
+#: as its result.
 HORIZON = 64
 
-#: The most random plies that a game starts with, their number being drawn uniformly, and the share of such games.
+#: The largest number of random plies at the start of a game, which is drawn uniformly, and the share of such games.
 OPENING_PLIES, OPENING_SHARE = 8, 0.6
 
-# Weight decay of what Adam optimises.
+# Weight decay of the parameters that Adam optimises.
 _WEIGHT_DECAY = 1e-4
 
-# In a row of the buffer, the entry for an illegal action instead of its probability.
+# The buffer's entry for an illegal action, instead of a probability.
 _ILLEGAL = -1.0
 
 
@@ -109,7 +110,7 @@ class Config(Settings):
     """Positions between two updates of the run folder."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         if self.buffer < (least := self.num_envs * HORIZON):
             raise ValueError(f"buffer must be at least num_envs * {HORIZON}, {least}, not {self.buffer}")
@@ -119,7 +120,7 @@ class Config(Settings):
             raise ValueError("num_envs must be at least 2 with also, not 1")
 
     def games(self) -> list[Game]:
-        """Return the game, and the one with the options `also`; raises as `load`."""
+        """Return the game, and the game with the options `also`; raise errors as `load`."""
         game = self.load()
         if not self.also:
             return [game]
@@ -130,7 +131,7 @@ class Config(Settings):
 
 
 class SelfPlayGames:
-    """Games in lockstep that start with random plies, and the latest plies that were not learned from yet."""
+    """Games in lockstep that start with random plies, and their latest plies that are not yet training data."""
 
     def __init__(self, game: Game, n: int, generator: np.random.Generator) -> None:
         horizon = HORIZON
@@ -144,12 +145,11 @@ class SelfPlayGames:
         self._open(np.arange(n))
 
     def play(self, searched: SearchResult) -> Rows:
-        """Keep the results of searches of the present positions, and play on.
+        """Store the search results of the present positions, and play the next plies.
 
-        Returns:
-            The plies that can be learned from now, of games that are over or fill the horizon: observations int8
-            (k, size), policies float16 (k, num_actions), `_ILLEGAL` for illegal actions, values float32
-            (k, `values_of(game)`).
+        Returns: The plies that are now training data, of games that are over or fill the horizon: observations int8 (k,
+            size), policies float16 (k, num_actions), `_ILLEGAL` for illegal actions, values float32 (k,
+            `values_of(game)`).
         """
         batch, rows, at = self.batch, np.arange(self.batch.n), self.lengths
         self.observations[rows, at] = batch.observations()
@@ -163,7 +163,7 @@ class SelfPlayGames:
         parts = [self._take(over, self.lengths[over], batch.rewards[over])]
         self.lengths[over] = 0
         self._open(over)
-        # The later half stays, until more is known of what came of it.
+        # The later half waits until more of its consequences are known.
         half = HORIZON // 2
         parts.append(self._take(full, np.full(len(full), half), self.values[full, -1], self.lengths[full] - 1))
         for kept in (self.observations, self.policies, self.values, self.movers):
@@ -172,7 +172,7 @@ class SelfPlayGames:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
-        """Return the first `counts` (k,) plies of games `rows`, with lambda-returns; the rest as `lambda_returns`."""
+        """Return the first `counts`, (k,), plies of the games `rows` with the lambda-returns after them."""
         lengths = counts if lengths is None else lengths
         returns = lambda_returns(self.values[rows], lengths, last, TD_LAMBDA)
         game, ply = np.nonzero(np.arange(HORIZON) < counts[:, None])
@@ -202,13 +202,13 @@ class Searcher:
     """Games in progress, and the search in their positions."""
 
     def __init__(self, game: Game, n: int, config: Config, generator: np.random.Generator) -> None:
-        """Make `n` games; the settings say how to search."""
+        """Create `n` games, searched as the settings say."""
         self.games, self.generator, self.simulations = SelfPlayGames(game, n, generator), generator, config.simulations
         kind = ProvingSearch if config.proofs else GumbelSearch
         self._search = kind(game, n, self.simulations, _CONSIDERED, c_scale=_C_SCALE)
 
     def play(self, network: TorchNetwork) -> Rows:
-        """Search in a position of each game, and play on."""
+        """Search in each game's position, and play the next ply."""
         games, generator = self.games, self.generator
         game, n = games.game, games.batch.n
 
@@ -223,16 +223,15 @@ class Searcher:
 
 
 def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td_lambda: float) -> np.ndarray:
-    """Return the targets for the values of plies: from the plies that follow, and from the value at the end.
+    """Return the lambda-returns of plies, the targets of the value head.
 
     Args:
         values: float (n, plies, players), values of positions.
-        lengths: int (n,), how many plies of each row count.
-        last: float (n, players), the reward after the last of them, or the value of the position that follows.
-        td_lambda: weight of the return of the next position, against its value.
+        lengths: int (n,), number of valid plies in each row.
+        last: float (n, players), the reward after the last valid ply, or the value of the next position.
+        td_lambda: weight of the next position's return; its value has the weight 1 - td_lambda.
 
-    Returns:
-        float32 (n, plies, players); entries from `lengths` on mean nothing.
+    Returns: float32 (n, plies, players); entries from `lengths` on have no meaning.
     """
     returns = np.zeros(values.shape, np.float32)
     following = last.astype(np.float32)
@@ -253,7 +252,7 @@ def policy_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
-    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
+    Raises the errors of `checkpoint.opened`, and ValueError for a game that the method cannot play.
     """
     with checkpoint.opened(config, NAME) as this:
         return _train(this, config)
@@ -279,7 +278,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, _WEIGHT_DECAY)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = this.restore(parts)
-    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     shares = np.array_split(np.arange(config.num_envs), len(games))
     searchers = [Searcher(each, len(share), config, generator) for each, share in zip(games, shares, strict=True)]
@@ -287,7 +286,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     latest: dict[str, float] = {}
 
     def one_round(steps: int) -> int:
-        """Search in the present positions, play on, and learn; return the number of positions."""
+        """Search in the present positions, play the next plies, and learn; return the number of positions."""
         nonlocal owed
         done = this.done(steps + config.num_envs)
         for rows in [searcher.play(average) for searcher in searchers]:
@@ -299,7 +298,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         return config.num_envs
 
     def learn(done: float) -> None:
-        """Make one gradient step, on positions turned by a random symmetry; `done`: share of the training so far."""
+        """Make one gradient step on randomly transformed positions; `done`: the finished share of the training."""
         rows = buffer.sample(config.batch, generator)
         features, actions = permutations[generator.integers(len(permutations))]
         target = torch.from_numpy(rows["policies"][:, actions]).float()
@@ -310,11 +309,11 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
 
     def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """Return the average of the networks, as `Network` and `save_network` take it."""
+        """Return the average of the networks, in the form for `Network` and `save_network`."""
         return replace(info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:
-        """Return the agent that is measured."""
+        """Return the agent for measurements."""
         network = Network(*kept(steps))
         return Guided(network, EVAL_SIMULATIONS, considered=_CONSIDERED, proofs=config.proofs)
 

@@ -1,16 +1,15 @@
-"""A best response as a table of counts: the outcomes of each action, added up; nothing is forgotten.
+"""A best response, learned as a table that counts the outcomes of each action and never forgets any.
 
-The learner holds one side of each game against an agent that stays as it is. At every ply all of its actions are tried
-on copies of the position, with each simultaneous answer of the agent; where the agent alone acts, all of its actions
-are tried. Each is weighted by the agent's own probabilities, and future chance is redrawn, so that no choice depends on
-the actual draws. An action's outcome is the reward at the end, or else the learner's next observation; equal ones are
-added up. An action is worth the mean of its outcomes, and an observation as much as its best action. Whenever the
-table has grown by a tenth, these values are computed anew (value iteration in the empirical model). The agent is asked
-only in positions that are really played, so it may be of any kind.
+The learner plays one side of each game against a fixed agent. At every ply, copies of the position try all of the
+learner's actions with each simultaneous action of the agent, or all of the agent's actions if only the agent acts. Each
+is weighted by the agent's probability of it. Future chance is redrawn, so that no choice depends on the actual draws.
+An action's outcome is the final reward or the learner's next observation; equal outcomes are added up. The value of an
+action is the mean of its outcomes, and the value of an observation is that of its best action. Whenever the table has
+grown by a tenth, these values are recomputed (value iteration in the empirical model). The agent is called only in
+positions of real games, so it may be of any kind.
 
-The table goes by what the learner observes, without memory: in some games a best response with
-memory wins more. Source: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning,
-and trajectory sampling).
+The table uses only the learner's present observation: in some games, a best response with memory wins more. Source:
+Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning, and trajectory sampling).
 """
 
 import numpy as np
@@ -22,23 +21,23 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.seating import seatings
 
-#: Different entries in a table: others beyond are left out.
+#: The largest number of different entries; further ones are dropped.
 LIMIT = 12_000_000
 
-# The share of random actions: one visit judges all actions.
+# The share of random actions. It can be small, because each visit tries all actions.
 _RANDOM = 0.3
 
-# The table is solved again when this share of new entries has come in, or this many entries wait.
+# Values are recomputed when this share of new entries, or this number of entries, is waiting.
 _MORE, _WAITING = 0.1, 1_000_000
 
-# Number of sweeps then, each looking one decision further ahead, and of sweeps at the end.
+# Numbers of sweeps, each of which looks one decision further ahead: in between, and at the end.
 _SWEEPS, _LAST, _CLOSE = 2, 60, 1e-6
 
-# If the learner sees everything, and nothing is random, this many visits of a position suffice: several, as the
-# agent's own probabilities may be estimates.
+# With perfect information and no chance, this many visits of a position suffice: several, because the agent's
+# probabilities can be estimates.
 _ENOUGH = 8
 
-# For a player's action (or waiting) and their next observation (0 at the end): its count, and the reward.
+# An entry: a player's action (or waiting), the next observation (0 at the end), its count, and the reward.
 _ENTRY = [("pair", np.uint64), ("next", np.uint64), ("share", np.float64), ("paid", np.float64)]
 
 # Makes one digest of two.
@@ -46,15 +45,15 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class CountedTable:
-    """The learner, and its games side by side; in every second one it holds the second side.
+    """The learner and its concurrent games; it plays the second side in every second game.
 
     Attributes:
-        table: values of the learner's actions, as last worked out.
+        table: values of the learner's actions, as last computed.
         decisions: the learner's decisions so far.
     """
 
     def __init__(self, game: Game, agent: Agent, n: int = 1024, seed: int = 0) -> None:
-        """Begin to learn in `n` games; mirror images of a position are one entry if the agent treats them alike.
+        """Begin to learn in `n` games; symmetric positions share an entry if the agent is equivariant.
 
         Raises ValueError for a game without two sides, or in which several players of a side may act at once.
         """
@@ -72,7 +71,7 @@ class CountedTable:
 
     @property
     def games(self) -> int:
-        """How many are played side by side."""
+        """Number of concurrent games."""
         return self._batch.n
 
     def enter(self, n: int) -> None:
@@ -83,7 +82,7 @@ class CountedTable:
         self._rows, self._sides = np.arange(n), np.arange(n) % 2
 
     def round(self) -> int:
-        """Play one ply in each game, and learn from it; return the number of the learner's decisions."""
+        """Play one ply in each game and learn from it; return the number of the learner's decisions."""
         batch, draws = self._batch, self._draws
         me, them = (self._next_of(batch.states, side) for side in (self._sides, 1 - self._sides))
         view, other, seats = batch.view(me), batch.view(them), self._shown()
@@ -91,7 +90,7 @@ class CountedTable:
         deciding, answering = mine.any(axis=1), theirs.any(axis=1)
         keys, named = keys_of(view.observations, self.table.turns, mine.shape[1])
         best = self._best(keys, named, mine)
-        # A player who does not act has one way not to.
+        # A player who does not act has one choice: to wait.
         mine[~deciding, 0], theirs[~answering, 0] = True, 1.0
         new = mine & ~self._enough(keys)[:, None]
         self._try(new, theirs, (me, them), (keys, np.where(deciding[:, None], named, -1)))
@@ -112,18 +111,18 @@ class CountedTable:
         return made
 
     def best(self) -> ActionTable:
-        """Return the table, worked out to the end."""
+        """Return the table with fully computed values."""
         self._solve(_LAST)
         return self.table
 
     def _next_of(self, states: np.ndarray, sides: np.ndarray) -> np.ndarray:
-        """Return the player of each side who acts in the state, or who would act next in turn: int64 (n,)."""
+        """Return for a side its acting player in each state, or the one who would act next in turn: int64 (n,)."""
         players = self.game.num_players
         plies = (np.arange(players) - states["to_move"][:, None]) % players
         return np.where(self._held[sides], plies, players).argmin(axis=1)
 
     def _shown(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Let the agent observe, if it does; return its players, their games, and the numbers of their episodes."""
+        """Call the agent's `observe`, if it has one; return its players, their games, and their episode numbers."""
         seats = []
         for player in range(self.game.num_players):
             rows = np.flatnonzero(~self._held[self._sides, player])
@@ -162,9 +161,9 @@ class CountedTable:
         seats: tuple[np.ndarray, np.ndarray],
         of: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Take in what comes of all actions, bool (n, num_actions), with all answers that have a probability.
+        """Record the outcomes of all actions, bool (n, num_actions), with all replies of positive probability.
 
-        `seats` are the players who act for both sides, `of` is what `keys_of` gives, with -1 for who waits.
+        `seats`: the players who act for both sides. `of`: the result of `keys_of`, with -1 for players who wait.
         """
         parents, actions = np.nonzero(mine)
         which, answers = np.nonzero((theirs > 0)[parents])
@@ -188,7 +187,7 @@ class CountedTable:
         self._waiting += len(new)
 
     def _solve(self, sweeps: int) -> None:
-        """Add up the entries, and solve the table again. Observations without a decision are worth 0."""
+        """Add up the entries and recompute the values. Observations without a decision have the value 0."""
         found = np.concatenate([self._found, *self._new])
         self._met, self._new, self._waiting = self._met + self._waiting, [], 0
         if not len(found):
@@ -224,5 +223,5 @@ class CountedTable:
 
 
 def _changes(column: np.ndarray) -> np.ndarray:
-    """Return the numbers int64 (k,) of a column's rows, (n,), that differ from the row before, and the first."""
+    """Return the indices, int64 (k,), at which runs of equal entries of a column, (n,), begin."""
     return np.flatnonzero(np.append(True, column[1:] != column[:-1]))

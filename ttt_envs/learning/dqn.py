@@ -1,12 +1,12 @@
 """Learn the values of actions off-policy: masked double DQN by self-play, on many games at once.
 
-The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
-past snapshots and fixed agents. Its decisions are kept in a replay buffer. The network Q(observation, action) is
+The learner plays one seat of each game, and the seats alternate. The other seats are played by the current learner, its
+past snapshots and fixed agents. The learner's decisions go to a replay buffer. The network Q(observation, action) is
 regressed on the rewards of the next --n-step decisions, plus the value of the position after them: the online network
-chooses the best legal action there, and the target network, which follows slowly, values it. Both the choice of actions
-and the targets are among legal actions only. Its policy is greedy, hence no equilibrium where optimal
-play is mixed. The online network is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x". A
-resumed run refills its buffer.
+chooses the best legal action in that position, and the target network, a slow average, gives its value. Only legal
+actions are chosen and used in targets. The policy is greedy, so it is not an equilibrium if optimal play is mixed.
+network.safetensors contains the online network: agents.load("network:runs/x"), "lookahead:runs/x". A resumed run
+refills its buffer.
 
 Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al., "Deep
 reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hessel et al., "Rainbow", AAAI 2018; the slow
@@ -71,7 +71,7 @@ class Config(SelfPlay):
     """Decisions between two updates of the run folder."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         if self.buffer < (least := self.num_envs * (self.n_step + 1)):
             raise ValueError(f"buffer must be at least num_envs * (n_step + 1), {least}, not {self.buffer}")
@@ -79,7 +79,7 @@ class Config(SelfPlay):
 
 
 class Replay:
-    """The latest decisions of games side by side, in their order; a ring of rounds with one decision in each game."""
+    """The latest decisions of concurrent games: a ring buffer of rounds with one decision per game."""
 
     def __init__(self, game: Game, rounds: int, num_envs: int) -> None:
         self.observations = np.zeros((rounds, num_envs, game.observation_size), np.int8)
@@ -92,25 +92,25 @@ class Replay:
     def add(
         self, observations: np.ndarray, masks: np.ndarray, actions: np.ndarray, rewards: np.ndarray, done: np.ndarray
     ) -> None:
-        """Add a round: the positions, the actions taken in them, their rewards, and whether they ended the game."""
+        """Add a round: positions, actions, rewards, and whether each action ended the game."""
         row = self.added % self.rounds
         self.observations[row], self.masks[row], self.actions[row] = observations, masks, actions
         self.rewards[row], self.done[row] = rewards, done
         self.added += 1
 
     def latest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the round that was added last: observations, masks, actions."""
+        """Return the latest round: observations, masks, actions."""
         row = (self.added - 1) % self.rounds
         return self.observations[row], self.masks[row], self.actions[row]
 
     def sample(self, n: int, n_step: int, gamma: float, generator: np.random.Generator) -> tuple[np.ndarray, ...]:
-        """Return n decisions with replacement, each with its outcome.
+        """Return n decisions, drawn with replacement, with their outcomes.
 
         Returns:
-            observations int8 (n, size), actions int64 (n,);
-            returns float32 (n,): the discounted rewards of `n_step` decisions, fewer where the game ended;
-            discounts float32 (n,): weights of the value of the position after them; 0 where the game ended;
-            that position's observations int8 (n, size) and masks bool (n, num_actions).
+            observations int8 (n, size), actions int64 (n,); returns float32 (n,): the discounted rewards of `n_step`
+            decisions, or fewer if the game ended; discounts float32 (n,): weights of the values of the positions after
+            these decisions, 0 if the game ended; those positions' observations int8 (n, size) and masks bool (n,
+            num_actions).
         """
         start = generator.integers(max(self.added - self.rounds, 0), self.added - n_step, n)
         games = generator.integers(0, self.num_envs, n)
@@ -131,7 +131,7 @@ def q_values(network: TorchNetwork, observations: np.ndarray) -> np.ndarray:
 
 
 class EpsilonGreedy(Agent):
-    """The learner as it plays now: its best action, or with probability `exploration` a random one."""
+    """The learner's present policy: the best action or, with probability `exploration`, a random one."""
 
     def __init__(self, network: TorchNetwork, exploration: float = 0.0) -> None:
         self.network, self.exploration = network, exploration
@@ -141,7 +141,7 @@ class EpsilonGreedy(Agent):
         return self.probabilities(view.observations, view.masks)
 
     def probabilities(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """As `policy`, of observations int8 (n, size) and masks bool (n, num_actions)."""
+        """Return the policy for observations int8 (n, size) and masks bool (n, num_actions)."""
         best = uniform(best_of(q_values(self.network, observations), masks))
         return (1 - self.exploration) * best + self.exploration * uniform(masks)
 
@@ -156,13 +156,13 @@ def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.nd
 
 
 class SeatLearner:
-    """Double Q-learning of one seat in each of many games; `enter` gives it the games.
+    """Double Q-learning for one seat in each of many games, which `enter` sets.
 
     Attributes:
-        current: the learner as it explores, with the network that learns.
-        target: the slow network, an average of the latest ones.
-        parts: what a resumed run needs.
-        numbers: of the last gradient step, for a log.
+        current: the exploring learner, with the online network.
+        target: the target network, an average of the latest networks.
+        parts: the modules and optimisers that a resumed run needs.
+        numbers: figures of the last gradient step, for the log.
     """
 
     games: PlayerGames
@@ -170,7 +170,7 @@ class SeatLearner:
     generator: np.random.Generator
 
     def __init__(self, current: EpsilonGreedy, config: Config, target_share: float = 0.01) -> None:
-        """Take the learner and its settings; those of the run as a whole are the caller's.
+        """Take the learner and its settings; the caller handles the settings of the run as a whole.
 
         `target_share`: share by which the target network moves to the online network at each gradient step.
         """
@@ -182,13 +182,13 @@ class SeatLearner:
         self.numbers: dict[str, float] = {}
 
     def enter(self, games: PlayerGames, generator: np.random.Generator, warm_up: int | None = None) -> None:
-        """Play in these games, which were reset, from now on; `warm_up`: by default that of the settings."""
+        """Set the games, which were just reset; `warm_up`: rows before learning begins, None for the setting's."""
         self.games, self.generator = games, generator
         self.warm_up = self.config.warm_up if warm_up is None else warm_up
         self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
 
     def round(self, exploration: float, rate: float) -> int:
-        """Make one decision in each game, and the gradient steps that are due at learning rate `rate`.
+        """Make one decision in each game, and then the due gradient steps at learning rate `rate`.
 
         Returns the number of decisions.
         """
@@ -219,7 +219,7 @@ class SeatLearner:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
-    Raises what `checkpoint.opened` does, and ValueError for an agent that cannot play the game.
+    Raises the errors of `checkpoint.opened`, and ValueError for an agent that cannot play the game.
     """
     with checkpoint.opened(config, NAME) as this:
         return _train(this, config)
@@ -233,7 +233,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     current = EpsilonGreedy(TorchNetwork(info), 1.0)
     learning = SeatLearner(current, config)
     start = this.restore(learning.parts)
-    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     opponents = OpponentPool(game, config, current, lambda path: EpsilonGreedy(load_torch_network(path)))
     games = PlayerGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))
@@ -242,17 +242,17 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     learning.enter(games, generator, this.warm_up)
 
     def one_round(steps: int) -> int:
-        """Make one decision in each game, and the gradient steps that are due."""
+        """Make one decision in each game, and then the due gradient steps."""
         done = this.done(steps)
         exploration = max(config.exploration, 1 - done / _FALLING)
         return learning.round(exploration, config.learning_rate * max(1 - done, 0.1))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """Return the online network, as `Network` and `save_network` take it."""
+        """Return the online network, in the form for `Network` and `save_network`."""
         return replace(info, steps=steps), current.network.tensors()
 
     def agent(steps: int) -> Agent:
-        """Return the agent that is measured."""
+        """Return the agent for measurements."""
         return NetworkAgent(Network(*network(steps)))
 
     learner = Learner(

@@ -1,7 +1,7 @@
-"""Whole games that the learner plays from all seats, for on-policy methods.
+"""Whole games in which the learner plays all seats, for on-policy methods.
 
-A decision's consequences are followed separately for each player, from one of their own decisions to the next: it does
-not matter whether players move in turn or simultaneously, or what the others know.
+Returns are computed for each player separately, from one of the player's decisions to the next. Players may move in
+turn or simultaneously, with different information.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ class Rollout:
     """All d decisions of some games, ply after ply.
 
     Attributes:
-        observations: int8 (d, size), of the players who decide.
+        observations: int8 (d, size), the deciding players' observations.
         masks: bool (d, num_actions).
         actions: int64 (d,).
-        log_probs: float32 (d, num_actions), the sampling policy's; very negative where illegal.
-        values: float32 (d,), the rewards that the players expected.
-        games, players: int64 (d,), who decides in which game.
-        following: int64 (d,), the same player's next decision in the game; -1 for the last one.
-        rewards: float32 (d,), the player's reward of the game at their last decision; else 0.
-        plies: slices of the decisions of each ply.
+        log_probs: float32 (d, num_actions), log-probabilities of the policy that played; very negative if illegal.
+        values: float32 (d,), the value network's estimates. games, players: int64 (d,), the game and the deciding
+            player.
+        following: int64 (d,), index of the player's next decision in the game; -1 for the last one.
+        rewards: float32 (d,), the player's final reward at the player's last decision, otherwise 0.
+        plies: for each ply, the slice of its decisions.
     """
 
     observations: np.ndarray
@@ -45,12 +45,12 @@ class Rollout:
         return len(self.actions)
 
     def advantages(self, gamma: float, lam: float, rewards: np.ndarray | None = None) -> np.ndarray:
-        """Return generalised advantages along each player's decisions, float32 (d,); `rewards` in place of the own.
+        """Return generalised advantages along each player's decisions, float32 (d,); `rewards` replaces the attribute.
 
         Source: Schulman et al., "High-dimensional continuous control using generalized advantage estimation", 2016.
         """
         rewards = self.rewards if rewards is None else rewards
-        # The last row, of zeros, stands for what follows the last decision of an episode.
+        # The last row is zeros: it follows the last decision of an episode.
         values, advantages = np.append(self.values, np.float32(0)), np.zeros(len(self) + 1, np.float32)
         for ply in reversed(self.plies):
             after = self.following[ply]
@@ -58,15 +58,14 @@ class Rollout:
         return advantages[:-1]
 
     def of_others(self, numbers: np.ndarray) -> np.ndarray:
-        """Sum the numbers float32 (d,) of the others' decisions after each decision, up to the player's next one.
-
-        Simultaneous choices of others count as after the player's own.
+        """For each decision, sum the numbers, float32 (d,), of other players' decisions up to the player's next
+        decision. Simultaneous choices of other players are included.
         """
         sums = np.zeros(len(self), np.float32)
         waiting = np.zeros((self.games.max() + 1, self.players.max() + 1), np.float32)
         for ply in reversed(self.plies):
             games, players, own = self.games[ply], self.players[ply], numbers[ply]
-            # A player decides once a ply, so that each place is added to once for each of the others.
+            # Add each number to the sums of all players of the game, then remove the player's own.
             np.add.at(waiting, games, own[:, None])
             waiting[games, players] -= own
             sums[ply] = waiting[games, players]
@@ -74,20 +73,20 @@ class Rollout:
         return sums
 
 
-#: Observations int8 (k, size), masks bool (k, num_actions), numbers of the games and of the players who decide, both
-#: int64 (k,) -> actions int64 (k,), log-probabilities float32 (k, num_actions), values float32 (k,).
+#: (observations int8 (k, size), masks bool (k, num_actions), games int64 (k,), players int64 (k,)) -> (actions int64
+#: (k,), log-probabilities float32 (k, num_actions), values float32 (k,)).
 Act = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class WholeGames:
-    """`n` games at a time, each played to its end."""
+    """Plays `n` games at a time to their ends."""
 
     def __init__(self, game: Game, n: int, seed: int) -> None:
-        """`game`: of any kind; `seed`: of its chance."""
+        """`game`: any game; `seed`: determines its chance."""
         self.game, self._batch, self._fresh = game, Batch(game, n, seed=seed), True
 
     def play(self, act: Act) -> Rollout:
-        """Play new games to the end, all players by `act`."""
+        """Play new games to the end; `act` chooses for all players."""
         batch, game = self._batch, self.game
         if not self._fresh:
             batch.reset()

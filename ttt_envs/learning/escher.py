@@ -1,21 +1,22 @@
 """Learn an equilibrium by counterfactual regrets without importance sampling (ESCHER), a deep form of CFR.
 
-In each round of games one player, who alternates, explores: they take every legal action alike, and the other one plays
-the current policy. The regret of an action is its value minus the policy's mean, by a value network that sees both
-players' views; the rules say which position each action leads to. A second network learns the mean of all regrets so
-far, from a reservoir, and the current policy takes actions in proportion to their positive regrets (regret matching). A
-third one learns the average of all these policies from what the player who does not explore has done: that average
-converges to an equilibrium, and is what is measured and kept. Later rounds count for more, the t-th t times.
+In each round of games, one player explores, the two players in turn: the explorer plays uniformly random legal actions,
+and the other player plays the current policy. The regret of an action is its value minus the policy's mean value. A
+value network, which sees the views of both players, gives the values; the rules give the position after each action. A
+second network learns the mean of all regrets so far from a reservoir, and the current policy plays actions in
+proportion to their positive regrets (regret matching). A third network learns the average of all these policies from
+the actions of the player who does not explore. This average converges to an equilibrium; it is measured and saved.
+Round t has the weight t.
 
-Why this form of CFR: Deep CFR tries each of the exploring player's actions at each of their decisions, so that a round
-grows exponentially with the length of the game: nine decisions among six actions are ten million positions. To sample
-one action instead divides regrets by the probability of all that was sampled, whose variance grows the same way. Here
-an exploring policy that never changes makes this division unnecessary: it weighs the regrets of an information set by
-the same factor in all rounds. The other player's decisions come up as often as their own policy leads to them, which
-are the weights that the average needs. The values are learned by one-step temporal differences, with the mean over the
-exploring player's actions instead of a sample; the error of that network is the price. It is for two players, who may
-move at once and have hidden information. The average policy is in network.safetensors: agents.load("network:runs/x"). A
-resumed run plays the latest positions again.
+Why this form of CFR: Deep CFR tries all of the explorer's actions at each decision, so a round grows exponentially with
+the length of the game: nine decisions with six actions give ten million positions. If one action is sampled instead,
+regrets must be divided by the probability of the sampled actions, and their variance also grows exponentially. In
+ESCHER the exploring policy never changes, so the division is unnecessary: all rounds weight the regrets of an
+information set by the same factor. The other player reaches decisions with the frequency of the current policy, which
+gives the weights for the average. Values are learned by one-step temporal differences with the mean over the explorer's
+actions instead of a sample. The drawback is the error of the value network. The method needs two players; simultaneous
+choices and hidden information are allowed. network.safetensors contains the average policy:
+agents.load("network:runs/x"). A resumed run refills its buffer of positions.
 
 Sources: McAleer, Farina, Lanctot and Sandholm, "ESCHER: eschewing importance sampling in games by computing a history
 value function to estimate regret", ICLR 2023; Brown, Lerer, Gross and Sandholm, "Deep counterfactual regret
@@ -44,10 +45,10 @@ from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "escher"
 
-# Latest positions that the value network learns from.
+# Number of latest positions from which the value network learns.
 _BUFFER = 20_000
 
-# Share by which the slow average of the value network, which values what follows, moves at each gradient step.
+# Share by which the slow average of the value network, which evaluates successors, moves at each gradient step.
 _TARGET_SHARE = 0.05
 
 
@@ -73,13 +74,13 @@ class Config(Settings):
     """Decisions between two updates of the run folder."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         check_sizes(hidden=self.hidden)
 
 
 class Rounds(torch.nn.Module):
-    """A count of the rounds; a module, so that it is saved with the networks."""
+    """A counter of rounds, as a module so that it is saved with the networks."""
 
     count: torch.Tensor
 
@@ -89,10 +90,10 @@ class Rounds(torch.nn.Module):
 
 
 class Escher:
-    """The three networks, what they learn from, and the rounds of games."""
+    """The three networks, their training data, and the rounds of games."""
 
     def __init__(self, config: Config, game: Game) -> None:
-        """Draw new weights, by torch's random numbers; `begin` begins the games."""
+        """Draw new weights with torch's generator; `begin` creates the games."""
         self.config, self.game = config, game
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
@@ -128,14 +129,14 @@ class Escher:
         return self.networks["average"]
 
     def begin(self, generator: np.random.Generator) -> None:
-        """Begin the games, with nothing in the buffer of positions."""
+        """Create the games, with an empty buffer of positions."""
         self.generator, self.buffer = generator, Buffer(_BUFFER)
         self.batch = Batch(self.game, self.config.num_envs, seed=int(generator.integers(2**63)))
 
     def policy(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Return the current policy by regret matching: float64 (n, num_actions).
 
-        If no regret is positive, the action of the largest one is taken, as in Deep CFR.
+        If no regret is positive, the action with the largest regret is played, as in Deep CFR.
         """
         regrets = _outputs(self.networks["regrets"], observations, "q")
         positive = np.where(masks, np.maximum(regrets, 0), 0).astype(np.float64)
@@ -143,7 +144,7 @@ class Escher:
         return np.where(total > 0, positive / np.where(total > 0, total, 1), uniform(best_of(regrets, masks)))
 
     def one_round(self, done: float) -> int:
-        """Play games to their end, and learn from them; returns the number of decisions."""
+        """Play games to their ends and learn from them; return the number of decisions."""
         self.rounds.count += 1
         decisions = self.play()
         for _ in range(self.config.updates):
@@ -151,7 +152,7 @@ class Escher:
         return decisions
 
     def play(self) -> int:
-        """Play the games of a round, which fill the buffers; return the number of decisions."""
+        """Play the games of a round and fill the buffers; return the number of decisions."""
         game, batch, decisions = self.game, self.batch, 0
         explorer = np.arange(batch.n) % 2
         while len(rows := np.flatnonzero(~batch.states["done"])):
@@ -172,7 +173,7 @@ class Escher:
                 self.reservoirs[name].add(kept, self.generator)
             seen = _by_both(game, batch.states[rows])
             batch.step(joint[rows], rows, check=False)
-            # If the other player has moved alone: the successor, by their policy.
+            # If only the other player has moved: the successor after that player's action.
             alone = rows[np.isnan(targets[rows])]
             targets[alone] = self.worth(batch.states[alone])
             self.buffer.add({"seen": seen, "targets": targets[rows]})
@@ -182,12 +183,12 @@ class Escher:
     def action_values(
         self, states: np.ndarray, players: np.ndarray, joint: np.ndarray, masks: np.ndarray
     ) -> np.ndarray:
-        """Return the value of each legal action to its player, given others' choices: float64 (n, num_actions).
+        """Return each legal action's value to its player, given the other player's choice: float64 (n, num_actions).
 
         Args:
-            states: structured (n,), which are not changed.
+            states: structured (n,); not changed.
             players: int64 (n,).
-            joint: int64 (n, 2), everybody's choices.
+            joint: int64 (n, 2), the choices of both players.
             masks: bool (n, num_actions), the players' legal actions.
         """
         values, (rows, actions) = np.zeros(masks.shape), np.nonzero(masks)
@@ -199,7 +200,7 @@ class Escher:
         return values
 
     def worth(self, states: np.ndarray) -> np.ndarray:
-        """Return the reward that player 0 has got, or may expect, in states structured (n,): float32 (n,)."""
+        """Return player 0's reward in finished states, structured (n,), and its estimate in others: float32 (n,)."""
         rewards = states["rewards"][:, 0].astype(np.float32)
         going = np.flatnonzero(~states["done"])
         if len(going):
@@ -239,7 +240,7 @@ class Escher:
 
 
 def _even(network: TorchNetwork) -> TorchNetwork:
-    """Return the network with zeros in its head, so that its policy is uniform."""
+    """Return the network with a head of zeros, so that its policy is uniform."""
     for head in network.heads.values():
         for each in head.parameters():
             torch.nn.init.zeros_(each)
@@ -256,7 +257,7 @@ def _seen(game: Game, states: np.ndarray, players: np.ndarray) -> tuple[np.ndarr
 
 
 def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
-    """Return the observations of both players, side by side: int8 (n, 2 * size)."""
+    """Return the concatenated observations of both players: int8 (n, 2 * size)."""
     return np.concatenate([game.observations(states, player, check=False) for player in (0, 1)], axis=1)
 
 

@@ -1,12 +1,14 @@
-"""Learn an equilibrium by magnetic mirror descent: a policy gradient that is held near a magnet, and near itself.
+"""Learn an equilibrium by magnetic mirror descent: a policy gradient with penalties for the distance to a magnet and to
+the previous policy.
 
 If optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a magnet,
-KL(policy, magnet), which makes the circles a spiral inwards, and for that from the policy that has played the games,
-KL(policy, behaviour), which keeps each update small. By default the magnet is the uniform policy, and its weight
-decreases during the run (--magnet-final). It can also be the policy's own moving average (--magnet-rate), or a copy of
-the policy that is replaced a number of times (--magnet-copies); its weight may then stay as it is. All seats are played
-by the learner, and games are played to their end. It is for two players, who may move at once and have hidden
-information. The policy and its value network are in network.safetensors: agents.load("network:runs/x").
+KL(policy, magnet), which turns the cycles into spirals toward the equilibrium. It also pays for its divergence from the
+policy that has played the games, KL(policy, behaviour), which keeps each update small. By default the magnet is the
+uniform policy, and its weight decreases during the run (--magnet-final). It can also be the policy's own moving average
+(--magnet-rate), or a copy of the policy that is replaced several times (--magnet-copies); then its weight may stay
+constant. The learner plays all seats, and games are played to their ends. The method needs two players; simultaneous
+choices and hidden information are allowed. network.safetensors contains the policy and its value network:
+agents.load("network:runs/x").
 
 Sources: Sokota et al., "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", ICLR 2023; as an extension of PPO, with its clipping: Rudolph et al., "Reevaluating policy gradient
@@ -32,7 +34,7 @@ from ttt_envs.learning.runs.settings import Result, Share, Within
 
 NAME = "mmd"
 
-# Change of an action's probability, as a share, beyond which PPO's loss gives no gradient.
+# Relative change of an action's probability beyond which PPO's loss has no gradient.
 _CLIP = 0.8
 
 # Weight of the divergence from the policy that generated the games.
@@ -58,7 +60,7 @@ class Config(policy_gradient.Config):
     from every 16 plies instead of whole."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         check_device(self.device)
         if self.magnet_rate and self.magnet_copies:
@@ -71,18 +73,18 @@ class MMD(PolicyGradient[Config]):
     def __init__(self, config: Config, game: Game) -> None:
         super().__init__(config, game)
         self.network.to(config.device)
-        # Untrained, the policy is nearly the uniform one.
+        # The untrained policy is nearly uniform.
         moves = config.magnet_rate > 0 or config.magnet_copies > 0
         self.magnet = copy.deepcopy(self.network) if moves else None
         self.copies: int | None = None
 
     @property
     def parts(self) -> checkpoint.Parts:
-        """As `PolicyGradient.parts`, and the magnet if it moves."""
+        """The parts of `PolicyGradient`, and the magnet if it moves."""
         return super().parts if self.magnet is None else {**super().parts, "magnet": self.magnet}
 
     def begin(self, generator: np.random.Generator) -> None:
-        """Begin as `PolicyGradient`; on a GPU with games there."""
+        """Create the games, on a GPU if the run uses one."""
         if self.config.device == "cpu":
             super().begin(generator)
             return
@@ -91,7 +93,7 @@ class MMD(PolicyGradient[Config]):
         self.rollouts = Rollouts(self.game, self.config.num_envs, seed, self.config.device)
 
     def one_round(self, done: float) -> int:
-        """Learn from a round as `PolicyGradient`; on a GPU from a rollout."""
+        """Learn from whole games, or on a GPU from a rollout; return the number of decisions."""
         if self.config.device == "cpu":
             return super().one_round(done)
         sample, decisions = self.rollouts.play(self.network, self.gae_lambda)
@@ -99,7 +101,7 @@ class MMD(PolicyGradient[Config]):
         return decisions
 
     def learn_from(self, sample: Sample, done: float) -> None:
-        """As `PolicyGradient.learn_from`; then the magnet moves."""
+        """Learn as `PolicyGradient.learn_from`, then move the magnet."""
         super().learn_from(sample, done)
         if self.magnet is None:
             return
@@ -111,7 +113,7 @@ class MMD(PolicyGradient[Config]):
                 mine.lerp_(latest, 1.0 if replaced else self.config.magnet_rate)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
-        """PPO's surrogate, and the two divergences."""
+        """Return PPO's surrogate plus the two divergences."""
         probs = log_probs.exp()
         if self.magnet is None:
             of_magnet = -entropy_of(log_probs)  # up to a constant

@@ -1,14 +1,15 @@
 """Learn an equilibrium by neural fictitious self-play: a best response to the average of all best responses so far.
 
-Two networks learn. One learns values of actions by masked double DQN, and plays a best response. The other imitates,
-from a reservoir, what the best response did over the whole run: it is the average of fictitious play, which converges
-to an equilibrium, and is measured and kept. The best response has one seat of each game; the
-other one is played by the average, and in a share --anticipation of the games by the best response itself. It is for
-two players, who may move at once and have hidden information. The average policy is in network.safetensors:
+Two networks learn. One network learns action values by masked double DQN and plays a best response. The other network
+imitates, from a reservoir, the best response's actions over the whole run. It is the average of fictitious play, which
+converges to an equilibrium, and is measured and saved. The best response plays one seat of each game. The average plays
+the other seat, except in a share --anticipation of the games, in which the best response plays both. The method needs
+two players; simultaneous choices and hidden information are allowed. network.safetensors contains the average policy:
 agents.load("network:runs/x"). A resumed run refills its replay buffer.
 
-Source: Heinrich and Silver, "Deep reinforcement learning from self-play in imperfect-information games", 2016. There
-both players learn in each game, and the average plays their seats too; what it does there is left out here.
+Source: Heinrich and Silver, "Deep reinforcement learning from self-play in imperfect-information games", 2016. In the
+paper both players learn in each game, also in seats that the average plays; here the decisions of the average are not
+learned from.
 """
 
 from dataclasses import dataclass, replace
@@ -34,13 +35,13 @@ from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "nfsp"
 
-# Decisions in a gradient step of either network, and gradient steps of either for each decision in all games.
+# Batch size of both networks, and gradient steps of each network per round of decisions.
 _BATCH, _UPDATES = 128, 2
 
-# Learning rate of the average policy, decreased as that of the best response.
+# Learning rate of the average policy, which decreases like that of the best response.
 _AVERAGE_RATE = 1e-3
 
-# Share of random actions of the best response at first, decreased linearly to nothing.
+# Initial share of random actions of the best response, which decreases linearly to 0.
 _EXPLORATION = 0.1
 
 # Share by which the best response's target network moves to its online network at each gradient step.
@@ -69,13 +70,13 @@ class Config(Settings):
     """Decisions between two updates of the run folder."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         self.of_best_response().check()
         check_sizes(hidden=self.hidden)
 
     def of_best_response(self) -> dqn.Config:
-        """Return the settings that double Q-learning takes."""
+        """Return the settings of double Q-learning."""
         shared = ("num_envs", "buffer", "learning_rate", "hidden", "seed", "seeds")
         given = {name: getattr(self, name) for name in shared}
         own: dict[str, Any] = {"warm_up": 1000, "batch": _BATCH, "updates": _UPDATES, "gamma": 1.0}
@@ -83,10 +84,10 @@ class Config(Settings):
 
 
 class NFSP:
-    """The best response with its games, and the average that imitates it."""
+    """The best response with its games, and the average network that imitates it."""
 
     def __init__(self, config: Config, game: Game) -> None:
-        """New weights, by torch's random numbers; `begin` makes the games."""
+        """Draw new weights with torch's generator; `begin` creates the games."""
         self.config, self.game = config, game
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy", size, actions, config.hidden, 0)
@@ -104,7 +105,7 @@ class NFSP:
         self.numbers = self.responding.numbers
 
     def begin(self, generator: np.random.Generator) -> None:
-        """Make the games, in which the average and the best response are the opponents."""
+        """Create the games, whose opponents are the average and the best response."""
         self.generator, share = generator, self.config.anticipation
         opponents = {PolicyAgent(Logits(self.playing)): 1 - share, self.best: share}
         weights: dict[Agent, float] = {agent: weight for agent, weight in opponents.items() if weight}
@@ -113,7 +114,7 @@ class NFSP:
         self.responding.enter(games, generator)
 
     def one_round(self, done: float) -> int:
-        """Make one decision in each game, and let both networks learn from it."""
+        """Make one decision in each game, and train both networks."""
         config, left = self.config, max(1 - done, 0.0)
         played = self.responding.round(_EXPLORATION * left, config.learning_rate * max(left, 0.1))
         observations, masks, actions = self.responding.replay.latest()

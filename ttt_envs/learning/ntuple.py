@@ -1,12 +1,11 @@
-"""Learn an n-tuple network by temporal differences between afterstates, for games that have patterns.
+"""Learn an n-tuple network by temporal differences between afterstates, in games with patterns.
 
-A position after a move is worth the tanh of the sum of the weights of its patterns. The learner plays against itself:
-each move is the one after which the position is worth most, but for some random ones. At the end of a game the values
-of its positions are moved toward TD(lambda) returns. Each weight has a learning rate of its own, which falls where the
-errors change their signs (temporal coherence). All of this is one compiled kernel: hundreds of thousands of plies a
-second. For games of perfect information without chance after the start; between more than two sides each player learns
-from the positions after their own moves. The weights are in network.safetensors:
-agents.load("alphabeta:runs/x,depth=5").
+The value of a position after a move is the tanh of the sum of its patterns' weights. The learner plays against itself:
+it chooses the move with the highest value, except for some random moves. After a game, the values of its positions move
+toward TD(lambda) returns. Each weight has its own learning rate, which decreases if the signs of its errors alternate
+(temporal coherence). All this is one compiled kernel with hundreds of thousands of plies per second. The method needs
+perfect information, and no chance after the start. With more than two sides, each player learns from the positions
+after the player's own moves. network.safetensors contains the weights: agents.load("alphabeta:runs/x,depth=5").
 
 Sources: Lucas, "Learning to play Othello with n-tuple systems", 2008; Beal and Smith, "Temporal coherence and
 prediction decay in TD learning", IJCAI 1999; Jaskowski, "Mastering 2048 with delayed temporal coherence learning,
@@ -38,7 +37,7 @@ from ttt_envs.learning.runs.settings import Result, Settings, Share, Steps, With
 
 NAME = "ntuple"
 
-#: Games between two looks at the time.
+#: Number of games between two checks of the time.
 _GAMES = 500
 
 
@@ -77,7 +76,7 @@ class Config(Settings):
 
 
 class Learning(NamedTuple):
-    """The settings by which games are played and learned from; see `Config`."""
+    """The settings for play and learning; see `Config`."""
 
     learning_rate: float
     gamma: float
@@ -97,18 +96,17 @@ class Weights(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory to play a game in.
+    """Scratch memory for a game.
 
     Attributes:
-        states: (2,), the game, and what it would be after a move.
+        states: (2,), the game, and its state after a move that is tried.
         legal: bool (num_actions,).
         joint: int64 (players,).
         present: int64 (number,), patterns of a position.
         history: int64 (plies, number), the patterns of each position of a game.
-        values: float64 (plies,), their values.
-        movers: int64 (plies,), the players who made the moves before them.
-        free: bool (plies,), whether they moved at random.
-        back, stale: float64 and bool (players,), see `learn`.
+        values: float64 (plies,), the values of these positions.
+        movers: int64 (plies,), the players whose moves led to these positions.
+        free: bool (plies,), whether these moves were random. back, stale: float64 and bool (players,), see `learn`.
     """
 
     states: np.ndarray
@@ -142,12 +140,12 @@ def scratch_for(game: Game, number: int) -> Scratch:
 
 @jit.allocates_nothing
 def play(prototype, games, seed, learning, learned, scratch):
-    """Play games and learn from each; returns the number of plies.
+    """Play games and learn from each; return the number of plies.
 
     Args:
         prototype: states (1,), the record before a reset.
         games: their number.
-        seed: uint64, of all that is random.
+        seed: uint64, the seed of all random numbers.
         learning: `Learning`.
         learned: `Weights`, which change.
         scratch: `Scratch`.
@@ -187,10 +185,10 @@ def play(prototype, games, seed, learning, learned, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def choose(draw, simple, learned, scratch):
-    """Return the action of `scratch.legal` after which the position is worth most, for the player to move.
+    """Return the action of `scratch.legal` after which the position has the highest value for the player to move.
 
-    With `simple` all positions of a game that goes on are worth the same. Ties are broken at random, by `draw`:
-    otherwise early games would all be the same.
+    With `simple`, all unfinished positions have the same value. Ties are broken at random by `draw`; otherwise all
+    early games would be equal.
     """
     states, legal, joint, present = scratch.states, scratch.legal, scratch.joint, scratch.present
     after, mover = states[1], np.int64(states[0]["to_move"])
@@ -219,10 +217,10 @@ def choose(draw, simple, learned, scratch):
 @jit.kernel
 @jit.allocates_nothing
 def learn(length, learner, learning, learned, scratch):
-    """Learn from the game that has just ended, from the end on: from `length` positions, by all players or `learner`.
+    """Learn from the game that has just ended: from its `length` positions, last first, for all players or `learner`.
 
-    The value of a position to a player moves toward `back`, the player's later return. If `stale`, a random move was
-    played after the position, and its value stays.
+    The value of a position to a player moves toward `back`, the player's later return. If `stale`, a random move
+    followed the position, and its value does not change.
     """
     values, movers, free, back, stale = scratch.values, scratch.movers, scratch.free, scratch.back, scratch.stale
     gamma, decay, players = learning.gamma, learning.decay, back.shape[0]
@@ -246,7 +244,7 @@ def learn(length, learner, learning, learned, scratch):
 @jit.kernel
 @jit.allocates_nothing
 def correct(present, error, rate, learned):
-    """Change the weights of a position's patterns by its error, each at its own rate, `rate` at most."""
+    """Change the weights of a position's patterns by its error, each with its own learning rate, at most `rate`."""
     weights, errors, totals = learned
     for k in range(present.shape[0]):
         w = present[k]
@@ -269,7 +267,7 @@ def worth(present, weights):
 @jit.kernel
 @jit.allocates_nothing
 def unit(x):
-    """Return a number from 0 to 1, 1 left out, by the random uint64 `x`."""
+    """Return a number from 0 to 1, without 1, from the random uint64 `x`."""
     return np.float64(rng.scale(x, 1 << 30)) / (1 << 30)
 
 
@@ -281,7 +279,7 @@ def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]
 
 
 class WeightBuffers(torch.nn.Module):
-    """The weights and what their learning rates depend on, as a part that `ttt_envs.learning.runs.checkpoint` saves."""
+    """The weights and the data for their learning rates, as a part that `ttt_envs.learning.runs.checkpoint` saves."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -289,12 +287,12 @@ class WeightBuffers(torch.nn.Module):
             self.register_buffer(name, torch.zeros(size))
 
     def arrays(self) -> Weights:
-        """Return the buffers as NumPy arrays of the same memory."""
+        """Return the buffers as NumPy arrays that share their memory."""
         return Weights(**{name: buffer.numpy() for name, buffer in self.named_buffers()})
 
 
 def check_game(game: Game, prior: bool = False) -> None:
-    """Raise ValueError, naming what is missing, unless n-tuples can learn the game."""
+    """Raise ValueError, with the reason, if n-tuples cannot learn the game."""
     if game.patterns is None:
         raise ValueError(f"{NAME} needs a game that has patterns; {game} has none")
     if prior and game.patterns.prior is None:
@@ -305,7 +303,7 @@ def check_game(game: Game, prior: bool = False) -> None:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C).
 
-    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
+    Raises the errors of `checkpoint.opened`, and ValueError for a game that the method cannot play.
     """
     with checkpoint.opened(config, NAME) as this:
         return _train(this, config)
@@ -323,12 +321,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         learned.weights[:] = patterns.prior()
     this.restore({"table": table})
     kernel = kernel_for(game.kernels, patterns.find)
-    # Always of the same types, for which it is compiled: a setting such as 1.0 may be given as 1.
+    # Converted to the types for which the kernel is compiled: a setting of 1.0 may be given as 1.
     learning = Learning(**{name: kind(getattr(config, name)) for name, kind in Learning.__annotations__.items()})
     scratch = scratch_for(game, patterns.number)
 
     def one_round(steps: int) -> int:
-        """Play some games and learn from them; returns the plies. Their seeds depend on the steps before them."""
+        """Play some games, with seeds that depend on `steps`, and learn from them; return the number of plies."""
         seed = np.uint64(rng.fold(np.uint64(config.seed), np.uint64(steps)))
         return int(kernel(game.prototype, _GAMES, seed, learning, learned, scratch))
 
@@ -342,7 +340,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         save_ntuples(path, saved.info, saved.weights)
 
     def agent(steps: int) -> AlphaBeta:
-        """Return the agent that is measured."""
+        """Return the agent for measurements."""
         return AlphaBeta(network(steps), depth=config.depth)
 
     learner = Learner(

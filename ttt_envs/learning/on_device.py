@@ -16,12 +16,12 @@ from ttt_envs.learning.torch_networks import TorchNetwork
 #: Plies of each game in a rollout.
 PLIES = 16
 
-# Copies of each game in which different actions are tried in parallel; never more than the game has actions.
+# Number of copies of each game, in which different actions are tried in parallel; at most the number of actions.
 _COPIES = 12
 
 
 def check_device(device: str) -> None:
-    """Raise ValueError unless it is "cpu", or "cuda" and there is a GPU."""
+    """Raise ValueError unless the device is "cpu", or "cuda" on a machine with a GPU."""
     choice("device", device, ("cpu", "cuda"))
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError(
@@ -31,11 +31,11 @@ def check_device(device: str) -> None:
 
 
 class DeviceGames:
-    """`n` games of two sides on a device, and what their players see.
+    """`n` games of two sides on a device, with their players' observations.
 
     Attributes:
         batch: the games.
-        seats: the seats played: all players if they choose simultaneously, else None, the player to move.
+        seats: all players if they choose simultaneously; otherwise None for the player to move.
     """
 
     def __init__(self, game: Game, n: int, seed: int, device: str) -> None:
@@ -60,14 +60,14 @@ class DeviceGames:
 
 
 class Rollouts(DeviceGames):
-    """Games that the learner plays from all seats, `PLIES` plies at a time."""
+    """Games in which the learner plays all seats, `PLIES` plies at a time."""
 
     def play(self, network: TorchNetwork, gae_lambda: float) -> tuple[Sample, int]:
-        """Play on by a network's policy; return what to learn from, and the number of decisions.
+        """Play the next plies by a network's policy; return the training data and the number of decisions.
 
-        If players choose simultaneously, each sees every ply, and rows without a choice train values only. Advantages
-        are generalised advantage estimates of undiscounted rewards: from the same player's next ply or, where players
-        take turns, from the next ply, negated if the other side moves there.
+        If players choose simultaneously, each player observes every ply, and rows without a choice train only the
+        values. Advantages are generalised advantage estimates of undiscounted rewards. They use the same player's next
+        ply or, if players take turns, the next ply, negated if the other side moves in it.
         """
         game, plies = self.batch.game, list[tuple[torch.Tensor, ...]]()
         with torch.no_grad():
@@ -75,7 +75,7 @@ class Rollouts(DeviceGames):
                 seen, legal = self.look()
                 heads = network(seen.float())
                 log_probs, movers = masked(heads["policy"], legal), self.movers()
-                # The largest of log-probabilities with Gumbel noise is a draw from them.
+                # The index of the largest log-probability plus Gumbel noise is a draw from the policy.
                 actions = (log_probs - torch.empty_like(log_probs).exponential_().log()).argmax(dim=1)
                 self.batch.step(actions.view(len(self.seats), -1).T if game.simultaneous else actions)
                 if game.simultaneous:
@@ -98,7 +98,7 @@ class Rollouts(DeviceGames):
 
 
 class DeviceValues(DeviceGames):
-    """Games whose positions are labelled by full width: every legal action is played on a copy."""
+    """Games whose positions are labelled by trying every legal action on a copy."""
 
     def __init__(self, game: Game, n: int, seed: int, device: str) -> None:
         super().__init__(game, n, seed, device)
@@ -112,10 +112,10 @@ class DeviceValues(DeviceGames):
         return found.values, found.indices
 
     def label(self, average: TorchNetwork) -> torch.Tensor:
-        """Return float32 (n, num_actions): what each legal action is worth to the player to move; NaN for the others.
+        """Return float32 (n, num_actions): each legal action's value to the player to move; NaN for illegal actions.
 
-        The reward if the action ends the game, otherwise the best Q of what follows by the network `average`, negated
-        if the other side moves there. Hidden information is the game's actual one.
+        The value is the reward if the action ends the game. Otherwise it is the best Q of the next position by the
+        network `average`, negated if the other side moves there. Hidden information is not redrawn.
         """
         legal, movers, n = self.tensor(self.batch.masks()), self.movers(), self.copies.n
         worth = torch.full(legal.shape, torch.nan, device=self.device)
@@ -129,7 +129,7 @@ class DeviceValues(DeviceGames):
         return worth
 
     def play(self, average: TorchNetwork, exploration: float) -> None:
-        """Play the best actions, or with this probability random ones."""
+        """Play the best actions or, with this probability, random ones."""
         legal = self.tensor(self.batch.masks())
         at_random = torch.rand(legal.shape, device=self.device).masked_fill(~legal, -1).argmax(dim=1)
         explores = torch.rand(len(legal), device=self.device) < exploration
@@ -137,7 +137,7 @@ class DeviceValues(DeviceGames):
 
 
 class Ring:
-    """The latest positions, on a device: observations int8 and their values float32."""
+    """The latest positions on a device: observations, int8, and their values, float32."""
 
     def __init__(self, size: int, game: Game, device: torch.device) -> None:
         self.size, self.added = size, 0
@@ -145,12 +145,12 @@ class Ring:
         self.values = torch.zeros(size, game.num_actions, device=device)
 
     def add(self, seen: torch.Tensor, values: torch.Tensor) -> None:
-        """Replace the oldest by these."""
+        """Replace the oldest positions by these."""
         at = (self.added + torch.arange(len(seen), device=seen.device)) % self.size
         self.seen[at], self.values[at] = seen, values
         self.added += len(seen)
 
     def sample(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return some of them, drawn with replacement."""
+        """Return some positions, drawn with replacement."""
         rows = torch.randint(min(self.added, self.size), (n,), device=self.seen.device)
         return self.seen[rows], self.values[rows]

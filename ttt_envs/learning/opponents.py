@@ -1,4 +1,4 @@
-"""Opponents in self-play: the learner's current self, its past snapshots, and fixed agents."""
+"""Opponents in self-play: the current learner, its past snapshots, and fixed agents."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +11,12 @@ from ttt_envs.agents.networks import SNAPSHOTS
 from ttt_envs.core.game import Game
 from ttt_envs.learning.runs.settings import SelfPlay
 
-#: Snapshots to play against at a time, spread evenly over the past.
+#: Number of snapshots in the pool, spread evenly over the past.
 PAST = 6
 
 
 class OpponentPool:
-    """A pool of opponents with weights, of which each game draws one when it starts.
+    """A pool of weighted opponents; each game draws one when it starts.
 
     `PlayerGames.set_opponents`, which the vector environments have too, draws from such a pool at every reset.
     """
@@ -26,13 +26,14 @@ class OpponentPool:
 
         Args:
             game: the game that is played.
-            config: settings of the run: `opponents`, which share what the two weights leave, `self_weight` and
-                `past_weight`; the snapshots are in its folder, files whose names sort by age.
-            current: the learner as it plays now; the same object while it learns.
-            read: callback that makes an agent of a snapshot's file.
+            config: settings of the run. `self_weight` and `past_weight` are the weights of the current learner and of
+                all snapshots; `opponents` share the rest. The snapshots are files in the run folder, whose names sort
+                by age.
+            current: the current learner; the same object during the whole run.
+            read: callback that loads a snapshot's file as an agent.
 
         Raises:
-            ValueError: weights that are no shares; an agent that is unknown or cannot play the game.
+            ValueError: weights that are not shares, or an agent that is unknown or cannot play the game.
         """
         self_weight, past_weight = config.self_weight, config.past_weight
         if not (min(self_weight, past_weight) >= 0 and self_weight + past_weight <= 1):
@@ -50,7 +51,7 @@ class OpponentPool:
         self._frozen: dict[Path, Agent] = {}
 
     def pool(self) -> dict[Agent, float]:
-        """Return the agents to draw from now, and their weights, which need not sum to 1."""
+        """Return the present pool and its weights, which need not sum to 1."""
         paths = sorted(self.snapshots.glob("[!.]*"))  # without the temporary files of a killed run
         chosen = np.unique(np.linspace(0, len(paths) - 1, min(PAST, len(paths))).astype(int))
         self._frozen = {paths[k]: self._frozen.get(paths[k]) or self.read(paths[k]) for k in chosen}

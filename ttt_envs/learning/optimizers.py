@@ -1,4 +1,4 @@
-"""The optimisers that a learner may choose from, by name."""
+"""The optimisers of learners, by name."""
 
 from collections.abc import Callable, Iterable
 
@@ -6,10 +6,10 @@ import torch
 
 from ttt_envs.learning.torch_networks import TorchNetwork
 
-#: Optimisers by the names of their parts of a checkpoint.
+#: Optimisers by their names in a checkpoint.
 Optimizers = dict[str, torch.optim.Optimizer]
 
-# The quintic by which a Newton-Schulz step brings singular values near 1, and how often: Jordan et al., 2024.
+# Coefficients of a Newton-Schulz step, which moves singular values toward 1, and number of steps: Jordan et al., 2024.
 _QUINTIC = (3.4445, -4.7750, 2.0315)
 _NEWTON_SCHULZ_STEPS = 5
 
@@ -19,8 +19,8 @@ class Muon(torch.optim.Optimizer):
 
     The steps are scaled to the size of Adam's, so that both can use the same learning rate: Liu et al., "Muon is
     scalable for LLM training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` computes the same in
-    bfloat16, which takes at least ten times as long on processors without instructions for it; here products have the
-    parameters' precision, and follow `torch.set_float32_matmul_precision`.
+    bfloat16, which takes at least ten times as long on processors without instructions for it; here, products have the
+    parameters' precision, subject to `torch.set_float32_matmul_precision`.
     """
 
     def __init__(self, matrices: Iterable[torch.nn.Parameter], lr: float, momentum: float = 0.95) -> None:
@@ -44,7 +44,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
-    """Return the matrix with singular values between 0.7 and 1.2, but for tiny ones, by Newton-Schulz steps."""
+    """Return the matrix with its singular values, except tiny ones, moved to 0.7 to 1.2 by Newton-Schulz steps."""
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     wide = wide / wide.norm().clamp(min=1e-7)
     a, b, c = _QUINTIC
@@ -55,15 +55,14 @@ def orthogonal(matrix: torch.Tensor) -> torch.Tensor:
 
 
 def adam(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
-    """Return Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
-
-    With weight decay, AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
+    """Return Adam for all parameters: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015. With
+    weight decay, return AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
     """
     return {"optimizer": torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=decay)}
 
 
 def muon(network: TorchNetwork, rate: float, decay: float = 0.0) -> Optimizers:
-    """Return Muon for the matrices of hidden layers; Adam, with weight decay, for all other parameters."""
+    """Return Muon for the matrices of hidden layers, and Adam, with weight decay, for all other parameters."""
     heads = "heads.", "local."
     hidden = [each for name, each in network.named_parameters() if each.ndim == 2 and not name.startswith(heads)]
     chosen = set(map(id, hidden))

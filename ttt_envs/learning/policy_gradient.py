@@ -1,7 +1,8 @@
-"""The loop that policy gradient methods share: whole games by self-play, and steps of a policy and a value network.
+"""The shared loop of policy gradient methods: whole games of self-play, and gradient steps of a policy and a value
+network.
 
-A method is a subclass of `PolicyGradient` that says what its loss is. The loss of PPO is here, and the test holds one
-update by it to one update of MaskablePPO (sb3-contrib) from the same decisions.
+A method is a subclass of `PolicyGradient` that defines a loss. This module has the loss of PPO; a test compares an
+update by it with an update of MaskablePPO (sb3-contrib) from the same decisions.
 
 Source: Schulman et al., "Proximal policy optimization algorithms", 2017; initial weights as in Stable-Baselines3.
 """
@@ -45,20 +46,20 @@ class Config(Settings):
     """Decisions between two updates of the run folder."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         check_sizes(hidden=self.hidden)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Decisions to learn from, as tensors; all (b,) or (b, ...).
+    """Decisions as training data: tensors (b,) or (b, ...).
 
     Attributes:
         observations: float32 or int8 (b, size).
         masks: bool (b, num_actions).
         actions: int64 (b,).
-        log_probs: float32 (b, num_actions), the sampling policy's.
+        log_probs: float32 (b, num_actions), log-probabilities of the policy that played.
         advantages: float32 (b,).
         returns: float32 (b,), targets of the value network.
     """
@@ -79,15 +80,15 @@ Settled = TypeVar("Settled", bound=Config)
 
 
 class PolicyGradient(Generic[Settled]):
-    """A policy and a value network that learn by self-play; a subclass defines `policy_loss`.
+    """A policy and a value network that learn by self-play. A subclass defines `policy_loss`.
 
     Attributes:
-        config, game: the settings, and the game that is played.
+        config, game: the settings and the game.
         network: the networks.
-        optimizer: Adam, of all their parameters.
-        numbers: numbers by name for the log.
-        passes: passes over the decisions of a round.
-        minibatches: gradient steps in a pass.
+        optimizer: Adam for all parameters.
+        numbers: figures for the log, by name.
+        passes: number of passes over the decisions of a round.
+        minibatches: number of gradient steps per pass.
         gae_lambda: lambda of generalised advantage estimation.
     """
 
@@ -96,7 +97,7 @@ class PolicyGradient(Generic[Settled]):
     gae_lambda = 0.95
 
     def __init__(self, config: Settled, game: Game) -> None:
-        """New weights, by torch's random numbers."""
+        """Draw new weights with torch's generator."""
         self.config, self.game = config, game
         size, actions = game.observation_size, game.num_actions
         self.info = NetworkInfo(game.id, dict(game.options), "policy+value", size, actions, config.hidden, 0)
@@ -112,16 +113,16 @@ class PolicyGradient(Generic[Settled]):
 
     @property
     def playing(self) -> TorchNetwork:
-        """The network that is measured and kept."""
+        """The network that is measured and saved."""
         return self.network
 
     def begin(self, generator: np.random.Generator) -> None:
-        """Make the games; actions are drawn by torch."""
+        """Create the games; torch's generator draws the actions."""
         torch.manual_seed(int(generator.integers(2**63)))
         self.games = WholeGames(self.game, self.config.num_envs, int(generator.integers(2**63)))
 
     def one_round(self, done: float) -> int:
-        """Play whole games, and learn from them; returns the decisions."""
+        """Play whole games and learn from them; return the number of decisions."""
         rollout = self.games.play(self.act)
         self.learn(rollout, done)
         return len(rollout)
@@ -148,11 +149,11 @@ class PolicyGradient(Generic[Settled]):
         )
 
     def learn(self, rollout: Rollout, done: float) -> None:
-        """Learn from the decisions of a round; `done`: share of the training that is over."""
+        """Learn from the decisions of a round; `done`: the finished share of the training."""
         self.learn_from(self.sample_of(rollout), done)
 
     def learn_from(self, sample: Sample, done: float) -> None:
-        """As `learn`, from a sample."""
+        """Learn from a sample, as in `learn`."""
         for part in self.parts_of(sample.actions):
             some = sample.take(part)
             heads = self.network(some.observations.float())
@@ -165,17 +166,17 @@ class PolicyGradient(Generic[Settled]):
             )
 
     def parts_of(self, actions: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Yield numbers of the decisions of each gradient step, in every pass in another order."""
+        """Yield the indices of each gradient step's decisions; their order differs between passes."""
         for _ in range(self.passes):
             yield from torch.randperm(len(actions), device=actions.device).chunk(self.minibatches)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
-        """Return the loss of a part of a sample: one number.
+        """Return the loss, a scalar, of a part of a sample.
 
         Args:
-            log_probs: float32 (b, num_actions), by the network as it is now.
+            log_probs: float32 (b, num_actions), log-probabilities of the present network.
             sample: the decisions.
-            done: share of the training that is over.
+            done: the finished share of the training.
         """
         raise NotImplementedError
 
@@ -207,7 +208,7 @@ def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 
 
 def drawn(log_probs: torch.Tensor) -> np.ndarray:
-    """Return an action of each row of log-probabilities, by one of torch's random numbers per row: int64 (n,)."""
+    """Draw an action per row of log-probabilities, with one random number of torch per row: int64 (n,)."""
     out, seeds = np.empty(len(log_probs), np.int64), torch.randint(2**63 - 1, (len(log_probs),)).numpy()
     sample_rows(log_probs.double().exp().numpy(), seeds.view(np.uint64), out)
     return out
@@ -219,7 +220,7 @@ def entropy_of(log_probs: torch.Tensor) -> torch.Tensor:
 
 
 def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tensor:
-    """Return PPO's clipped surrogate as a loss; advantages are normalised over the sample."""
+    """Return PPO's clipped surrogate as a loss; the advantages are normalised over the sample."""
     chosen = sample.actions[:, None]
     ratio = (log_probs.gather(1, chosen) - sample.log_probs.gather(1, chosen))[:, 0].exp()
     advantages = sample.advantages
@@ -229,5 +230,5 @@ def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tenso
 
 
 def between(first: float, last: float | None, done: float) -> float:
-    """Return a setting that goes linearly from one value to another; None keeps it."""
+    """Interpolate a setting linearly between its first and its last value; None keeps the first."""
     return first if last is None else first + min(done, 1.0) * (last - first)

@@ -1,19 +1,18 @@
 """Train an agent by self-play: MaskablePPO (sb3-contrib) on many games at once.
 
-The learner owns one seat of each game, and the seats alternate. The other seats are played by its current self, its
-past snapshots and fixed agents, inside the environment's `step`; a game draws its opponent when it starts. The latest
-policy and its value network are in network.safetensors: agents.load("network:runs/x").
-
-The folder is brought up to date after every rollout, so an interrupt loses at most the current rollout.
+The learner plays one seat of each game, and the seats alternate. The current learner, its past snapshots and fixed
+agents play the other seats inside the environment's `step`; a game draws its opponent when it starts.
+network.safetensors contains the latest policy and its value network: agents.load("network:runs/x"). The folder is
+updated after every rollout, so an interrupt loses at most the current rollout.
 
 If optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the previous one. With an
-entropy bonus it converges toward a quantal response equilibrium instead, which approaches a Nash equilibrium as the
-bonus gets smaller; --entropy-final lets it decrease during the run.
+entropy bonus it converges toward a quantal response equilibrium, which approaches a Nash equilibrium as the bonus
+decreases; with --entropy-final the bonus decreases during the run.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", 2017. Action masking: Huang and Ontanon, "A closer
 look at invalid action masking in policy gradient algorithms", 2022. Entropy in self-play: Sokota et al., "A unified
-approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games", ICLR 2023; the idea is
-theirs, the algorithm is not.
+approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games", ICLR 2023; it suggests
+the entropy bonus for another algorithm.
 """
 
 from collections.abc import Callable
@@ -86,7 +85,7 @@ class Config(SelfPlay):
     games in which mirrored positions are equally likely, such as after deals and rolls, and can be weaker in others."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         if self.num_envs * self.rollout < 2:
             raise ValueError("num_envs * rollout must be at least 2, or there is nothing to average over")
@@ -100,7 +99,7 @@ class Config(SelfPlay):
 
 
 class ActorNet(torch.nn.Module):
-    """The policy network inside an SB3 policy; it changes while the policy learns."""
+    """The policy network inside an SB3 policy; its weights change while the policy learns."""
 
     def __init__(self, policy: Any) -> None:
         super().__init__()
@@ -114,9 +113,9 @@ class ActorNet(torch.nn.Module):
 
 
 def make_model(config: Config, game: Game, done: Callable[[int], float] | None = None) -> MaskablePPO:
-    """Return an untrained MaskablePPO with its games; the opponent is replaced before the first of them starts.
+    """Return an untrained MaskablePPO with its games, whose opponents are set before the first game starts.
 
-    `done`: the share of the training that is over at a number of steps; by default of `config.steps`.
+    `done`: callback from a number of steps to the finished share of the training, by default of `config.steps`.
     """
 
     def learning_rate(_: float) -> float:
@@ -146,10 +145,10 @@ def make_model(config: Config, game: Game, done: Callable[[int], float] | None =
 
 
 class Numbers(KVWriter, dict[str, float]):
-    """The latest numbers that SB3 logs, by name."""
+    """The latest figures that SB3 logs, by name."""
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        """Keep the numbers among the values; the speed is the loop's."""
+        """Keep those values that are numbers, except the speed, which the loop measures."""
         for name, value in key_values.items():
             if isinstance(value, (int, float, np.number)) and not name.startswith("time/"):
                 self[name] = float(value)
@@ -164,9 +163,8 @@ def parts_of(model: MaskablePPO) -> checkpoint.Parts:
 
 
 def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-    """Return the policy and value networks, as `save_network` takes them.
-
-    With more than two sides, the policy alone: networks store a value for every player, and PPO learns one player's.
+    """Return the policy and value networks, in the form for `save_network`. With more than two sides, return only the
+    policy: a network file has a value for every player, but PPO learns only one player's.
     """
     info = NetworkInfo(
         game=game.id,
@@ -179,7 +177,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
         separate=True,
         history=config.history,
     )
-    # SB3's names of the same layers, which also count activation functions.
+    # SB3's names of the layers; its numbers also count activation functions.
     tensors = model.policy.state_dict()
     names = {"heads.policy": "action_net", "heads.value": "value_net"}
     for head in info.heads:
@@ -198,10 +196,10 @@ def read_snapshot(path: Path) -> PolicyAgent:
 def train(config: Config) -> Result:
     """Train, until `config.steps` or an interrupt (Ctrl-C).
 
-    Sets for the whole process: one thread in torch, and the seeds that SB3 sets.
+    Sets one thread in torch, and the seeds that SB3 sets, for the whole process.
 
-    Raises what `checkpoint.opened` does, and ValueError for
-    an agent that cannot play the game, or a metric that cannot be measured in it.
+    Raises the errors of `checkpoint.opened`, and ValueError for an agent that cannot play the game or a metric that
+    cannot be measured in it.
     """
     with checkpoint.opened(config, NAME) as this:
         return _train(this, config)
@@ -212,12 +210,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     model = make_model(config, game, this.done)
     model.num_timesteps = start = this.restore(parts_of(model))
-    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
     stream = int(fold(np.uint64(config.seed), np.uint64(start))) % 2**32
     model.env.seed(stream)  # type: ignore[union-attr]
     torch.manual_seed(stream)
 
-    # The learner as an opponent of itself, and as it is measured.
+    # The learner as its own opponent, and as the measured agent.
     actor = ActorNet(model.policy)
     current = PolicyAgent(actor, history=config.history)
     measured = PolicyAgent(actor, symmetric=config.symmetric, history=config.history)
@@ -233,12 +231,12 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     model.set_logger(Logger(None, [numbers]))
 
     def go_on(*_: Any) -> bool:
-        """Check for an interrupt in the middle of a rollout: the policy is still as it was saved."""
+        """Check for an interrupt during a rollout, in which the policy is still as it was saved."""
         interrupts.check()
         return True
 
     def one_round(steps: int) -> int:
-        """Make one rollout and the updates from it."""
+        """Make one rollout and its updates."""
         if config.entropy_final is not None:
             share = this.done(steps + rollout)
             model.ent_coef = config.entropy + share * (config.entropy_final - config.entropy)

@@ -1,4 +1,4 @@
-"""An even sample of all that a learner has met so far, for methods that average over their whole past."""
+"""A uniform sample of a learner's whole past, for methods that average over it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from ttt_envs.learning.runs.loop import Rows
 
 
 class Reservoir(torch.nn.Module):
-    """An even sample of all rows so far; a module, so that it is kept with the networks.
+    """A uniform sample of all rows so far. It is a module, so that it is saved with the networks.
 
     Source: Vitter, "Random sampling with a reservoir", ACM Transactions on Mathematical Software 1985.
     """
@@ -19,7 +19,7 @@ class Reservoir(torch.nn.Module):
     added: torch.Tensor
 
     def __init__(self, size: int, rows: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
-        """`size`: the rows that are kept; `rows`: shape and dtype of what a row has, by name."""
+        """`size`: number of rows that are kept; `rows`: name -> shape and dtype of a column's entries."""
         super().__init__()
         self.size, self.names = size, tuple(rows)
         for name, (shape, dtype) in rows.items():
@@ -27,12 +27,12 @@ class Reservoir(torch.nn.Module):
         self.register_buffer("added", torch.zeros((), dtype=torch.int64))
 
     def state_dict(self, *args: Any, **named: Any) -> dict[str, Any]:  # type: ignore[override]
-        """As of any module, without the rows that are empty yet."""
+        """Return the state of the module, without unused rows."""
         tensors, filled = super().state_dict(*args, **named), min(int(self.added), self.size)
         return {name: tensor[:filled] if name in self.names else tensor for name, tensor in tensors.items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **named: Any) -> Any:
-        """As for any module; ValueError if the rows do not match the number added."""
+        """Load the state of the module; raise ValueError if the rows do not match the number added."""
         filled = min(int(state_dict["added"]), self.size)
         tensors = dict(state_dict)
         for name in self.names:
@@ -43,7 +43,7 @@ class Reservoir(torch.nn.Module):
         return super().load_state_dict(tensors, *args, **named)
 
     def add(self, rows: Rows, generator: np.random.Generator) -> None:
-        """Add arrays (n, ...) by name. Each row stays with the probability size / added."""
+        """Add arrays (n, ...) by name. Each row so far is kept with the probability size / added."""
         n = len(next(iter(rows.values())))
         numbers = int(self.added) + np.arange(n)
         places = np.where(numbers < self.size, numbers, (generator.random(n) * (numbers + 1)).astype(np.int64))
@@ -66,6 +66,6 @@ class Reservoir(torch.nn.Module):
 def of_decisions(
     game: Game, **more: tuple[tuple[int, ...], torch.dtype]
 ) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Return the rows of a reservoir of decisions: observations, masks, and what else is named."""
+    """Return the `rows` argument for a reservoir of decisions: observations, masks, and further columns."""
     seen = {"observations": ((game.observation_size,), torch.int8), "masks": ((game.num_actions,), torch.bool)}
     return {**seen, **more}

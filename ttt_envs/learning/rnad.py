@@ -1,13 +1,13 @@
 """Learn an equilibrium by regularised Nash dynamics, the method of DeepNash.
 
-Rewards are transformed: a player pays for the divergence of their policy from a regularisation policy, and gets what
-the other one pays. The game that this makes has one equilibrium, to which the policy converges; then that becomes the
-new regularisation policy, 20 times in a run, and the series of them converges to an equilibrium of the game
-itself. The policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its advantage,
-however seldom the action is played. The policy that plays is a slow average of the networks. All seats are played by
-the learner, games are played to their end, and each game is learned from once, so that v-trace's corrections, which are
-for older games, are 1 and left out. It is for two players, who may move at once and have hidden information. The policy
-and its value network are in network.safetensors: agents.load("network:runs/x").
+Rewards are transformed: each player pays the other for the divergence of their policy from a regularisation policy. The
+transformed game has a single equilibrium, to which the policy converges. The policy then becomes the new regularisation
+policy, 20 times in a run, and the sequence of these policies converges to an equilibrium of the original game. The
+policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its advantage, however seldom the
+action is played. The policy that plays is a slow average of the networks. The learner plays all seats, games are played
+to their ends, and each game is used once. The corrections of v-trace, which are for older games, would be 1 and are
+left out. The method needs two players; simultaneous choices and hidden information are allowed. network.safetensors
+contains the policy and its value network: agents.load("network:runs/x").
 
 Sources: Perolat et al., "Mastering the game of Stratego with model-free multiagent reinforcement learning", Science
 2022; Hennes et al., "Neural replicator dynamics", AAMAS 2020.
@@ -32,10 +32,10 @@ from ttt_envs.learning.torch_networks import TorchNetwork
 
 NAME = "rnad"
 
-#: Regularisation policies in a run.
+#: Number of regularisation policies in a run.
 ITERATIONS = 20
 
-# Limit of the logits, less their mean: one beyond it is pushed no further out.
+# Limit of a logit's distance from the mean of the logits; a logit beyond it is not moved further away.
 _BETA = 2.0
 
 # Limit at which advantages are clipped.
@@ -57,17 +57,17 @@ class Config(policy_gradient.Config):
 
 
 class RNaD(PolicyGradient[Config]):
-    """The transformed rewards, NeuRD, and the series of regularisation policies."""
+    """NeuRD with transformed rewards and a sequence of regularisation policies."""
 
     def __init__(self, config: Config, game: Game) -> None:
-        """The first regularisation policy is the untrained one, which is nearly uniform."""
+        """The first regularisation policy is the untrained policy, which is nearly uniform."""
         super().__init__(config, game)
         self.target, self.regular, self.former = (deepcopy(self.network).requires_grad_(False) for _ in range(3))
         self._iteration: int | None = None
 
     @property
     def parts(self) -> checkpoint.Parts:
-        """The average and the regularisation policies as well."""
+        """Include the average and the regularisation policies."""
         return {**super().parts, "target": self.target, "regular": self.regular, "former": self.former}
 
     @property
@@ -82,7 +82,7 @@ class RNaD(PolicyGradient[Config]):
         masks = torch.from_numpy(rollout.masks)
         with torch.no_grad():
             log_probs = torch.from_numpy(rollout.log_probs)
-            # The new regularisation policy takes over from the former one little by little.
+            # The new regularisation policy replaces the previous one gradually.
             latest, former = (masked(network(observations)["policy"], masks) for network in (self.regular, self.former))
             log_ratio = log_probs - (share * latest + (1 - share) * former)
             values = self.target(observations)["value"][:, 0]
@@ -108,9 +108,10 @@ class RNaD(PolicyGradient[Config]):
         """Return the values of actions float32 (d, num_actions), and of positions (d,), in the transformed game.
 
         Args:
-            rollout: decisions by the policy that is learned.
-            log_ratio: float32 (d, num_actions), log-probabilities minus the regularisation policy's.
-            values: float32 (d,), of the slow average.
+            rollout: decisions of the learning policy.
+            log_ratio: float32 (d, num_actions), the policy's log-probabilities minus those of the regularisation
+                policy.
+            values: float32 (d,), estimates of the slow average.
         """
         eta, probs = self.config.eta, np.exp(rollout.log_probs)
         divergence = eta * (probs * log_ratio).sum(axis=1)
@@ -121,14 +122,15 @@ class RNaD(PolicyGradient[Config]):
             after = rollout.following[ply]
             following[ply] = others[ply] + targets[after]
             targets[ply] = following[ply] - divergence[ply]
-        # Each action's cost is known; the consequences are known for the action taken, weighted by its probability.
+        # The cost is known for every action. The consequences are known only for the action taken, so they are divided
+        # by its probability.
         base, rows = values + divergence, np.arange(len(rollout))
         action_values = base[:, None] - eta * log_ratio
         action_values[rows, rollout.actions] += (following - base) / probs[rows, rollout.actions]
         return torch.from_numpy(action_values), torch.from_numpy(targets[:-1])
 
     def _next_iteration(self, done: float) -> float:
-        """Replace the regularisation policy if it is time; return the weight of the latest one in the penalty."""
+        """Replace the regularisation policy if it is due; return the weight of the latest one in the penalty."""
         at = done * ITERATIONS
         if self._iteration is not None and int(at) > self._iteration:
             self.former.load_state_dict(self.regular.state_dict())
@@ -138,7 +140,7 @@ class RNaD(PolicyGradient[Config]):
 
 
 def neurd_loss(logits: torch.Tensor, masks: torch.Tensor, advantages: torch.Tensor, beta: float) -> torch.Tensor:
-    """Move each legal logit by its advantage, unless it is beyond `beta` and would move further out."""
+    """Move each legal logit by its advantage, unless it is beyond `beta` and would move further away."""
     legal = masks.float()
     centred = logits - (logits * legal).sum(dim=1, keepdim=True) / legal.sum(dim=1, keepdim=True)
     free = ((advantages > 0) & (centred < beta)) | ((advantages < 0) & (centred > -beta))

@@ -1,4 +1,4 @@
-"""Networks of `ttt_envs.agents.networks` as torch modules, to train them."""
+"""The networks of `ttt_envs.agents.networks` as torch modules, for training."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -9,12 +9,12 @@ import torch
 from ttt_envs.agents.networks import FORMAT, NetworkInfo, load_network
 from ttt_envs.storage.tensors import read_tensors
 
-#: Activation function by its name in `ttt_envs.agents.networks.ACTIVATIONS`.
+#: Name in `ttt_envs.agents.networks.ACTIVATIONS` -> activation function.
 ACTIVATIONS = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}
 
 
 class TorchNetwork(torch.nn.Module):
-    """The network that `info` describes, with new weights; its tensors have the names of `info.shapes()`."""
+    """The network that `info` describes, with new weights; tensors have the names of `info.shapes()`."""
 
     parts: torch.Tensor
     actions: torch.Tensor
@@ -50,7 +50,7 @@ class TorchNetwork(torch.nn.Module):
         )
 
     def forward(self, observations: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return float32 (n, inputs) -> the outputs by head, as `ttt_envs.agents.networks.Network` gives them."""
+        """Map float32 (n, inputs) to the outputs by head, as `ttt_envs.agents.networks.Network`."""
         if self.info.shared:
             local = self.through(self.shared, observations[:, self.parts])
             observations = torch.cat([local.flatten(1), observations[:, self.others]], dim=1)
@@ -66,7 +66,7 @@ class TorchNetwork(torch.nn.Module):
         return outputs
 
     def through(self, layers: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
-        """Apply a stack of layers: float32 (..., inputs) -> (..., the last size)."""
+        """Apply a stack of layers: float32 (..., inputs) -> (..., size of the last layer)."""
         assert isinstance(layers, torch.nn.ModuleList)
         for layer in layers:
             y: torch.Tensor = self.activate(layer(x))
@@ -74,12 +74,12 @@ class TorchNetwork(torch.nn.Module):
         return x
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Return the weights as `Network` and `save_network` take them, copied."""
+        """Return copies of the weights, in the form for `Network` and `save_network`."""
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.state_dict().items()}
 
 
 class Logits(torch.nn.Module):
-    """The policy head of a network alone, as `ttt_envs.agents.torch_policy.PolicyAgent` takes it."""
+    """A network's policy head alone, in the form for `ttt_envs.agents.torch_policy.PolicyAgent`."""
 
     def __init__(self, network: TorchNetwork) -> None:
         super().__init__()
@@ -95,8 +95,8 @@ class Logits(torch.nn.Module):
 def load_torch_network(path: Path) -> TorchNetwork:
     """Return a network file as a module; raises as `load_network`.
 
-    During training, torch plays better than NumPy: its threads are limited to one, while NumPy's matrix products get in
-    each other's way as soon as something else runs.
+    During training, torch is faster at play than NumPy: torch is limited to one thread, while the threads of NumPy's
+    matrix products disturb each other when other programs run.
     """
     network = TorchNetwork(load_network(path).info)
     _, tensors = read_tensors(path, FORMAT)

@@ -1,19 +1,20 @@
-"""Learn values by full-width sampled temporal differences: every action is tried by the rules.
+"""Learn values by full-width sampled temporal differences: the rules try every action.
 
-There is no policy gradient and no variance from the choice of an action: the rules are exact and fast, and this uses
-them. In every position visited, all possible actions are played once, with chance and hidden information redrawn, and a
-network is regressed on the result; its own average provides the values of the successors. The backup is that of the
-game:
+The method needs no policy gradient and has no variance from the choice of an action, because it uses the exact and fast
+rules. In every visited position, all legal actions are played once, with chance and hidden information redrawn. A
+network is regressed on the results; an average of the network gives the values of the successors. The backup depends on
+the game:
 
-- Players move one at a time (`ActionValues`): the network is Q(observation, action). An action is worth the reward if
-  it ends the game, and otherwise plus or minus the best Q of the position that follows, as its player sees it. The
-  network is regressed on all legal actions at once. If optimal play is mixed, the greedy policy of such values is no
-  equilibrium; a temperature at play softens it.
-- Two players choose simultaneously (`MatrixGames`): the network is V(observation) and a policy. All pairs of actions
-  make a matrix of the rewards or of V of what follows; V is regressed on its value, and the policy on its equilibrium.
+- If players move one at a time (`ActionValues`), the network is Q(observation, action). The value of an action is the
+  reward if it ends the game, and otherwise plus or minus the best Q of the next position, from the view of its player.
+  The network is regressed on all legal actions at once. If optimal play is mixed, the greedy policy is not an
+  equilibrium; a temperature at play makes it less greedy.
+- If two players choose simultaneously (`MatrixGames`), the network is V(observation) and a policy. All pairs of actions
+  give a matrix of rewards or of V of the next positions. V is regressed on the value of this matrix game, and the
+  policy on its equilibrium.
 
-For games of two sides, with any chance; with hidden information where players move one at a time. The average of the
-latest networks is in network.safetensors: agents.load("network:runs/x"), "lookahead:runs/x".
+The method needs two sides. Chance is allowed, and hidden information if players move one at a time. network.safetensors
+contains the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x".
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
 et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for simultaneous choices Shapley, "Stochastic
@@ -97,7 +98,7 @@ class Config(Settings):
     """Positions between two updates of the run folder."""
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         super().check()
         if self.buffer < self.num_envs:
             raise ValueError(f"buffer must be at least num_envs, {self.num_envs}, not {self.buffer}")
@@ -114,12 +115,12 @@ Permutation = tuple[np.ndarray, np.ndarray]
 
 
 class ActionValues:
-    """The backup where players move one at a time: Q of all legal actions from the best Q of what follows.
+    """The backup for players who move one at a time: Q of all legal actions from the best Q of the next positions.
 
-    `label` and `loss` are the interface of a backup; the constructor says what network it learns.
+    `label` and `loss` are the interface of a backup; the constructor defines the network.
     """
 
-    #: Share of random actions in the games that are learned from.
+    #: Share of random actions in training games.
     exploration = 0.1
 
     def __init__(self, config: Config, game: Game) -> None:
@@ -129,7 +130,7 @@ class ActionValues:
         self.info = _info(config, game, "q")
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """Return the present positions as rows to learn from, and the actions to play."""
+        """Return the present positions as training data, and the actions to play."""
         masks, observations = batch.masks(), batch.observations()
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
@@ -144,7 +145,7 @@ class ActionValues:
         return {"observations": observations, "values": values.astype(np.float32)}, actions
 
     def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
-        """Return the loss of a network on rows that are turned by a symmetry."""
+        """Return the loss of a network on rows that are transformed by a symmetry."""
         features, actions = permutation
         target = torch.from_numpy(rows["values"][:, actions])
         legal = ~target.isnan()
@@ -152,22 +153,21 @@ class ActionValues:
 
 
 class MatrixGames:
-    """The backup where two players choose simultaneously: the value and the equilibrium of the local matrix game.
-
-    Each position gives two rows, as both players see it.
+    """The backup for two players who choose simultaneously: the value and the equilibrium of the local matrix game.
+    Each position gives two rows, one from each player's view.
     """
 
     exploration = 0.5
 
     def __init__(self, config: Config, game: Game) -> None:
-        """Raise ValueError for a game that does not fit."""
+        """Raise ValueError for a game that the backup does not support."""
         check_two_players(game, NAME)
         self.game, self.extend, self.policy_weight = game, config.extend, config.policy_weight
         self.updates = config.updates or 8
         self.info = replace(_info(config, game, "policy+value"), squash=True)
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """As `ActionValues.label`; with both players' actions."""
+        """Return rows as `ActionValues.label`, and the actions of both players."""
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
         def values(observations: np.ndarray) -> np.ndarray:
@@ -179,13 +179,13 @@ class MatrixGames:
         uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
         explores = generator.random((batch.n, 2, 1)) < self.exploration
         reached = np.where(explores, uniform, solved.policies).cumsum(axis=2)
-        # The first action whose cumulative probability exceeds the draw; -1 if the player does not act.
+        # Choose the first action whose cumulative probability exceeds the draw; -1 if the player does not act.
         drawn = reached > generator.random((batch.n, 2, 1)) * reached[:, :, -1:]
         actions = np.where(masks.any(axis=2), drawn.argmax(axis=2), -1)
         rows = {
             "observations": np.concatenate([batch.observations(player) for player in range(2)]),
             "values": np.concatenate([solved.values, -solved.values]).astype(np.float32),
-            # Not a number for illegal actions.
+            # Nan for illegal actions.
             "policies": np.concatenate(list(np.where(masks, solved.policies, np.nan).swapaxes(0, 1))).astype(
                 np.float16
             ),
@@ -193,11 +193,11 @@ class MatrixGames:
         return rows, actions
 
     def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
-        """As `ActionValues.loss`: the squared error of the value, and the cross-entropy of the policy."""
+        """Return the loss as `ActionValues.loss`: squared error of the value plus cross-entropy of the policy."""
         features, actions = permutation
         outputs = network(as_input(rows["observations"][:, features]))
         target = torch.from_numpy(rows["policies"][:, actions]).float()
-        # A finite number, so that a player who does not act has a softmax too; their targets are all 0.
+        # A finite number, so that the softmax also exists for a player who does not act, whose targets are all 0.
         logits = outputs["policy"].masked_fill(target.isnan(), -1e9)
         cross_entropy = -(target.nan_to_num() * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
         squared = functional.mse_loss(outputs["value"][:, 0], torch.from_numpy(rows["values"]))
@@ -210,22 +210,22 @@ def _info(config: Config, game: Game, kind: str) -> NetworkInfo:
 
 
 def as_input(observations: np.ndarray) -> torch.Tensor:
-    """Return observations int8 as a network of torch takes them."""
+    """Return observations, int8, as a float tensor."""
     return torch.from_numpy(observations.astype(np.float32))
 
 
 def evaluate(network: TorchNetwork, observations: np.ndarray, head: str) -> np.ndarray:
-    """Return one head of a network for observations int8 (n, size)."""
+    """Return the output of one head of a network for observations, int8 (n, size)."""
     with torch.inference_mode():
         return np.asarray(network(as_input(observations))[head].numpy())
 
 
-#: (network, its average): plays a round; the losses of its gradient steps, each computed after the step before.
+#: (network, its average) -> losses of a round's gradient steps; each is computed after the previous step.
 Losses = Callable[[TorchNetwork, TorchNetwork], Iterator[torch.Tensor]]
 
 
 def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator) -> Losses:
-    """Yield rounds by games and rows in NumPy's arrays."""
+    """Yield rounds with games and training data in NumPy arrays."""
     config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     batch = Batch(backup.game, config.num_envs, seed=seed, auto_reset=True)
     buffer, permutations = Buffer(config.buffer), permutations_of(backup.game)
@@ -244,7 +244,7 @@ def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator:
 def _rounds_on_device(
     this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator
 ) -> Losses:
-    """Return the same for action values, where nothing leaves the device."""
+    """Return the same for action values, with games and training data on a device."""
     config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     games = DeviceValues(backup.game, config.num_envs, seed, config.device)
     ring = Ring(config.buffer, backup.game, games.device)
@@ -266,7 +266,7 @@ def _rounds_on_device(
 def train(config: Config) -> Result:
     """Train until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and threads (one).
 
-    Raises what `checkpoint.opened` does, and ValueError for a game that does not fit.
+    Raises the errors of `checkpoint.opened`, and ValueError for a game that the method cannot play.
     """
     with checkpoint.opened(config, NAME) as this:
         return _train(this, config)
@@ -285,24 +285,24 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = this.restore(parts)
-    # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
     generator = np.random.default_rng([config.seed, start])
     losses = (_rounds if config.device == "cpu" else _rounds_on_device)(this, backup, generator)
     latest: dict[str, float] = {}
 
     def learn_in_round(steps: int) -> int:
-        """Label the present positions, play on, and learn; return the number of positions."""
+        """Label the present positions, play the next plies, and learn; return the number of positions."""
         rate = config.learning_rate * max(1 - this.done(steps + config.num_envs), 0.01)
         for loss in losses(network, average):
             latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
         return config.num_envs
 
     def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """Return the average of the networks, as `Network` and `save_network` take it."""
+        """Return the average of the networks, in the form for `Network` and `save_network`."""
         return replace(backup.info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:
-        """Return the agent that is measured."""
+        """Return the agent for measurements."""
         trained = Network(*kept(steps))
         return Lookahead(trained, worlds=config.worlds) if config.worlds else NetworkAgent(trained)
 

@@ -1,5 +1,4 @@
-"""Shared parts of all training runs, whatever the method.
-
-`settings` has the common settings and the command line, `loop` the outer loop and training with several seeds,
-`checkpoint` what a run folder keeps, `logs` and `measurements` what is logged and measured on the way.
+"""Parts of training runs that all methods share: `settings` (common settings and the command line), `loop` (the outer
+loop, and training with several seeds), `checkpoint` (the files of a run folder), `logs` and `measurements` (logs and
+measurements during the run).
 """

@@ -1,4 +1,4 @@
-"""The files by which a run can be repeated and resumed: config.json and resume.safetensors."""
+"""The files with which a run can be repeated and resumed: config.json and resume.safetensors."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ from ttt_envs.storage.untrusted import brief, with_tuples
 RESUME = "resume.safetensors"
 RESUME_FORMAT = "ttt-envs resume 2"
 
-#: Installed packages whose versions may change what is learned: module -> distribution.
+#: Installed packages whose versions may change the results: module -> distribution.
 _LIBRARIES = {
     "ttt_envs": "ttt-envs",
     "numpy": "numpy",
@@ -34,10 +34,10 @@ _LIBRARIES = {
     "sb3_contrib": "sb3-contrib",
 }
 
-# The folder of a run, and its output, belong to a call.
+# These settings belong to a call, not to the run: its folder and its output.
 _OF_A_CALL = ("out", "resume", "quiet", "log")
 
-# A run folder may come from someone else: it does not decide where the run is logged.
+# A run folder may come from someone else, so it must not decide where the run is logged.
 _NAMED_AGAIN = ("wandb",)
 
 
@@ -46,27 +46,27 @@ Parts = Mapping[str, torch.nn.Module | torch.optim.Optimizer]
 
 
 class Run:
-    """A run that is trained: its settings, its game, the command that repeats it, its folder, the time spent so far.
+    """A training run: its settings, its game, its folder, the command that repeats it, and the time spent so far.
 
     Attributes:
         config, method: the settings, and the method's name.
         folder: the run folder.
-        start: steps trained on in earlier calls, once `restore` was called.
+        start: number of steps in earlier calls, after a call of `restore`.
     """
 
     def __init__(self, config: Any, method: str, needs: str = RESUME) -> None:
-        """Check the folder `config.out`; nothing is written yet.
+        """Check the folder `config.out` without writing to it.
 
         Args:
             config: a dataclass with the fields of `ttt_envs.learning.runs.settings.Settings`.
-            method: name of the method, as `ttt train` takes it.
-            needs: name of the file without which there is nothing to resume.
+            method: name of the method in `ttt train`.
+            needs: name of the file without which the run cannot be resumed.
 
         Raises:
             FileExistsError: the folder holds a run, and `resume` is not set.
             FileNotFoundError: `resume` is set, and there is nothing to resume.
-            ValueError: the run was started with other settings than those given now, or its files are damaged; or
-                there are several seeds, which have a run each.
+            ValueError: the run was started with other settings, its files are damaged, or the settings have several
+                seeds, each of which has a run of its own.
         """
         if needs == RESUME and config.seeds > 1:
             raise ValueError("a run has one seed: learning.runs.loop.train_seeds trains with several")
@@ -89,14 +89,15 @@ class Run:
 
     @cached_property
     def game(self) -> Game:
-        """The game of the run; ValueError or TypeError as `Settings.load`."""
+        """The game of the run; raises ValueError or TypeError as `Settings.load`."""
         game: Game = self.config.load()
         return game
 
     def restore(self, parts: Parts) -> int:
-        """Put what an earlier call saved into fresh parts, if it is to be resumed; returns the steps so far.
+        """If the run is resumed, load what an earlier call saved into new parts; return the number of steps so far.
 
-        Raises as the function `restore`; ValueError if fewer steps are asked for than before, and fewer than these.
+        Raises the errors of the function `restore`, and ValueError for fewer steps than in the earlier settings and
+        than were trained.
         """
         if self.config.resume:
             self.start, self._done = restore(self.folder, parts)
@@ -108,7 +109,7 @@ class Run:
         return self.start
 
     def done(self, steps: int) -> float:
-        """Return the share of the training that is over at this many steps, for schedules.
+        """Return the finished share of the training after this number of steps, for schedules.
 
         It never decreases: a learning rate that has fallen stays low if a finished run is continued for more steps.
         """
@@ -116,27 +117,27 @@ class Run:
 
     @property
     def warm_up(self) -> int:
-        """Rows to collect before learning begins: earlier calls count, but one batch must be new."""
+        """Number of rows before learning begins: rows of earlier calls count, but one batch must be new."""
         config = self.config
         return int(min(config.warm_up, max(config.warm_up - self.start, config.batch)))
 
     def count_seconds(self, logged: float) -> None:
-        """Count the wall time of earlier calls that a kill kept from `config.json`, but not from the log."""
+        """Add wall time of a killed call, which is in the log but not in `config.json`."""
         self._before = max(self._before, logged)
 
     @property
     def seconds(self) -> float:
-        """Wall time spent on the run, earlier calls included."""
+        """Wall time of the run, including earlier calls."""
         return self._before + time.perf_counter() - self._clock
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The settings as JSON's types, without the settings of a call."""
+        """The settings as JSON types, without those that belong to a call."""
         return {**_settings(self.config), "options": plain_options(self.game.options)}
 
     @cached_property
     def command(self) -> str:
-        """The command that does the same training."""
+        """The command that repeats the training."""
         config = self.config
         defaults = {each.name: each.default for each in fields(config)}
         given = {name: value for name, value in _settings(config).items() if name not in ("game", "options")}
@@ -157,7 +158,7 @@ class Run:
         return command_line([*words, "--resume", "--out", str(self.folder)], given, {})
 
     def write_config(self) -> None:
-        """Bring config.json up to date."""
+        """Update config.json."""
         used = {module: name for module, name in _LIBRARIES.items() if module in sys.modules}
         write_config(self.folder, self.settings, used, command=self.command, seconds=round(self.seconds, 1))
 
@@ -168,10 +169,10 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
     Args:
         kind: the method's settings.
         folder: the run folder.
-        named: what the user has named, such as the words of a command line.
+        named: everything that the user has named, such as the words of a command line.
 
-    Raises FileNotFoundError; ValueError if it is damaged, or for an agent or a game that may do more than use the
-    library's own data, and that is not among `named`.
+    Raises FileNotFoundError; ValueError if the folder is damaged, or if the run uses an agent or a game that is not
+    among `named` and may do more than use the library's own data.
     """
     begun = read_config(folder)
     settings = with_tuples(begun["settings"])
@@ -200,10 +201,10 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
 
 @contextmanager
 def opened(config: Any, method: str) -> Iterator[Run]:
-    """Return a context with the run of checked settings, whose folder is locked meanwhile; arguments as `Run`.
+    """Return a context with a run whose settings are checked and whose folder is locked; arguments as for `Run`.
 
     Raises:
-        ValueError, TypeError: settings that make no sense or are not those of the run to be resumed.
+        ValueError, TypeError: settings that are invalid or differ from those of the run to be resumed.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError, BadTensorFile: there is nothing to resume, or it is damaged.
         InUse: another process is writing the folder.
@@ -215,7 +216,7 @@ def opened(config: Any, method: str) -> Iterator[Run]:
 
 
 def save(folder: Path, steps: int, parts: Parts, done: float) -> None:
-    """Write the state of training, modules and optimisers by name, whole or not at all; `done` as of `Run.done`."""
+    """Write the state of training atomically: modules and optimisers by name; `done` as returned by `Run.done`."""
     tensors: dict[str, torch.Tensor] = {}
     for part, stateful in parts.items():
         if isinstance(stateful, torch.nn.Module):
@@ -228,9 +229,9 @@ def save(folder: Path, steps: int, parts: Parts, done: float) -> None:
 
 
 def restore(folder: Path, parts: Parts) -> tuple[int, float]:
-    """Put what `save` wrote into fresh parts; returns its steps and done.
+    """Load the result of `save` into new parts; return its steps and `done`.
 
-    Raises FileNotFoundError, or BadTensorFile if it is damaged.
+    Raises FileNotFoundError, or BadTensorFile if the file is damaged.
     """
     path = folder / RESUME
     if not path.is_file():
@@ -259,12 +260,12 @@ def restore(folder: Path, parts: Parts) -> tuple[int, float]:
 
 
 def program_of(method: str) -> list[str]:
-    """Return the words that start a method of the library, or one that is a script."""
+    """Return the command words that start a method of the library or a script."""
     return ["ttt", "train", method] if method in METHODS else ["python", method]
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """Return settings as JSON's types, without the settings of a call; an agent becomes its name."""
+    """Return settings as JSON types, without those that belong to a call; an agent becomes its name."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):

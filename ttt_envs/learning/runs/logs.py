@@ -1,4 +1,4 @@
-"""The log of a run: numbers by name over steps and time, as lines of JSON and for trackers; and its progress bar."""
+"""The log of a run, as lines of JSON and for trackers, and its progress bar."""
 
 import json
 import math
@@ -18,16 +18,14 @@ from ttt_envs.storage.files import write_whole
 #: Name of the file in a run folder; each line is an object with "steps", "seconds" (wall time) and numbers by name.
 FILE = "log.jsonl"
 
-#: Gets the steps and numbers by name.
+#: Called with the number of steps and with numbers by name.
 Tracker = Callable[[int, dict[str, float]], None]
 
 
 class Log:
-    """The log of a run that is being trained.
-
-    It writes `log.jsonl`, and tells all trackers the same: TensorBoard, in the folder `tensorboard`, Weights & Biases
-    if the settings ask for it, and last the function `log` of the settings, if there is one. Numbers logged after the
-    last save of an interrupted call are dropped when the run is resumed.
+    """The log of a training run. It writes `log.jsonl` and sends the same numbers to all trackers: TensorBoard, in the
+    folder `tensorboard`; Weights & Biases, if the settings request it; and the function `log` of the settings, if there
+    is one. Numbers logged after the last save of an interrupted call are dropped when the run is resumed.
     """
 
     def __init__(self, this: Run) -> None:
@@ -39,7 +37,7 @@ class Log:
         self._closers: list[Callable[[], None]] = []
 
     def latest(self, name: str) -> float:
-        """Return a number as earlier calls last wrote it, up to the steps that this one begins with; else 0."""
+        """Return a number's last value in earlier calls, before the step at which this call begins, or 0."""
         return next((each[name] for each in reversed(self._earlier()) if name in each), 0.0)
 
     def record(self, name: str, value: float) -> None:
@@ -52,7 +50,7 @@ class Log:
             return
         if not self._trackers:
             self._open()
-        # JSON has no numbers that are not finite.
+        # JSON cannot contain infinite numbers or nan.
         numbers = {name: value if math.isfinite(value) else None for name, value in self._numbers.items()}
         line = json.dumps({"steps": steps, "seconds": round(self.this.seconds, 3), **numbers})
         with self.path.open("a", encoding="utf-8") as file:
@@ -62,7 +60,7 @@ class Log:
             tracker(steps, told)
 
     def close(self) -> None:
-        """End what is open; numbers that were not written are lost."""
+        """Close the log; numbers that were not written are lost."""
         for close in self._closers:
             close()
 
@@ -71,7 +69,7 @@ class Log:
         return [each for each in lines if each["steps"] <= self.this.start]
 
     def _open(self) -> None:
-        # Imported late: a resumed run with nothing left to do writes nothing, and need not wait for it.
+        # Imported late, because a resumed run without remaining steps does not need it.
         from torch.utils.tensorboard import SummaryWriter
 
         config = self.this.config
@@ -96,9 +94,8 @@ class Log:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a log, without a last one that a killed process has not finished; none if there is no file.
-
-    Raises ValueError naming the line that is damaged.
+    """Return the lines of a log, without an unfinished last line of a killed process; an empty list if there is no
+    file. Raises ValueError naming the damaged line.
     """
     if not path.is_file():
         return []
@@ -116,10 +113,10 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 class Bar:
-    """The progress of a training run; a context, within which it is shown."""
+    """A context that shows the progress of a training run."""
 
     def __init__(self, total: int, start: int = 0, *, unit: str = "decisions", quiet: bool = False) -> None:
-        """`total`: steps of the whole run; `start`: steps of earlier calls; `unit`: the name of a step."""
+        """`total`: number of steps of the whole run; `start`: steps of earlier calls; `unit`: the name of a step."""
         self.total, self.start, self.steps, self.unit = total, start, start, unit
         self.seconds = 0.0
         self._since: float | None = None
@@ -144,7 +141,7 @@ class Bar:
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Return a context whose time counts as training, for `speed`; measurements and saving stay outside."""
+        """Return a context whose time counts as training time for `speed`; measurements and saving do not."""
         self._since = time.perf_counter()
         try:
             yield
@@ -154,12 +151,12 @@ class Bar:
 
     @property
     def speed(self) -> float:
-        """Steps a second of training; 0 before the first."""
+        """Steps per second of training time; 0 before the first step."""
         seconds = self.seconds + (time.perf_counter() - self._since if self._since else 0.0)
         return (self.steps - self.start) / seconds if seconds else 0.0
 
     def update(self, steps: int) -> None:
-        """Show how many steps are done."""
+        """Show the number of finished steps."""
         self.steps = steps
         self._progress.update(
             self._task,
@@ -168,5 +165,5 @@ class Bar:
         )
 
     def say(self, text: str) -> None:
-        """Print a line, above the bar while there is one."""
+        """Print a line, above the bar if it is shown."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)

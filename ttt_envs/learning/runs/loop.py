@@ -1,8 +1,8 @@
-"""The parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop, seeds.
+"""Parts that learners share: a buffer, a gradient step with an average of the networks, the outer loop, and seeds.
 
-With several seeds (`--seeds 5`) the run of seed K is in OUT/seed-K. At the end `summary.csv` in OUT has the mean of
-each metric over the seeds, with the interval by Student's t: it says what other seeds would give, which games played by
-one trained agent cannot.
+With several seeds (`--seeds 5`), the run of seed K is in OUT/seed-K. At the end, `summary.csv` in OUT has the mean of
+each metric over the seeds with an interval by Student's t. It shows the variation between training seeds, which games
+of a single trained agent cannot show.
 """
 
 import signal
@@ -30,11 +30,11 @@ from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.storage.files import locked_folder, reason_of, write_whole
 from ttt_envs.storage.runs import CONFIG
 
-#: In the log: the CPU time of this process in training by then, without saving and measurements; a resumed run
-#: goes on from what was logged last.
+#: Name in the log of the process's processor time in training, without saving and measurements; a resumed run continues
+#: from the last value.
 PROCESSOR = "time/processor_seconds"
 
-#: In the folder of several seeds.
+#: Name of the file in the folder of several seeds.
 SUMMARY = "summary.csv"
 
 #: Arrays by name.
@@ -42,7 +42,7 @@ Rows = dict[str, np.ndarray]
 
 
 class Buffer:
-    """The latest rows to learn from, arrays by name; a ring."""
+    """A ring buffer of the latest training data, as arrays by name."""
 
     def __init__(self, size: int) -> None:
         """`size`: the rows that are kept."""
@@ -50,7 +50,7 @@ class Buffer:
         self.size, self.added = size, 0
 
     def add(self, rows: Rows) -> None:
-        """Arrays (n, ...) by name, the same names and shapes each time."""
+        """Add arrays (n, ...) by name, with the same names and shapes at each call."""
         n = len(next(iter(rows.values())))
         places = (self.added + np.arange(n)) % self.size
         for name, values in rows.items():
@@ -66,7 +66,7 @@ class Buffer:
 
 
 def permutations_of(game: Game) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the symmetries of a game, as indices of features and of actions; the identity alone where it has none."""
+    """Return a game's symmetries as permutations of features and of actions; only the identity if it has none."""
     permutations = [(symmetry.features, symmetry.actions) for symmetry in game.symmetries]
     return permutations or [(np.arange(game.observation_size), np.arange(game.num_actions))]
 
@@ -80,9 +80,10 @@ def gradient_step(
     rate: float,
     share: float,
 ) -> dict[str, float]:
-    """Descend from `loss` by `optimizers` at learning rate `rate`, and move `average` towards `network` by `share`.
+    """Make a gradient step on `loss` with `optimizers` at learning rate `rate`, and move `average` toward `network` by
+    `share`.
 
-    Returns numbers for the log.
+    Returns figures for the log.
     """
     network.zero_grad(set_to_none=True)
     loss.backward()
@@ -98,11 +99,11 @@ def gradient_step(
 
 
 class Interrupts:
-    """A context in which SIGINT and SIGTERM are noted, and `check` raises KeyboardInterrupt.
+    """A context that postpones SIGINT and SIGTERM until `check`, which raises KeyboardInterrupt.
 
-    Raised by the signal itself, the exception could fall into the callback of a weak reference, where Python drops
-    exceptions. A second signal does not wait for `check`. Outside the main thread, which alone receives signals, the
-    context does nothing.
+    If the signal raised the exception at once, that could happen in the callback of a weak reference, where Python
+    drops exceptions. A second signal does not wait for `check`. Only the main thread receives signals; in other threads
+    the context does nothing.
     """
 
     def __init__(self) -> None:
@@ -131,19 +132,19 @@ class Interrupts:
 
 @dataclass(kw_only=True)
 class Learner:
-    """The parts of a method that the outer loop calls.
+    """The parts of a method that the outer loop uses.
 
     Attributes:
-        one_round: (steps so far) -> steps more, after a round of training.
-        write: (file, steps) writes what has been learned, for an agent to play.
-        agent: (steps) -> the agent that is measured.
-        parts: further state of a resumed run, see `ttt_envs.learning.runs.checkpoint`.
-        plays_as: name of the agent that plays the run folder as it is measured.
+        one_round: (steps so far) -> number of further steps, by a round of training.
+        write: (file, steps) writes the file with which an agent plays.
+        agent: (steps) -> the agent for measurements.
+        parts: the state for a resumed run, see `ttt_envs.learning.runs.checkpoint`.
+        plays_as: name of the agent that plays from the run folder as in measurements.
         file: name of the file in the run folder.
-        numbers: numbers by name for the log, such as the loss; the loop takes them at each save.
-        average: the average of the past, as `Exploitability` takes it.
-        exchange: replaces the opponents, after a snapshot; None for a learner that takes no snapshots.
-        interrupts: a round that lasts long may check them, if it has changed nothing yet that is saved.
+        numbers: figures for the log by name, such as the loss; the loop reads them at each save.
+        average: returns the agent's average over its past, see `Exploitability`.
+        exchange: replaces the opponents after a snapshot; None for a learner without snapshots.
+        interrupts: a long round may check them before it changes anything that is saved.
     """
 
     one_round: Callable[[int], int]
@@ -159,14 +160,14 @@ class Learner:
 
 
 def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
-    """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show how far it is.
+    """Train until `steps` of the settings or an interrupt (Ctrl-C); measure, save, and show the progress.
 
     Args:
-        this: the run, whose settings have `save_every` besides the fields of
-            `ttt_envs.learning.runs.settings.Settings`, and `snapshot_every` if the learner takes snapshots.
+        this: the run. Its settings have the fields of `ttt_envs.learning.runs.settings.Settings`, `save_every`, and
+            `snapshot_every` if the learner takes snapshots.
         learner: the method.
 
-    Raises OSError if a file cannot be written, saying what was saved before.
+    Raises OSError, with the last saved step, if a file cannot be written.
     """
     config, folder, unit, interrupts = this.config, this.folder, this.config.UNIT, learner.interrupts
     bar = Bar(config.steps, this.start, unit=unit, quiet=config.quiet)
@@ -193,13 +194,13 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
             log.write(steps)
 
     def save() -> None:
-        """Bring the folder up to date; take a snapshot, if one is due, and exchange opponents."""
+        """Update the folder; if a snapshot is due, take it and exchange the opponents."""
         nonlocal saved
         snapshot = learner.exchange is not None and due(steps, saved, config.snapshot_every)
         if snapshot:
             learner.write(folder / SNAPSHOTS / f"{steps:012d}.safetensors", steps)
         learner.write(folder / learner.file, steps)
-        # Last: a resumed run makes again what is missing before it.
+        # Written last, because a resumed run repeats everything that is missing before it.
         checkpoint.save(folder, steps, learner.parts, this.done(steps))
         saved = steps
         if snapshot and learner.exchange is not None:
@@ -249,13 +250,13 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
 
 
 class SelfPlayMethod(Protocol):
-    """A method by which one network learns to play all seats of a game of two players.
+    """A method with one network that learns to play both seats of a two-player game.
 
     Attributes:
-        info: the network that plays, without its steps.
-        parts: what a resumed run needs, see `ttt_envs.learning.runs.checkpoint`.
-        numbers: numbers by name for the log.
-        playing: the network that is measured and kept.
+        info: the facts of the playing network, without its number of steps.
+        parts: the state for a resumed run, see `ttt_envs.learning.runs.checkpoint`.
+        numbers: figures for the log by name.
+        playing: the network that is measured and saved.
     """
 
     info: NetworkInfo
@@ -268,10 +269,10 @@ class SelfPlayMethod(Protocol):
     def playing(self) -> TorchNetwork: ...
 
     def begin(self, generator: np.random.Generator) -> None:
-        """Make the games, once the parts are restored; `generator`: for all that is drawn from now on."""
+        """Create the games, after the parts are restored; `generator`: for all later draws."""
 
     def one_round(self, done: float) -> int:
-        """Play and learn; `done`: share of the training that is over. Returns the steps."""
+        """Play and learn; `done`: the finished share of the training. Returns the steps."""
 
 
 def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlayMethod]) -> Result:
@@ -279,10 +280,10 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
 
     Args:
         config: the settings.
-        name: the method, as `ttt train` takes it.
-        make: the method's class; it draws new weights by torch's random numbers.
+        name: name of the method in `ttt train`.
+        make: the method's class; it draws new weights with torch's generator.
 
-    Raises what `checkpoint.opened` does, and ValueError for a game that is not of two players.
+    Raises the errors of `checkpoint.opened`, and ValueError unless the game has two players.
     """
     with checkpoint.opened(config, name) as this:
         if (game := this.game).num_players != 2:
@@ -290,7 +291,7 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
         torch.set_num_threads(1)  # small networks get slower with more
         torch.manual_seed(config.seed)
         method = make(config, game)
-        # Seeds depend on the start, so that a resumed run does not replay the games of its beginning.
+        # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
         method.begin(np.random.default_rng([config.seed, this.restore(method.parts)]))
         learner = Learner(
             one_round=lambda steps: method.one_round(this.done(steps)),
@@ -318,7 +319,7 @@ class SummaryRow:
 
 
 def folders_of(group: Path) -> list[Path]:
-    """Return the run folders of the seeds in a folder, in order of the seeds."""
+    """Return the run folders of the seeds in a folder, in the order of the seeds."""
     folders = [path for path in group.glob("seed-*") if path.name.removeprefix("seed-").isdigit()]
     return sorted(folders, key=lambda path: int(path.name.removeprefix("seed-")))
 
@@ -327,16 +328,15 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
     """Train with each of the seeds `config.seed`, `config.seed + 1`, ..., and write the summary.
 
     Args:
-        config: settings with `seeds`; with `resume`, what is there is continued, and seeds may be added.
+        config: settings with `seeds`; with `resume`, existing runs are continued, and seeds may be added.
         train: the learner's `train`.
         method: name of the method.
 
-    Returns:
-        The results so far; the last one is not finished if it was interrupted.
+    Returns: The results so far; after an interrupt, the last one is unfinished.
 
     Raises:
         FileExistsError: the folder holds runs, and `resume` is not set.
-        ValueError: the folder holds a run of one seed; or as `train` raises it.
+        ValueError: the folder holds a run of one seed; or the errors of `train`.
     """
     config.check()
     if (config.out / checkpoint.RESUME).exists():
@@ -373,7 +373,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
 
 
 def summary(folders: Sequence[Path]) -> list[SummaryRow]:
-    """Return the last measured metrics of these runs; metrics that some runs lack are left out."""
+    """Return the last measured metrics of these runs, without metrics that are missing in some runs."""
     metrics = [read_metrics(folder) for folder in folders]
     rows = []
     for metric in metrics[0]:

@@ -1,4 +1,4 @@
-"""Measurements of a learner while it trains, and their curves. Any learner that gives an `Agent` can use them::
+"""Measurements of a learner while it trains, and their curves. Any learner that can return an `Agent` can use them::
 
     from ttt_envs.learning.runs.measurements import Measurements, Score
 
@@ -8,8 +8,8 @@
         measurements.measure(agent, step)  # those that are due; brings curve.csv up to date
     measurements.measure(agent, step, last=True)  # and draws curve.png
 
-A metric of your own is a subclass of `Measurement` with a method `measure`. `MEASURES` lists all measurements of a
-run, and `MeasuringSettings` their settings; nothing else does.
+A metric of your own is a subclass of `Measurement` with a method `measure`. `MEASURES` is the only list of a run's
+measurements, and `MeasuringSettings` the only list of their settings.
 """
 
 import csv
@@ -40,16 +40,16 @@ from ttt_envs.storage.files import write_whole
 Check = Callable[[], None]
 Row = TypeVar("Row")
 
-#: Metric -> (steps, value), one for each time it was measured.
+#: Metric -> its measurements, as pairs (steps, value).
 Metrics = dict[str, list[tuple[int, float]]]
 
-#: Games of a measurement of regret, where nothing else is said.
+#: Default number of games of a measurement of regret.
 REGRET_GAMES = 100
 
 
 @dataclass(frozen=True)
 class Point:
-    """A metric at a step of training, with the half width of its 95 % interval: 0 if it is exact."""
+    """A metric at a step of training, with half the width of its 95 % interval, which is 0 if it is exact."""
 
     steps: int
     metric: str
@@ -58,19 +58,19 @@ class Point:
 
 
 class Measurement(ABC):
-    """A measurement: when it is due, what it finds, and how that is drawn.
+    """A measurement: its schedule, its metrics, and its curve.
 
     Attributes:
         name: its name in `Measurements.rows`.
-        file: stem of its files' names.
+        file: the names of its files, without their endings.
         unit: label of the vertical axis.
-        titles: its metrics, such as "eval/regret", and their names for people.
-        setting: the setting of a run that asks for it, and says how much is measured.
-        in_studies: the value of that setting in tasks of studies; None for the steps between two measurements.
-        least: the least value of that setting.
-        with_history: whether policies can be measured whose observations hold a history.
-        every: steps between two measurements.
-        game: the game that is played.
+        titles: metric, such as "eval/regret" -> its name for display.
+        setting: the setting of a run that requests it and determines its size.
+        in_studies: the value of this setting in tasks of studies; None for the steps between two measurements.
+        least: the least value of this setting.
+        with_history: whether policies whose observations include a history can be measured.
+        every: number of steps between two measurements.
+        game: the game.
     """
 
     name: ClassVar[str]
@@ -88,21 +88,20 @@ class Measurement(ABC):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Return the measurement that the settings of a run ask for, or None; `average` as for `Exploitability`.
-
-        Raises ValueError where the game cannot be measured.
+        """Return the measurement that a run's settings request, or None; `average` as for `Exploitability`. Raises
+        ValueError if the game cannot be measured.
         """
         return None
 
     @abstractmethod
     def measure(self, agent: Agent, steps: int, check: Check) -> Sequence[Point]:
-        """Measure the agent after `steps` steps; none if nothing is known.
+        """Measure the agent after `steps` steps; return no points if the result is unknown.
 
-        Long work calls the callback `check`, which raises at an interrupt.
+        A long measurement calls `check`, which raises an exception after an interrupt.
         """
 
     def draw(self, axes: Any, points: Sequence[Point]) -> None:
-        """Draw all points so far into Matplotlib's axes: a line for each metric."""
+        """Draw all points so far on Matplotlib's axes, with a line per metric."""
         for metric in dict.fromkeys(point.metric for point in points):
             mine = [(each.steps, each.value, each.half_width) for each in points if each.metric == metric]
             steps, values, widths = np.array(mine).T
@@ -111,9 +110,8 @@ class Measurement(ABC):
         axes.legend(title="with 95 % intervals")
 
     def scale(self, axes: Any, points: np.ndarray) -> None:
-        """Set the vertical axis for points float (2, n), of value and half width: those fall toward 0.
-
-        It is logarithmic where they fall far, or all but the start of a curve would look flat.
+        """Set the vertical axis for points, float (2, n), of values and half widths. Values decrease toward 0; if they
+        decrease a lot, the axis is logarithmic, because otherwise only the start of a curve could be seen.
         """
         from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -128,15 +126,15 @@ class Measurement(ABC):
 
 
 def due(now: int, before: int, every: int) -> bool:
-    """Return whether (before, now] contains a multiple of `every`; always if `before` is negative."""
+    """Return whether (before, now] contains a multiple of `every`; True if `before` is negative."""
     return before < 0 or now // every > before // every
 
 
 class Measurements:
-    """The measurements of a run: makes the due ones, and keeps each one's curve in the run folder.
+    """The measurements of a run: takes those that are due, and keeps their curves in the run folder.
 
     Attributes:
-        points: what each measurement found, by its name.
+        points: name of a measurement -> its points.
     """
 
     def __init__(
@@ -150,16 +148,16 @@ class Measurements:
         log: Callable[[str, float], None] = lambda name, value: None,
         check: Check = lambda: None,
     ) -> None:
-        """Make the list, without writing anything.
+        """Create the list without writing files.
 
         Args:
-            measurements: each has files of its own in `folder`, FILE.csv and FILE.png.
+            measurements: the measurements; each writes FILE.csv and FILE.png to `folder`.
             folder: run folder.
-            resume: go on with the curves in the folder, instead of replacing them.
-            unit: what a step of the learner is called.
-            progress: gets each measurement as a line of text.
-            log: gets each measurement as numbers, by name.
-            check: raises if a long measurement is to be given up. The next call of `measure` makes up for it.
+            resume: whether to continue the curves in the folder instead of replacing them.
+            unit: the name of the learner's step.
+            progress: called with each measurement as a line of text.
+            log: called with each measurement as numbers by name.
+            check: raises an exception to abort a long measurement, which the next call of `measure` repeats.
         """
         self.measurements = list(measurements)
         self.folder, self.unit = Path(folder), unit
@@ -173,11 +171,11 @@ class Measurements:
         }
 
     def next(self, steps: int) -> int:
-        """Return the number of steps at which the next measurement is due, if `steps` are done."""
+        """Return the number of steps at which the next measurement after `steps` is due."""
         return min(steps // each.every * each.every + each.every for each in self.measurements)
 
     def measure(self, agent: Agent, steps: int, *, last: bool = False) -> None:
-        """Take the measurements that are due after `steps` steps of training; with `last`, at its end, take all."""
+        """Take the measurements that are due after `steps` steps of training; with `last`, at the end, take all."""
         for each in self.measurements:
             earlier = [point for point in self.points[each.name] if point.steps <= steps]
             before = max((point.steps for point in earlier), default=-1)
@@ -204,21 +202,21 @@ class Measurements:
 
 
 class Score(Measurement):
-    """The score against some agents, from all seats and the same starts each time; a draw counts half."""
+    """The score against some agents, from all seats and always from the same starts; a draw counts half."""
 
     name, file = "score", "curve"
     unit = "score, all seats (a draw counts half)"
     setting, in_studies, least = "eval_games", 800, 2
 
     def __init__(self, game: Game, *, every: int, agents: Iterable[Any], games: int = 200, seed: int = 0) -> None:
-        """`agents`: texts or agents; `games`: to be played against each, shared out over the sides."""
+        """`agents`: texts or agents; `games`: number of games against each, divided among the sides."""
         super().__init__(game, every)
         self.agents = named_agents(game, agents)
         self.games, self.seed = games, seed
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self:
-        """Scores are always measured; ValueError for an agent that is unknown or cannot play the game."""
+        """Return the measurement, which is always taken; raise ValueError for an unknown or unsuitable agent."""
         every, agents, games = settings.measure_every, settings.eval_agents, settings.eval_games
         return cls(game, every=every, agents=agents, games=games, seed=settings.seed)
 
@@ -236,20 +234,20 @@ class Score(Measurement):
             played = play_games(game, [agent, opponent], seats=lineup, seeds=seeds, progress=lambda *_: check())
             rewards = played.rewards[np.arange(len(first)), first]
             score = (1 + np.sign(rewards)) / 2
-            # The games of a seed belong together.
+            # The games of a seed form one cluster.
             sides = len(game.teams)
             low, high = mean_interval(score.reshape(sides, repeats).sum(axis=0), np.full(repeats, sides), sides)[1]
             found.append(Point(steps, f"eval/{name}", float(score.mean()), (min(high, 1.0) - low) / 2))
         return found
 
     def scale(self, axes: Any, points: np.ndarray) -> None:
-        """Set the vertical axis to all scores that there are."""
+        """Set the vertical axis to the range of scores."""
         axes.set_ylim(0, 1.02)
         axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
 
 
 def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
-    """Return agents by name, loaded; ValueError for one that is unknown, listed twice or cannot play the game."""
+    """Return loaded agents by name; raise ValueError for one that is unknown, listed twice or cannot play the game."""
     named: dict[str, Agent] = {}
     for agent in map(agents.load, given):
         if agent.name in named:
@@ -263,7 +261,7 @@ def named_agents(game: Game, given: Iterable[Any]) -> dict[str, Agent]:
 
 
 class Regret(Measurement):
-    """The regret to optimal play, with the agent in all seats."""
+    """The regret compared with optimal play, with the agent in all seats."""
 
     name, file = "regret", "regret"
     unit = "regret per game (reward)"
@@ -274,7 +272,7 @@ class Regret(Measurement):
     setting, in_studies = "regret_games", 500
 
     def __init__(self, game: Game, *, every: int, games: int = 200, seed: int = 0) -> None:
-        """Raise ValueError for a game without oracle, or one with hidden information."""
+        """Raise ValueError for a game without an oracle or with hidden information."""
         super().__init__(game, every)
         within(2, 10**7, regret_games=games)
         oracle_of(game)
@@ -282,14 +280,14 @@ class Regret(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Measure by default if the oracle knows most positions."""
+        """Return the measurement if it is requested; by default, if the oracle knows most positions."""
         games = settings.regret_games
         if games is None:
             games = REGRET_GAMES if knows_most(game) else 0
         return cls(game, every=settings.measure_every, games=games, seed=settings.seed) if games else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
-        """Measure the regret per game; it has another name if the oracle does not know all decisions."""
+        """Measure the regret per game; the metric has another name if the oracle does not know all decisions."""
         found = measure_regret(self.game, agent, games=self.games, seed=self.seed, progress=lambda *_: check())
         metric = "eval/regret" if found.measured == 1 else "eval/known_regret"
         return [Point(steps, metric, found.per_game, found.per_game_half_width)] if found.measured else []
@@ -297,12 +295,12 @@ class Regret(Measurement):
 
 # --- layouts ---
 
-# The layouts that are dealt do not depend on the run's seed, so that runs are measured on the same ones.
+# The layouts do not depend on the run's seed, so that all runs are measured on the same ones.
 _FIRST_LAYOUT, _LAYOUT_GAMES = 1, 40
 
 
 class Layouts(Measurement):
-    """The regret on some layouts, always the same ones with the same dice; each measurement solves them again."""
+    """The regret on a fixed set of layouts with fixed dice; each measurement solves the layouts again."""
 
     name, file = "layouts", "layouts"
     unit = "regret per round on solved layouts (reward)"
@@ -310,7 +308,7 @@ class Layouts(Measurement):
     setting, in_studies, with_history = "regret_layouts", 3, False
 
     def __init__(self, game: Game, *, every: int, layouts: int = 3) -> None:
-        """Raise ValueError for a game that has no layouts to solve."""
+        """Raise ValueError for a game without layouts."""
         super().__init__(game, every)
         within(2, 1000, regret_layouts=layouts)
         regrets(game, [], 1)
@@ -318,12 +316,12 @@ class Layouts(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Measure if layouts are asked for."""
+        """Return the measurement if layouts are requested."""
         layouts = settings.regret_layouts
         return cls(game, every=settings.measure_every, layouts=layouts) if layouts else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
-        """Measure the mean over the layouts; its interval is over layouts."""
+        """Measure the mean over the layouts, with an interval over layouts."""
         found: list[float] = []
         for k in range(self.layouts):
             check()
@@ -336,7 +334,7 @@ class Layouts(Measurement):
 
 
 class Mistakes(Measurement):
-    """The share of solved positions in which the agent throws something away: always the same positions."""
+    """The share of a fixed set of solved positions in which the agent makes a mistake."""
 
     name, file = "mistakes", "mistakes"
     unit = "mistakes in solved positions (share)"
@@ -344,13 +342,13 @@ class Mistakes(Measurement):
     setting, in_studies, with_history = "mistakes_positions", 1000, False
 
     def __init__(self, game: Game, *, every: int, positions: int = 1000, seed: int = 0) -> None:
-        """Draw the positions; raise ValueError as `ttt_envs.evaluation.mistakes.draw_positions`."""
+        """Draw the positions; raise the errors of `ttt_envs.evaluation.mistakes.draw_positions`."""
         super().__init__(game, every)
         self.positions, self.seed = draw_positions(game, positions, seed=seed), seed
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Measure if positions are asked for."""
+        """Return the measurement if positions are requested."""
         number = settings.mistakes_positions
         return cls(game, every=settings.measure_every, positions=number) if number else None
 
@@ -366,7 +364,7 @@ class Mistakes(Measurement):
 
 
 class Exploitability(Measurement):
-    """The gain of a best response, on average over both seats, to the agent and to the average of its past."""
+    """Exploitability of the agent and of its average over the past: a best response's mean gain over both seats."""
 
     name, file = "exploitability", "exploitability"
     unit = "exploitability (reward)"
@@ -385,17 +383,17 @@ class Exploitability(Measurement):
         average: Callable[[], Agent] | None = None,
         quiet: bool = True,
     ) -> None:
-        """Walk through the game's tree, if it is measured by that.
+        """Build the game's tree, if the measurement needs it.
 
         Args:
-            game: a zero-sum game of two players whose tree is small, or whose oracle gives best responses.
-            every: steps between two measurements.
-            seed: for drawing starts, always the same ones, where not all can be measured at once.
-            average: gives the average of the learner's past; None leaves it out.
-            quiet: do not show the progress of the walk.
+            game: a zero-sum game of two players with a small tree or an oracle that computes best responses.
+            every: number of steps between two measurements.
+            seed: determines the starts, which are always the same, if not all starts can be measured.
+            average: returns the learner's average over its past; None omits it.
+            quiet: whether to hide the progress of building the tree.
 
         Raises:
-            ValueError: the game is of another kind, or too large.
+            ValueError: the game is another kind of game, or too large.
         """
         super().__init__(game, every)
         self.seed, self.average = seed, average
@@ -403,7 +401,7 @@ class Exploitability(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Measure if steps between two measurements are given."""
+        """Return the measurement if the number of steps between two measurements is given."""
         every, seed, quiet = settings.exploitability_every, settings.seed, settings.quiet
         return cls(game, every=every, seed=seed, average=average, quiet=quiet) if every else None
 
@@ -423,7 +421,7 @@ class Exploitability(Measurement):
 
 # --- the registry ---
 
-#: All measures that a run can be asked for, by name, in the order in which they are taken.
+#: All measurements of runs by name, in the order in which they are taken.
 MEASURES: dict[str, type[Measurement]] = {
     kind.name: kind for kind in (Score, Regret, Layouts, Mistakes, Exploitability)
 }
@@ -431,7 +429,7 @@ MEASURES: dict[str, type[Measurement]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuringSettings:
-    """The settings by which a run is asked for measures."""
+    """The settings that request measurements of a run."""
 
     eval_games: Annotated[int, Within(2, 10**7)] = 200
     """Games played against each of --eval-agents for a score, shared out over the seats."""
@@ -448,7 +446,7 @@ class MeasuringSettings:
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
 
 
-#: The settings with which a run measures least.
+#: The settings for as few measurements as possible.
 LEAST = {kind.setting: kind.least for kind in MEASURES.values()}
 
 
@@ -456,7 +454,7 @@ LEAST = {kind.setting: kind.least for kind in MEASURES.values()}
 
 
 def read_metrics(folder: Path) -> Metrics:
-    """Return the metrics of a run folder, finished or not, by name; ValueError if a curve is damaged."""
+    """Return the metrics of a run folder, finished or not, by name; raise ValueError if a curve is damaged."""
     metrics: Metrics = {}
     for kind in MEASURES.values():
         for point in read_rows(folder / f"{kind.file}.csv", Point):
@@ -465,14 +463,14 @@ def read_metrics(folder: Path) -> Metrics:
 
 
 def title_of(metric: str) -> str:
-    """Return a metric's name for people."""
+    """Return a metric's name for display."""
     titles = {name: title for kind in MEASURES.values() for name, title in kind.titles.items()}
     score = metric.removeprefix("eval/")
     return titles.get(metric, metric if score == metric else f"score against {score}")
 
 
 def text_of(points: Sequence[Point]) -> str:
-    """Return points of one measurement as one line for people."""
+    """Return the points of one measurement as a line of text."""
     return "   ".join(
         f"{title_of(each.metric)}: {each.value:.3f}" + (f" ± {each.half_width:.3f}" if each.half_width > 0 else "")
         for each in points
@@ -489,7 +487,7 @@ def write_rows(path: Path, kind: type, rows: Sequence[Any]) -> None:
 
 
 def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """Return the rows of an earlier run, none if there is no file; ValueError if the file cannot be read."""
+    """Return the rows of an earlier run, none if there is no file; raise ValueError if the file cannot be read."""
     if not path.is_file():
         return []
     convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}  # type: ignore[arg-type]
@@ -520,11 +518,11 @@ def write_picture(path: Path, title: str, xlabel: str, ylabel: str, draw: Callab
 
 
 def draw_line(axes: Any, steps: np.ndarray, values: np.ndarray, half_widths: np.ndarray, label: str) -> None:
-    """Draw a line with its interval as a band."""
+    """Draw a line with its intervals as a band."""
     axes.plot(steps, values, marker="o", markersize=4, label=_plain(label))
     axes.fill_between(steps, values - half_widths, values + half_widths, alpha=0.2, linewidth=0)
 
 
 def _plain(text: str) -> str:
-    """Escape a text for Matplotlib, which reads what stands between dollars as a formula."""
+    """Escape a text for Matplotlib, which takes text between dollar signs for a formula."""
     return text.replace("$", r"\$")

@@ -34,7 +34,7 @@ Agents = Annotated[
     ),
 ]
 
-# Options of a game: name=value on the command line; a dict in Python.
+# Options of a game: name=value on the command line, a dict in Python.
 Options = Annotated[
     Mapping[str, Any],
     PrimitiveConstructorSpec(
@@ -48,12 +48,12 @@ Options = Annotated[
 ]
 
 
-# The files of measures, and the settings that ask for them.
+# The files of measurements, and the settings that request them.
 _CURVES = "\n".join(
     f"    {f'{kind.file}.csv, .png':26} {kind.unit}: --{kind.setting.replace('_', '-')}" for kind in MEASURES.values()
 )
 
-#: The end of the help of all methods.
+#: The last lines of every method's help.
 RUN_FOLDER = f"""The run folder holds:
 
     config.json                the settings, the command, versions of libraries, wall time so far
@@ -74,7 +74,7 @@ def _count(texts: list[str]) -> int:
     raise ValueError(f"{texts[0]!r} is not a whole number")
 
 
-# Whole numbers, which are exact as floats.
+# Whole numbers up to this one are exact as floats.
 _COUNT = PrimitiveConstructorSpec(
     nargs=1,
     metavar="INT",
@@ -87,7 +87,7 @@ Steps = Annotated[int, Within(1, 10**15), _COUNT]
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Settings of a training run: what is trained, for how long, and where."""
+    """Settings of a training run: the game, the length, and the folder."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
@@ -128,7 +128,7 @@ class Settings(MeasuringSettings, RunSettings):
     """Print nothing."""
 
     def __post_init__(self) -> None:
-        """A game is kept by its whole id, a folder as a path, and a list as a tuple."""
+        """A game is stored as its full id, a folder as a path, and a list as a tuple."""
         for name, value in list(vars(self).items()):
             if isinstance(value, list) or (name == "out" and isinstance(value, str)):
                 object.__setattr__(self, name, tuple(value) if isinstance(value, list) else Path(value))
@@ -136,7 +136,7 @@ class Settings(MeasuringSettings, RunSettings):
             object.__setattr__(self, "game", full_id(self.game))
 
     def check(self) -> None:
-        """Raise ValueError or TypeError, naming the setting, for a value that makes no sense."""
+        """Raise ValueError or TypeError, naming the setting, for an invalid value."""
         noted = get_type_hints(type(self), include_extras=True)
         for name, kind in get_type_hints(type(self)).items():
             if get_origin(kind) is ClassVar:
@@ -155,7 +155,7 @@ class Settings(MeasuringSettings, RunSettings):
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 
     def strangers(self) -> dict[str, tuple[str, ...]]:
-        """Return the game and the agents that may do more than use the library's own data, by setting."""
+        """Return by setting the game and the agents that may do more than use the library's own data."""
         named = {
             name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
             for name, kind in get_type_hints(type(self), include_extras=True).items()
@@ -165,7 +165,7 @@ class Settings(MeasuringSettings, RunSettings):
         return {name: texts for name, texts in named.items() if texts}
 
     def load(self) -> Game:
-        """Return the game with its options; ValueError or TypeError as `ttt_envs.load`, or for its rewards."""
+        """Return the game with its options; raise ValueError or TypeError as `ttt_envs.load`, or for its rewards."""
         game = resolve(self.game, self.options)
         game.check_rewards("training")
         return game
@@ -176,16 +176,15 @@ class Settings(MeasuringSettings, RunSettings):
         return self.eval_every or max(self.steps // 10, 1)
 
     def measurements(self, game: Game, average: Any = None) -> list[Measurement]:
-        """Return the measurements that the settings ask for; `average` as for `Exploitability`.
-
-        Raises ValueError where the game cannot be measured, or an agent is unknown or cannot play it.
+        """Return the measurements that the settings request; `average` as for `Exploitability`. Raises ValueError if
+        the game cannot be measured, or if an agent is unknown or cannot play the game.
         """
         return [each for kind in MEASURES.values() if (each := kind.asked(self, game, average)) is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfPlay(Settings):
-    """Settings of a learner that has one seat of each game, against opponents that are drawn for the others."""
+    """Settings of a learner that plays one seat of each game against opponents that are drawn for the other seats."""
 
     self_weight: Share = 0.6
     """Share of games against the current self."""
@@ -198,7 +197,7 @@ class SelfPlay(Settings):
 
 
 def _is_a(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a type as settings have it; a whole number is a float too."""
+    """Return whether a value has the type of a setting; a whole number counts as a float."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -219,11 +218,12 @@ class Result:
 
     Attributes:
         folder: the run folder.
-        steps: steps trained on, in the unit of the method, earlier calls included.
-        steps_per_second: speed of this call, measurements left out.
+        steps: number of steps, in the method's unit, including earlier calls.
+        steps_per_second: speed of this call, without measurements.
         finished: False if it was interrupted.
-        points: of each curve, such as points["score"], earlier calls included; see `measurements.Point`.
-        plays_as: name of the agent that plays the run folder as it was measured.
+        points: name of a curve -> its points, such as points["score"], including earlier calls; see
+            `measurements.Point`.
+        plays_as: name of the agent that plays from the run folder as in measurements.
     """
 
     folder: Path
@@ -235,7 +235,7 @@ class Result:
 
 
 def check_sizes(**layers: tuple[int, ...]) -> None:
-    """Raise ValueError, naming the setting, unless each is the sizes of one to a hundred layers."""
+    """Raise ValueError, naming the setting, unless each value is a list of the sizes of one to a hundred layers."""
     for name, sizes in layers.items():
         if not 1 <= len(sizes) <= 100:
             raise ValueError(f"{name} must be one or more sizes, at most 100, not {len(sizes)}")
@@ -249,16 +249,16 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 def command_line(
     kind: type[AnySettings], method: str, description: str | None, arguments: Sequence[str]
 ) -> AnySettings:
-    """Return the settings of a command line; with --resume the rest are from the run in --out.
+    """Return the settings of a command line; with --resume, other settings come from the run in --out.
 
     Args:
         kind: the method's settings.
         method: its name.
-        description: what it does, for --help.
-        arguments: the words behind the method.
+        description: the text of --help.
+        arguments: the words after the method.
 
-    Raises FileNotFoundError if there is nothing to resume, ValueError for an unknown game or option, or for another
-    game than that of the run to be resumed.
+    Raises FileNotFoundError if there is no run to resume, and ValueError for an unknown game or option, or if the run
+    to be resumed has another game.
     """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--resume", action="store_true")
