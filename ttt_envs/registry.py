@@ -1,4 +1,4 @@
-"""The games, one line per id. A game is imported on first use."""
+"""The registry of games, one line per id. A game is imported on first use."""
 
 import inspect
 import re

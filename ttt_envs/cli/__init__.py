@@ -1,8 +1,8 @@
 """The command `ttt`: one file per verb (`measures` has several), one shell for all. `python -m ttt_envs` is the same.
 
-A verb is a dataclass: its fields are the command line, its docstring the help, its method `run` does the work and
-returns an exit status, or None for success. If it has a class method `narrowed`, that one is shown the words behind the
-verb first, and may give another object to run.
+A verb is a dataclass: its fields are the command line, its docstring is the help, and its method `run` does the work
+and returns an exit status, or None for success. If it has a class method `narrowed`, this is called first with the
+words after the verb, and may return another object to run.
 """
 
 import sys
@@ -50,7 +50,7 @@ GROUPS: dict[str, dict[str, str]] = {
 
 VERBS: dict[str, str] = {verb: place for group in GROUPS.values() for verb, place in group.items()}
 
-#: Verbs that the help does not list.
+#: Verbs that are not in the help.
 HIDDEN: dict[str, str] = {"warm": "ttt_envs.cli.warm:Warm"}
 
 
@@ -109,6 +109,6 @@ def _class_of(place: str) -> Any:
 
 
 def _repeated(arguments: Sequence[str]) -> str | None:
-    """Return an option that is given twice, so that one of the two would be lost."""
+    """Return an option that is given twice, because one of its two values would be lost."""
     names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
     return next((name for k, name in enumerate(names) if name in names[:k]), None)

@@ -1,4 +1,4 @@
-"""`ttt agents`: the agents that have a name, what each plays, and the parameters of one."""
+"""`ttt agents`: the named agents, the games of each, and the parameters of one agent."""
 
 import inspect
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def _parameters(found: Any) -> Iterator[tuple[str, str]]:
 
 
 def _games_of(found: Any, name: str, games: "list[Game]") -> list[str] | None:
-    """Return the ids of the games that the agent plays; None if that depends on parameters that must be given."""
+    """Return the ids of the games that the agent plays; None if they depend on required parameters."""
     from ttt_envs import agents
     from ttt_envs.storage.tables import TableMissing, without_building
 

@@ -1,4 +1,4 @@
-"""Fields that verbs share, so that the same word means the same thing in each."""
+"""Fields that verbs share, so that a word has the same meaning in all verbs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -30,7 +30,7 @@ def instead(game_id: str) -> str:
 
 
 def check_drawing(path: Path, *kinds: str) -> None:
-    """Raise an error, before long work, for a drawing that could not be written after it; `kinds`: ends of its name."""
+    """Raise an error, before long work, if the drawing could not be written after it; `kinds`: file name endings."""
     from ttt_envs.storage.extras import require
     from ttt_envs.storage.files import check_writable
 
@@ -45,10 +45,10 @@ def check_drawing(path: Path, *kinds: str) -> None:
 
 
 def seated(game: "Game", agents: Sequence[Any]) -> "list[Agent]":
-    """Return the agents of one game, one per player, of whatever `ttt_envs.agents.load` takes, in the order of play.
+    """Return the agents of one game, one per player in the order of play, from arguments of `ttt_envs.agents.load`.
 
-    Raises ValueError, TypeError or FileNotFoundError for a wrong number of agents, one that cannot be loaded, and one
-    that cannot play this game.
+    Raises ValueError, TypeError or FileNotFoundError for a wrong number of agents, or for an agent that cannot be
+    loaded or cannot play this game.
     """
     from ttt_envs.agents import load
 
@@ -71,13 +71,13 @@ class GameOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class GameArguments(GameOptions):
-    """The fields for the game of a verb: its id, the first word after the verb, and its options."""
+    """The fields for a verb's game: its id, which is the first word after the verb, and its options."""
 
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """Id of the game; `ttt games` lists them."""
 
     def load(self) -> "Game":
-        """Return the game with these options; ValueError or TypeError as `ttt_envs.load`."""
+        """Return the game with these options; raise ValueError or TypeError as `ttt_envs.load`."""
         return registry.load(self.game, **parse_options(self.game, self.option))
 
 
@@ -91,12 +91,12 @@ class Printing:
     """Print the results as CSV instead of text: a line of names, then a line a row, with plain numbers."""
 
     def check_form(self) -> None:
-        """Raise ValueError if two forms are asked for."""
+        """Raise ValueError if two formats are requested."""
         if self.json and self.csv:
             raise ValueError("give --json or --csv, not both")
 
     def printed(self, found: "Rows", whole: Callable[[], Any] | None = None) -> bool:
-        """Print results as JSON or CSV if one is asked for, and say whether; `whole` gives JSON all that there is."""
+        """Print results as JSON or CSV if requested, and return whether; `whole` returns the complete data for JSON."""
         self.check_form()
         if self.json:
             from ttt_envs.storage.rows import as_json
@@ -107,7 +107,7 @@ class Printing:
         return self.json or self.csv
 
     def reported(self, make: "Callable[[], Report]", **how: Any) -> "Report":
-        """Make a report and print it, also one that cannot be written; `how`: arguments of `Report.show`."""
+        """Create a report and print it, even if it cannot be written; `how`: arguments of `Report.show`."""
         from ttt_envs.evaluation.reports.report import NotSaved
 
         try:
@@ -125,7 +125,7 @@ class Printing:
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring(GameArguments, Printing):
-    """A verb that calls a function of the same arguments, prints the report, and writes it to a folder."""
+    """A verb that calls a function with the same arguments, prints the report, and writes it to a folder."""
 
     full: bool = False
     """Print all tables of a report that has many; its files have them in any case."""
@@ -135,11 +135,11 @@ class Measuring(GameArguments, Printing):
     #: The function, as "module:name"; its name is the verb.
     function: ClassVar[str]
 
-    #: Fields that are no arguments of the function.
+    #: Fields that are not arguments of the function.
     others: ClassVar[tuple[str, ...]] = ()
 
     def run(self) -> int:
-        """Run, print and write the report; returns the exit status of success, or of an interrupt."""
+        """Run, print and write the report; return the exit status of success or of an interrupt."""
         module, name = self.function.split(":")
         self.check_form()
         arguments = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -157,7 +157,7 @@ class Measuring(GameArguments, Printing):
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuringAgents(Measuring):
-    """The arguments that all measurements of agents share."""
+    """The shared arguments of all measurements of agents."""
 
     agents: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT [AGENT ...]")]
     """Agents, such as random, mcts:simulations=200, network:runs/x or my_agent.py:Name; `ttt agents` lists them."""

@@ -133,7 +133,7 @@ def action_rows(game: "Game") -> list[tuple[str, str, str]]:
 
 
 def _kind(name: str) -> tuple[str, int, int]:
-    """Return the key that actions of one row of the table share: the first word, if any, and how much follows it."""
+    """Return the key by which actions share a row: the first word, if any, and the numbers of words and of "+"."""
     word = re.match(r"[A-Za-z-]{2,}(?=\s|$)", name)
     return (word[0], len(name.split()), name.count("+")) if word else ("", 0, 0)
 
@@ -143,7 +143,7 @@ def _span(start: int, count: int) -> str:
 
 
 def observation_rows(game: "Game") -> list[tuple[str, str, str, str]]:
-    """Return a table of the observation, one row per block, below its head."""
+    """Return the rows of a table of the observation: a header row, then one row per block."""
     rows, start = [("features", "block", "shape", "a 1 means")], 0
     for block in game.observation_layout:
         rows.append((_span(start, block.size), block.name, "x".join(map(str, block.shape)), block.meaning))

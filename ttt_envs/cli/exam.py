@@ -34,7 +34,7 @@ class Exam(Printing):
     """Write the questions to this file, which must not exist, as JSON lines, and ask nobody."""
 
     def run(self) -> int:
-        """Ask the agents, or write the questions; returns the exit status."""
+        """Ask the agents or write the questions; return the exit status."""
         from ttt_envs.evaluation.exam import exam
         from ttt_envs.evaluation.questions import questions_of
 

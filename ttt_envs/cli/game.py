@@ -13,7 +13,7 @@ from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import paragraphs
 from ttt_envs.cli.shell import parse
 
-#: The example that is copied: in the installed package, and in a checkout.
+#: The folder that is copied: in the installed package, and in a checkout.
 _EXAMPLE = "connect_four"
 _PLACES = (Path(__file__).parent / _EXAMPLE, Path(__file__).resolve().parents[2] / "examples" / _EXAMPLE)
 
@@ -31,7 +31,7 @@ class NewGame:
     """Folder in which the game's folder is made; by default the current one."""
 
     def run(self) -> None:
-        """Write the folder, and print what to do next."""
+        """Write the folder, and print the next steps."""
         from ttt_envs import registry
         from ttt_envs.storage.files import new_folder, write_whole
 
@@ -85,5 +85,5 @@ class GameVerb:
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> Any:
-        """Return the command that the words behind the verb ask for."""
+        """Return the command that the words after the verb name."""
         return parse({"new": NewGame, "check": CheckGame}, arguments, "ttt game", inspect.getdoc(cls) or "")

@@ -1,4 +1,4 @@
-"""Hints: what the oracle says where it covers the position, else what a search finds."""
+"""Hints: by the oracle if it covers the position, otherwise by a search."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ _NAMED = 5
 
 
 class Adviser:
-    """Gives hints. An oracle that has to work long goes on in the background, and a search answers meanwhile."""
+    """Gives hints. If the oracle takes long, it continues in the background, and a search gives the hint."""
 
     def __init__(self) -> None:
         """Nothing is under way."""
         self._work: threading.Thread | None = None
 
     def hint(self, view: View) -> Iterator[str]:
-        """Yield lines of advice for the player of a view of one position; it knows no more than that player."""
+        """Yield lines of advice for the player of a view of one position, from that player's information."""
         game = view.game
         if not game.hidden_information:
             yield "The oracle is asked ..."
@@ -43,7 +43,7 @@ class Adviser:
             yield "No search of the library plays this game."
 
     def _in_time(self, view: View) -> BestPlay:
-        """Return the oracle's answer, if it comes in time; it is asked in a thread, one at a time."""
+        """Return the oracle's answer if it comes in time; a single thread asks the oracle."""
         found: list[BestPlay | NoAnswer] = []
 
         def ask() -> None:

@@ -1,4 +1,4 @@
-"""Plain text in columns and paragraphs, as wide as the terminal, or 80 columns where there is none."""
+"""Plain text in columns and paragraphs, as wide as the terminal, or 80 columns without a terminal."""
 
 import shutil
 import textwrap
@@ -8,14 +8,14 @@ _MOST = 100  # longer lines are hard to read
 
 
 def width() -> int:
-    """Columns to fill with text."""
+    """Return the width of the text in columns."""
     return min(shutil.get_terminal_size().columns, _MOST)
 
 
 def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterator[str]:
-    """Yield lines of a table, never cut; the columns `right` are aligned to the right.
+    """Yield the uncut lines of a table; the columns `right` are right-aligned.
 
-    Only the last column is wrapped, under itself.
+    Only the last column is wrapped, with its own indentation.
     """
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     start = sum(widths[:-1]) + 2 * (len(widths) - 1)
@@ -32,14 +32,14 @@ def indented(text: str, indent: int = 4) -> list[str]:
 
 
 def entries(items: Sequence[tuple[str, str]], indent: int = 0) -> Iterator[str]:
-    """Yield names with explanations, each explanation indented further below its name."""
+    """Yield names with explanations, which are indented below the names."""
     for name, text in items:
         yield " " * indent + name
         yield from indented(text, indent + 4)
 
 
 def paragraphs(markdown: str) -> Iterator[str]:
-    """Yield lines of a text such as `Game.rules_text`: paragraphs and list items, each given on a line of its own."""
+    """Yield wrapped lines of a text such as `Game.rules_text`, in which each paragraph and list item is one line."""
     for line in markdown.splitlines():
         hanging = "  " if line.startswith("- ") else ""
         yield from textwrap.wrap(line, width(), subsequent_indent=hanging) or [""]

@@ -1,4 +1,4 @@
-"""The verbs that measure agents: each calls the function of its arguments. `MEASURES` lists them for the help."""
+"""The verbs that measure agents: each calls a function with its arguments. `MEASURES` lists them for the help."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -53,7 +53,7 @@ class Exploitability(MeasuringAgents):
     function = "ttt_envs.evaluation.exploitability:exploitability"
 
     def run(self) -> int:
-        """Measure; where the game is too large, name what there is instead."""
+        """Measure; if the game is too large, suggest another measurement."""
         from ttt_envs.solvers.tree import TooLarge
 
         try:

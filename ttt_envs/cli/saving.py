@@ -1,4 +1,4 @@
-"""Games that are saved to a file and gone on with."""
+"""Games that are saved to a file and continued later."""
 
 from pathlib import Path
 from typing import Self
@@ -10,9 +10,9 @@ from ttt_envs.evaluation.records.replaying import game_of, replay
 
 
 class SavedGame(PlayedGame):
-    """A game that can be saved: as a record of `ttt_envs.evaluation.records`, which need not be over.
+    """A game that can be saved as a record of `ttt_envs.evaluation.records`, finished or not.
 
-    The record holds the seed, and with it all that is hidden and all chance to come.
+    The record contains the seed, which determines hidden information and future chance.
 
     Attributes:
         agents: the agent in each seat, by name.
@@ -23,13 +23,14 @@ class SavedGame(PlayedGame):
 
     @classmethod
     def read(cls, path: Path, game: Game | None = None) -> Self:
-        """Return the game of a file by `save`, played again from its seed to the same position.
+        """Return the game from a file of `save`, replayed from its seed to the saved position.
 
-        `game` is needed for one that is not registered.
+        `game` is required if the game is not registered.
 
         Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it holds no saved game, more than one, one of another game, or one that does not fit its rules.
+            FileNotFoundError: the file does not exist.
+            ValueError: the file has no saved game, several games, a record of another game, or one that breaks the
+                rules.
         """
         found = list(records.read(path))
         if len(found) != 1:
@@ -43,10 +44,10 @@ class SavedGame(PlayedGame):
         return live
 
     def save(self, path: Path) -> None:
-        """Write the game to a file, whole or not at all.
+        """Write the game to a file atomically.
 
-        Raises FileExistsError for a file that is there, unless this game was saved to it or read from it; OSError for
-        one that cannot be written.
+        Raises FileExistsError if the file exists, unless this game was saved to it or read from it, and OSError if it
+        cannot be written.
         """
         if path.exists() and (self._file is None or not path.samefile(self._file)):
             raise FileExistsError(f"{path} exists: choose another name, or delete the file first")

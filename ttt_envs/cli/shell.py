@@ -20,19 +20,18 @@ from ttt_envs.core.options import unknown
 from ttt_envs.storage.files import reason_of
 from ttt_envs.storage.untrusted import printable
 
-#: Exit statuses: done, an error, interrupted, the reader of the output has left (as shells report SIGINT and SIGPIPE).
+#: Exit statuses: success, an error, an interrupt, and closed output (as shells report SIGINT and SIGPIPE).
 DONE, ERROR, INTERRUPTED, LEFT = 0, 2, 130, 141
 
 
 def parse(
     commands: Mapping[str, Any], arguments: Sequence[str], program: str, description: str, default: Any = None
 ) -> Any:
-    """Return an object of the dataclass that the first word names, from the other words and `default`.
-
-    Raises ValueError for a first word or an option that is not known, with what may have been meant, and SystemExit for
-    another wrong line, and for help.
+    """Return an object of the dataclass that the first word names, from the other words and `default`. Raises
+    ValueError for an unknown first word or option, with a suggestion, and SystemExit for other errors and for help.
     """
-    # Optional values are left out: no one writes None. An option that is off by default needs no flag for it.
+    # Optional values are left out, because None has no form on the command line. An option that is off by default needs
+    # no flag for it.
     config = (tyro.conf.DisallowNone, tyro.conf.FlagCreatePairsOff)
     word = arguments[0] if arguments else ""
     if word and not word.startswith("-") and word not in commands:
@@ -50,7 +49,7 @@ def parse(
 
 
 def folded(arguments: Sequence[str]) -> AbstractContextManager[Any]:
-    """Return a context that folds help between words if `arguments` ask for it; tyro does not fold descriptions."""
+    """Return a context in which help that `arguments` request wraps between words; tyro does not do so."""
     return redirect_stdout(_Folded(sys.stdout)) if {"-h", "--help"} & set(arguments) else nullcontext()
 
 
@@ -73,7 +72,7 @@ def _folded(line: str) -> str:
 
 
 def options_of(command: Any) -> list[str]:
-    """Return the options of a dataclass on the command line."""
+    """Return the command-line options of a dataclass."""
     found = []
     for name, kind in get_type_hints(command, include_extras=True).items():
         if name not in (each.name for each in fields(command)):
@@ -96,9 +95,9 @@ def _check_options(program: str, known: Sequence[str], words: Sequence[str]) -> 
 
 
 def summary_of(place: str) -> Callable[[], None]:
-    """Stand-in for a command that is not asked for: only its line in the help. Its module is read, and not imported.
+    """Return a stand-in for a command, with only its line in the help. Its module is parsed but not imported.
 
-    `place` is "module:class", or "module:" for what the module's own docstring says.
+    `place` is "module:class", or "module:" for the module's own docstring.
     """
     module, name = place.split(":")
     spec = find_spec(module)
@@ -115,7 +114,7 @@ def summary_of(place: str) -> Callable[[], None]:
 
 
 def run(function: Callable[[], int | None]) -> int:
-    """Call a command; returns its exit status.
+    """Call a command; return its exit status.
 
     An error that the user can correct (wrong values, files that do not exist, missing extras) is printed as one line,
     without a traceback.
@@ -132,7 +131,7 @@ def run(function: Callable[[], int | None]) -> int:
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):  # as rich raises it
             raise
-        # The reader of the output, such as `head`, has left; Python must not write the rest at its end.
+        # The reader of the output, such as `head`, has ended; Python must not write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return LEFT
     except (ValueError, TypeError, NotImplementedError, OSError, ImportError, MemoryError) as error:

@@ -33,7 +33,7 @@ class Solve(Measuring):
     function = "ttt_envs.evaluation.solve:solve"
 
     def run(self) -> int:
-        """Solve the game; where it is too large, name the results of its own solver."""
+        """Solve the game; if it is too large, name the commands of its own solver."""
         from ttt_envs.solvers.tree import TooLarge
 
         try:
@@ -47,7 +47,7 @@ class Solve(Measuring):
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "OwnSolver | None":
-        """Return the command to run instead, if the words behind the verb name a result of the game's own solver."""
+        """Return a command of the game's own solver, if the words after the verb name one."""
         game_id, *rest = arguments or ("",)
         try:
             commands = registry.load(game_id).solve_commands
@@ -66,13 +66,13 @@ class Solve(Measuring):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnSolver(GameArguments):
-    """A command of a game's own solver, ready to run."""
+    """A command of a game's own solver with its arguments."""
 
     command: "SolveCommand"
     """Says what is worked out, and how."""
 
     def run(self) -> None:
-        """Run the command and print its answer."""
+        """Run the command and print its result."""
         options, found = self.load().options, list[str]()
         with Work(found, "results", 1.0) as work:
             found.append(self.command.run(options, lambda what, share: work.update(share, what)))

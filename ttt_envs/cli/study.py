@@ -38,7 +38,7 @@ class Study:
     on this machine, ray:127.0.0.1:6379 joins one."""
 
     def run(self) -> int:
-        """Do what is asked for; returns the exit status of success, or of an interrupt."""
+        """Run the study or the measurement; return the exit status of success or of an interrupt."""
         require("train", "torch", "stable_baselines3", "sb3_contrib", "matplotlib")
         from ttt_envs.studies import grid, page
         from ttt_envs.studies.plan import QUICK, read_plan

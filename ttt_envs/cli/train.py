@@ -1,4 +1,4 @@
-"""`ttt train`: make an agent by one of the learning methods."""
+"""`ttt train`: train an agent by a learning method."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ class Train:
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "Training":
-        """Return the training that the words behind the verb ask for; SystemExit for help and for an unknown method."""
+        """Return the training that the words after the verb name; raise SystemExit for help or an unknown method."""
         method = arguments[0] if arguments else ""
         if method not in METHODS:
             places = {name: summary_of(f"{module}:") for name, module in METHODS.items()}
@@ -36,7 +36,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Training:
-    """A training run, ready to begin or to be continued.
+    """A training run to begin or to resume.
 
     Attributes:
         method: name of the method.
@@ -49,7 +49,7 @@ class Training:
     train: Callable[[Any], Any]
 
     def run(self) -> int:
-        """Train; returns the exit status of success, or of an interrupt."""
+        """Train; return the exit status of success or of an interrupt."""
         from ttt_envs.learning.runs.loop import train_all
 
         return DONE if train_all(self.settings, self.train, self.method) else INTERRUPTED

@@ -1,4 +1,4 @@
-"""`ttt warm`: compile ahead of time what workers need."""
+"""`ttt warm`: compile in advance everything that workers need."""
 
 from dataclasses import dataclass
 from os.path import commonpath
@@ -23,7 +23,7 @@ class Warm(GameOptions):
     """Agents that the workers are to play."""
 
     def run(self) -> None:
-        """Compile, and print what was compiled and how long it took."""
+        """Compile, and print the compiled parts with their times."""
         from ttt_envs.core.compile.kernel_cache import MachineCode
         from ttt_envs.evaluation.arena.precompile import warm
 

@@ -18,10 +18,10 @@ from ttt_envs.drawing.theme import STYLE, Theme
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.files import write_whole
 
-# A strip: width of a picture, height of the line of text below it, and the space between pictures.
+# In a strip: width of a picture, height of its caption, and the space between pictures.
 _WIDTH, _CAPTION, _SPACE = 260, 26, 14
 
-# Parts that do not draw, or that others refer to, stay where they are.
+# Parts that do not draw, or to which others refer, are not shared.
 _FIXED = ("<defs", "<style", "<title", "<desc", "<linearGradient", "<radialGradient", "<clipPath", "<mask", "<filter")
 
 
@@ -29,9 +29,9 @@ class Frame(NamedTuple):
     """A picture of a game.
 
     Attributes:
-        state: the record to be drawn.
-        ply: plies played before it.
-        ended_round: it is the board of a round that has ended inside a match, before the next one was dealt.
+        state: the record to draw.
+        ply: number of plies before it.
+        ended_round: whether it is the final board of a round inside a match.
     """
 
     state: Any
@@ -40,12 +40,12 @@ class Frame(NamedTuple):
 
 
 def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame]:
-    """Return the pictures of a game: its positions, and the boards of the rounds that ended inside it.
+    """Return the pictures of a game: its positions, and the final boards of rounds inside it.
 
     Args:
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
-        actions: int (T, players), what was played in all but the last one.
+        actions: int (T, players), the actions in all positions but the last.
     """
     frames = [Frame(states[0], 0)]
     for ply, (before, joint, after) in enumerate(zip(states, actions, states[1:], strict=False), 1):
@@ -57,9 +57,9 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
 
 
 def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = (), spoken: bool = False) -> str:
-    """Return the actions of one ply, int (players,), as text, such as "player 0: 4/4"; with other names, if given.
+    """Return the actions of one ply, int (players,), as text, such as "player 0: 4/4", or with the given names.
 
-    `spoken`: the actions as people say them, see `Faces.spoken_action_names`.
+    `spoken`: whether to use `Faces.spoken_action_names`.
     """
     names = (game.faces.spoken_action_names if spoken else ()) or game.action_names
     return ", ".join(
@@ -92,17 +92,17 @@ def film(
     seconds: float = 0.6,
     theme: Theme = "light",
 ) -> bytes:
-    """Return a game as an animated GIF: its positions, one after the other.
+    """Return a game as an animated GIF of its positions.
 
-    If a round inside a match has ended, its board is shown before the next one; it stays longer, as does the last
+    The final board of a round inside a match is shown before the next round; it stays longer, as does the last
     position. Needs the extra `render`.
 
     Args:
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
-        actions: int (T, players), what was played in all but the last one.
-        width: the width of the picture, in pixels.
-        seconds: the time for which each position is shown.
+        actions: int (T, players), the actions in all positions but the last.
+        width: width of the picture in pixels.
+        seconds: duration of each position.
         theme: colours, "light" or "dark".
 
     Raises ImportError with the command that installs the extra `render` if it is missing.
@@ -122,10 +122,10 @@ def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> byte
     require("render", "PIL")
     from PIL import Image
 
-    # One palette for all, so that colours do not flicker from frame to frame.
+    # One palette for all frames, so that colours do not flicker.
     some = range(0, len(durations), max(len(durations) // 8, 1))
     palette = Image.fromarray(np.concatenate([image(k) for k in some])).quantize(64)
-    # An image of 8 bits a pixel each: a long film of whole colours would fill the memory.
+    # Each frame has 8 bits per pixel, because a long film in full colour would need too much memory.
     frames = [
         Image.fromarray(image(k)).quantize(palette=palette, dither=Image.Dither.NONE) for k in range(len(durations))
     ]
@@ -136,16 +136,16 @@ def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> byte
 
 
 def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequence[str] = (), columns: int = 6) -> str:
-    """Return a game as one SVG: its positions side by side, each with what led to it written below.
+    """Return a game as one SVG: its positions side by side, each with the actions before it as a caption.
 
-    Parts that positions have in common are in the text once. Needs no extra.
+    The text contains parts that several positions share only once. Needs no extra.
 
     Args:
         game: from `ttt_envs.load`.
         states: structured (T + 1,), the positions.
-        actions: int (T, players), what was played in all but the last one.
-        agents: names of the players' agents, to be written with their moves.
-        columns: positions in a row.
+        actions: int (T, players), the actions in all positions but the last.
+        agents: names of the players' agents, for the captions.
+        columns: number of positions per row.
     """
     shown = frames_of(game, states, actions)
     drawings = [split(game.draw(each.state, None).replace(STYLE, "")) for each in shown]

@@ -1,9 +1,9 @@
 """The frame that all pictures share, and the shapes in it.
 
-A picture is `WIDTH` units wide: a bar in the colour of the player to move or of the winners; the game's title; whose
-turn it is, or the result, as a headline; what can be chosen, or how the game was won; the game's own part; and in the
-last line what was played last. In every game yellow is what can be chosen now, a dark frame is what was played last,
-and a dark stroke is the row that has won. Nothing relies on colour alone.
+A picture is `WIDTH` units wide. From the top it has a bar in the colour of the player to move or of the winners; the
+game's title; a headline with the player to move or the result; a note on the choices or on the end of the game; the
+game's own part; and a line with the last play. In every game, yellow marks the present choices, a dark frame the last
+play, and a dark stroke a winning row. No information is given by colour alone.
 """
 
 import re
@@ -29,7 +29,7 @@ TOP, FOOT = 102, 36
 INK, SOFT, PAPER, PANEL, OPEN, GRID = (COLOURS[name][0] for name in ("ink", "soft", "paper", "panel", "open", "grid"))
 SIGN, LIGHT, BLACK = (COLOURS[name][0] for name in ("sign", "light", "black"))
 
-#: Colours of marks, of cells owned by a mark, and of a large mark below others: each for neutral, X and O.
+#: Colours of marks, of cells that a mark owns, and of a large mark in the background: each for neutral, X and O.
 MARKS = ("draw", "x", "o")
 MARK_COLOURS = tuple(COLOURS[name][0] for name in MARKS)
 TINTS = (PANEL, COLOURS["tint_x"][0], COLOURS["tint_o"][0])
@@ -37,7 +37,7 @@ DEEP_TINTS = (PANEL, COLOURS["deep_x"][0], COLOURS["deep_o"][0])
 
 _TOKEN = 15  # radius of the headline's token
 
-#: The height of what `without_words` leaves out above: games may draw a little above `TOP`.
+#: The height that `without_words` cuts off at the top: games may draw slightly above `TOP`.
 HEAD = TOP - 8
 
 _OPENING = re.compile(rf'<svg ([^>]*) width="{WIDTH}" height="([\d.]+)" viewBox="0 0 {WIDTH} [\d.]+"><title>([^<]*)')
@@ -49,12 +49,12 @@ class Caption:
 
     Attributes:
         title: the game.
-        headline: whose turn it is, or the result.
-        colours: of the players whose turn it is, or of the winners.
-        tokens: what these players' pieces look like, drawn around `token_place(k)`.
-        note: what can be chosen, or how the game was won.
-        fact: the state of a match, or whatever the right upper corner is for.
-        last: what was played last.
+        headline: the player to move, or the result.
+        colours: the colours of the players to move, or of the winners.
+        tokens: drawings of these players' pieces, around `token_place(k)`.
+        note: the present choices, or how the game was won.
+        fact: the text in the upper right corner, such as the score of a match.
+        last: the last play.
     """
 
     title: str
@@ -67,7 +67,7 @@ class Caption:
 
     @property
     def words(self) -> str:
-        """The whole picture as text, for people who cannot see it."""
+        """The text for people who cannot see the picture."""
         parts = (self.headline, self.note, self.fact, f"last: {self.last}" if self.last else "")
         return f"{self.title}: " + "; ".join(part for part in parts if part)
 
@@ -78,7 +78,7 @@ def token_place(k: int = 0) -> tuple[float, float, float]:
 
 
 def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
-    """Return SVG of the frame around the `parts` of a game, which lie between `TOP` and `height - FOOT`."""
+    """Return SVG of the frame around the `parts` of a game, which are between `TOP` and `height - FOOT`."""
     bars = caption.colours or (MARK_COLOURS[0],)
     part = WIDTH / len(bars)
     left = MARGIN + len(caption.tokens) * (2 * _TOKEN + 5) + (5 if caption.tokens else 0)
@@ -103,10 +103,8 @@ def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
 
 
 def without_words(svg: str) -> tuple[str, str]:
-    """Return a picture of this frame without bar, title, headline, note and last line; and headline and note.
-
-    For pages that say these themselves, and have more room for the game's own part. Other drawings stay as they are,
-    and lose no words.
+    """Return a picture of this frame without bar, title, headline, note and last line; and the headline and note. Pages
+    that show these words themselves have more room for the game's own part. Other drawings are not changed.
     """
     found = _OPENING.match(svg)
     if found is None:
@@ -122,7 +120,7 @@ def without_words(svg: str) -> tuple[str, str]:
 
 
 def rect(box: Box, fill: str, edge: str = "none", thick: float = 0, corner: float = 6) -> str:
-    """Return a rectangle with round corners; its edge, if it has one, lies within the box."""
+    """Return a rectangle with round corners; its edge, if it has one, is inside the box."""
     x, y, width, height = box
     line = ""
     if thick:
@@ -158,7 +156,7 @@ def ring(x: float, y: float, radius: float, width: float, colour: str) -> str:
 
 
 def mark(kind: int, x: float, y: float, radius: float, width: float, colour: str = "") -> str:
-    """X's mark for 1, O's for 2, in their own colour or in another one."""
+    """Return X's mark for 1 and O's mark for 2, in their own colour or in another one."""
     shape = cross if kind == 1 else ring
     return shape(x, y, radius, width, colour or MARK_COLOURS[kind])
 
@@ -194,16 +192,16 @@ def emblem(colour: int, x: float, y: float, radius: float, fill: str) -> str:
 
 
 def framed(box: Box, corner: float = 6, thick: float = 4) -> str:
-    """Return the frame of what was played last."""
+    """Return the frame that marks the last play."""
     return rect(box, "none", INK, thick, corner)
 
 
 def struck(x1: float, y1: float, x2: float, y2: float) -> str:
-    """Return the stroke through a row that has won, with a light edge."""
+    """Return the stroke through a winning row, with a light edge."""
     return line(x1, y1, x2, y2, PAPER, 12) + line(x1, y1, x2, y2, INK, 6)
 
 
 def button(box: Box, words: str) -> str:
-    """Return a place to click for an action that has none on the board."""
+    """Return a button for an action that has no place on the board."""
     middle = box.x + box.width / 2, box.y + box.height / 2 + 6
     return rect(box, OPEN, INK, 2, 8) + lit(text(words, *middle, NOTE, INK, "middle", room=box.width - 12))

@@ -1,4 +1,4 @@
-"""Text as outlines, so that it looks the same and takes the same room on every machine.
+"""Text as outlines, so that it has the same look and size on every machine.
 
 The outlines are from Roboto Medium (Apache License 2.0, see `NOTICE` in this folder), written to `glyphs.json` by
 `python -m tools.glyphs`.
@@ -10,10 +10,10 @@ from importlib import resources
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-#: Units of the outlines in one unit of a text's size.
+#: Units of the outlines per unit of a text's size.
 EM = 250
 
-#: Height of a capital letter and depth of what hangs below the line, in parts of a text's size.
+#: Height of a capital letter, and depth below the baseline, as shares of a text's size.
 CAPITAL, DESCENT = 0.711, 0.21
 
 
@@ -25,16 +25,16 @@ def width_of(words: str, size: float) -> float:
 def text(
     words: str, x: float, y: float, size: float, colour: str, anchor: str = "start", *, room: float | None = None
 ) -> str:
-    """Return a line of text as an SVG element whose `aria-label` are the words.
+    """Return a line of text as an SVG element with the words as its `aria-label`.
 
     Args:
         words: the text; a character without an outline is drawn as a question mark.
-        x: its left end, middle or right end, as `anchor` says: "start", "middle" or "end".
+        x: its left end, middle or right end, for the `anchor` "start", "middle" or "end".
         y: its base line.
-        size: of the letters; smaller if the text is wider than `room`.
+        size: size of the letters, which is reduced if the text is wider than `room`.
         colour: `#rrggbb`.
         anchor: see `x`.
-        room: the most that it may be wide; None for as wide as it is.
+        room: the largest width; None for no limit.
     """
     outline, wide = _outlined(words)
     if room is not None and wide:
@@ -57,7 +57,7 @@ def _glyphs() -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _outlined(words: str) -> tuple[str, int]:
-    """Return the commands of a path that begins at 0, and its width."""
+    """Return the path commands of a text that begins at 0, and its width."""
     parts, x, glyphs = [], 0, _glyphs()
     for letter in words:
         advance, contours = glyphs.get(letter, glyphs["?"])

@@ -1,4 +1,4 @@
-"""The parts of drawings: the size of a picture, and the elements that it is made of."""
+"""The parts of a drawing: its size and its elements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Drawing:
 
     Attributes:
         attributes: the outermost element's.
-        elements: the elements within it, as text.
+        elements: its elements, as text.
     """
 
     attributes: Mapping[str, str]
@@ -21,7 +21,7 @@ class Drawing:
 
     @property
     def box(self) -> str:
-        """Its viewBox, or what is one for its width and height."""
+        """Its viewBox, by default from its width and height."""
         return self.attributes.get("viewBox") or f"0 0 {self.attributes['width']} {self.attributes['height']}"
 
     @property
@@ -31,14 +31,14 @@ class Drawing:
         return width, height
 
     def opening(self, **changes: str) -> str:
-        """Return the opening tag, without a size of its own, and with these changes of its attributes."""
+        """Return the opening tag without width and height, with these changes of its attributes."""
         kept = {name: value for name, value in self.attributes.items() if name not in ("width", "height")}
         attributes = {**kept, "viewBox": self.box, **changes}
         return f"<svg {' '.join(f'{name}={quoteattr(value)}' for name, value in attributes.items())}>"
 
 
 def split(svg: str) -> Drawing:
-    """Return a drawing taken apart; ValueError for a text that is no SVG with a size."""
+    """Return the parts of a drawing; raise ValueError for a text that is not an SVG with a size."""
     data, depth = svg.encode(), 0
     starts: list[int] = []
     attributes: dict[str, str] = {}

@@ -14,7 +14,7 @@ def rasterise(svg: str, width: int | None = None, theme: Theme = "light") -> np.
 
     Args:
         svg: the picture.
-        width: of the image in pixels; None keeps the drawing's own.
+        width: width of the image in pixels; None for the drawing's own.
         theme: colours of a picture of this library, "light" or "dark"; "auto" is light.
 
     Raises ImportError with the command that installs the extra `render` if it is missing.
@@ -30,8 +30,8 @@ def png(svg: str, width: int | None = None, theme: Theme = "light") -> bytes:
     require("render", "resvg_py")
     import resvg_py
 
-    # The letters of this library's pictures are outlines. Others' texts look the same on every machine, too: the font
-    # is the one that pygame-ce carries.
+    # The letters of this library's pictures are outlines. Texts of other drawings use the font that pygame-ce contains,
+    # so they also look the same on every machine.
     fonts = [str(_font())] if "<text" in svg else []
     image = resvg_py.svg_to_bytes(
         svg_string=themed(svg, "light" if theme == "auto" else theme),

@@ -1,8 +1,8 @@
 """Colours of the pictures, light and dark.
 
-A picture names colours by their light values. `themed` writes the dark ones in their place, or leaves the choice to
-whoever shows it: a style sheet in the SVG turns the picture dark where the browser prefers dark pages. Text and marks
-(INKS) have a contrast of at least 4.5 to their backgrounds, in both themes.
+A picture contains the light values of colours. `themed` replaces them by dark values, or adds a style sheet that makes
+the picture dark if the browser prefers dark pages. Text and marks (INKS) have a contrast of at least 4.5 to their
+backgrounds, in both themes.
 """
 
 import re
@@ -12,7 +12,7 @@ from ttt_envs.core.options import choice
 
 Theme = Literal["light", "dark", "auto"]
 
-#: Name -> (light, dark). No light value comes twice.
+#: Name -> (light, dark). All light values are different.
 GROUNDS = {
     "paper": ("#fbfaf6", "#15171c"),
     "panel": ("#efece4", "#242831"),
@@ -48,7 +48,7 @@ INKS = {
     "card_x": ("#a5201b", "#a5201c"),
     "card_o": ("#174f98", "#174f99"),
 }
-#: The same on what can be chosen now, which is yellow in both themes: see `lit`.
+#: The same colours on yellow, which is the same in both themes: see `lit`.
 LIT = {
     "lit_ink": ("#22211f", "#22211f"),
     "lit_soft": ("#56534c", "#56534c"),
@@ -67,7 +67,7 @@ _USED = re.compile(r'\b(fill|stroke)="(#[0-9a-f]{6})"')
 
 
 def dark_rules(scope: str) -> str:
-    """Return the style rules that turn the pictures below a CSS selector dark, for pages with a theme of their own."""
+    """Return style rules that make the pictures below a CSS selector dark, for pages with their own theme."""
     return "".join(
         f'{scope} [{name}="{light}"]{{{name}:{dark}}}'
         for light, dark in COLOURS.values()
@@ -76,7 +76,7 @@ def dark_rules(scope: str) -> str:
     )
 
 
-#: Within a picture, for the theme "auto".
+#: The style sheet in a picture with the theme "auto".
 STYLE = f"<style>@media (prefers-color-scheme:dark){{{dark_rules('svg.ttt')}}}</style>"
 
 
@@ -85,12 +85,12 @@ _PLAIN = {there: plain for plain, there in _LIT.items()}
 
 
 def lit(svg: str) -> str:
-    """Return a part of a picture on yellow: its colours are the light ones in both themes."""
+    """Return a part of a picture on yellow, which keeps its light colours in both themes."""
     return _USED.sub(lambda match: f'{match[1]}="{_LIT.get(match[2], match[2])}"', svg)
 
 
 def unlit(svg: str) -> str:
-    """Return a picture of this library in which nothing is yellow, for those who can choose nothing in it."""
+    """Return a picture of this library without yellow, for viewers who cannot choose anything."""
     head, style, parts = svg.rpartition(STYLE)  # whose rules name the same colours
     for yellow, plain in (("open", "panel"), ("card_open", "card")):
         parts = parts.replace(f'fill="{COLOURS[yellow][0]}"', f'fill="{COLOURS[plain][0]}"')
@@ -100,7 +100,7 @@ def unlit(svg: str) -> str:
 def themed(svg: str, theme: str) -> str:
     """Return a picture of this library with the colours of a theme: "light", "dark", or "auto" for the viewer's own.
 
-    Other drawings stay as they are. Raises ValueError for an unknown theme.
+    Other drawings are not changed. Raises ValueError for an unknown theme.
     """
     choice("theme", theme, get_args(Theme))
     if STYLE not in svg or theme == "auto":

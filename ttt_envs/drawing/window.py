@@ -12,25 +12,25 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.storage.extras import require
 
-#: Size of a new window: a multiple of its picture, within these shares of the desktop.
+#: Size of a new window: a multiple of the picture's, at most these shares of the desktop.
 _TIMES, _LEAST, _MOST = 1.4, 0.5, 0.85
 
 
 class Window:
-    """A window that shows one picture after the other, slowly enough to be followed.
+    """A window that shows pictures one after the other, slowly enough for a viewer.
 
-    It can have any size, and the picture is redrawn for it. An invisible window costs no time: once it is closed by its
-    button, or while it is minimised, nothing is drawn and nothing waits. On a high-DPI screen its size is in points,
-    and the picture is drawn with all the pixels that they have.
+    The picture is redrawn for any size of the window. An invisible window takes no time: while it is minimised, and
+    after it is closed by its button, it neither draws nor waits. On a high-DPI screen its size is in points, and the
+    picture is drawn with all pixels.
 
     Attributes:
-        closed: it was closed by its button. It does not open again.
+        closed: whether the window was closed by its button; it then stays closed.
     """
 
     _all: "WeakSet[Window]" = WeakSet()
 
     def __init__(self, title: str, fps: float) -> None:
-        """Make the window; it opens with the first picture. `fps`: pictures a second at most.
+        """Create the window, which opens with the first picture. `fps`: the most pictures per second.
 
         Raises ImportError with the command that installs the extra `render` if it is missing.
         """
@@ -47,7 +47,7 @@ class Window:
         self.closed = False
 
     def show(self, svg: str) -> None:
-        """Show a picture, for `1 / fps` seconds at least before the next one."""
+        """Show a picture for at least `1 / fps` seconds."""
         self._svg = svg
         if self.closed:
             return
@@ -60,7 +60,7 @@ class Window:
             self._next = time.monotonic() + self._seconds
 
     def close(self) -> None:
-        """Close the window; calling it twice does no harm."""
+        """Close the window; a second call does nothing."""
         if self._window is not None:
             self._window.destroy()
             self._window = None
@@ -75,7 +75,7 @@ class Window:
         if self._window is not None or self.closed:
             return
         pygame = self._pygame
-        # Without it SDL 2 ignores `allow_high_dpi` on Windows: what is drawn there is enlarged, and blurred.
+        # Without it, SDL 2 ignores `allow_high_dpi` on Windows and enlarges a blurred picture.
         os.environ.setdefault("SDL_WINDOWS_DPI_SCALING", "1")
         pygame.display.init()
         width, height = split(self._svg).size
@@ -102,7 +102,7 @@ class Window:
     # --- events ---
 
     def _handle_events(self, seconds: float) -> None:
-        """Wait so long for an event, and give all that have come to their windows."""
+        """Wait for an event, at most for this time, and pass all events to their windows."""
         pygame = self._pygame
         first = pygame.event.wait(max(int(1000 * seconds), 1)) if seconds > 0 else pygame.event.poll()
         for event in [first, *pygame.event.get()]:
@@ -113,7 +113,7 @@ class Window:
 
     def _handle(self, event: Any) -> None:
         pygame = self._pygame
-        # In pixels, that is: another display may have more of them.
+        # The size in pixels: another display may have more pixels per point.
         resized = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWDISPLAYCHANGED)
         if event.type in (pygame.WINDOWCLOSE, pygame.QUIT):
             self.closed = True

@@ -1,4 +1,4 @@
-"""Glue to other frameworks that users would otherwise write. Each module needs its framework."""
+"""Adapters to other frameworks. Each module needs its framework."""
 
 from typing import TYPE_CHECKING
 

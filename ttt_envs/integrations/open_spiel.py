@@ -1,4 +1,4 @@
-"""The games in OpenSpiel: its searches, CFR, best responses and learners then run on them. Needs `open_spiel`.
+"""The games as OpenSpiel games, for OpenSpiel's searches, CFR, best responses and learners. Needs `open_spiel`.
 
 Example::
 
@@ -8,19 +8,19 @@ Example::
     open_spiel.register()
     game = pyspiel.load_game("ttt_envs_some_game(option=value)")
 
-Chance is explicit where `core.chance` can enumerate it, and CFR and exact best responses take such games. If it cannot,
-because dice are rolled again or there are too many deals, a chance node lists outcomes that were sampled for it, and a
-new initial state has a sample of its own (`SpielGame.is_sampled`). Searches run on such a game; exact algorithms solve
-the sample, not the game. OpenSpiel calls both EXPLICIT_STOCHASTIC, as it cannot serialize states of a
-SAMPLED_STOCHASTIC game in Python: it asks for a generator by a method that only games in C++ have.
+If `core.chance` can enumerate a game's chance, chance nodes are exact, as CFR and exact best responses require.
+Otherwise, because dice are rerolled or there are too many deals, a chance node lists sampled outcomes, and each new
+initial state has a new sample (`SpielGame.is_sampled`). Searches work in such a game, but exact algorithms solve the
+sample instead of the game. Both kinds have the chance mode EXPLICIT_STOCHASTIC. OpenSpiel cannot serialize states of a
+SAMPLED_STOCHASTIC game in Python, because this requires a method that only games in C++ have.
 
-Games and states can be copied, pickled and serialized at any time, as OpenSpiel's own. Later samples are not kept: a
-copy of the state has samples of its own from there on.
+Games and states can be copied, pickled and serialized at any time, like OpenSpiel's own. Future samples are not copied:
+a copy of a state draws its own.
 
-Players who act simultaneously choose one after the other. An information state is all that a player was shown and did:
-as a string the digest that `ttt_envs.solvers.tree` has of it, with perfect recall; as a tensor the observation and the
-player's last decisions, as many as the parameter `history` says. A state of OpenSpiel points at a node, which is made
-when it is first asked for; the latest nodes are kept, as algorithms come back to them.
+Players who act simultaneously choose one after the other. An information state covers a player's observations and
+actions. As a string it is the digest of `ttt_envs.solvers.tree`, with perfect recall. As a tensor it is the observation
+and the player's last `history` decisions. A state of OpenSpiel refers to a node, which is created on first use. The
+latest nodes are kept, because algorithms return to them.
 """
 
 from collections.abc import Mapping
@@ -42,15 +42,16 @@ __all__ = ["HISTORY", "PREFIX", "SEED", "BotAgent", "Observer", "SpielGame", "St
 
 PREFIX = "ttt_envs_"
 
-#: Parameters besides the game's options: samples, and the length of an information state as a tensor.
+#: Parameters besides the game's options: the seed of samples, and the number of decisions in an information state
+#: tensor.
 SEED, HISTORY = "rng_seed", "history"
 
-# Stands for None in a parameter that is a number.
+# Represents None in a numeric parameter.
 _NOTHING = -1
 
 
 class State(pyspiel.State):
-    """A state of OpenSpiel: it points at a node."""
+    """A state of OpenSpiel, which refers to a node."""
 
     _node: Node | tuple[Any, ...]
 
@@ -74,7 +75,7 @@ class State(pyspiel.State):
         self._node = node
 
     def current_player(self) -> int:
-        """Return the number of the player to choose, or OpenSpiel's for chance or for the end."""
+        """Return the player to choose, or OpenSpiel's numbers for chance and for a finished game."""
         if self.node.done:
             return int(pyspiel.PlayerId.TERMINAL)
         return int(pyspiel.PlayerId.CHANCE) if self.node.outcomes is not None else self.node.player
@@ -83,7 +84,7 @@ class State(pyspiel.State):
         return self.node.legal if player == self.node.player else []
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        """Return numbers and probabilities of what chance may do."""
+        """Return the numbers and the probabilities of the outcomes of chance."""
         assert self.node.outcomes is not None
         return list(enumerate(self.node.outcomes[0].tolist()))
 
@@ -105,32 +106,32 @@ class State(pyspiel.State):
         return [float(each) for each in self.node.states["rewards"][0]]
 
     def _who(self, player: int | None) -> int:
-        """Return the player, or the one to choose; ValueError for none, such as chance."""
+        """Return the player, by default the player to choose; raise ValueError for other numbers, such as chance."""
         player = self.current_player() if player is None else player
         if not 0 <= player < self.node.graph.game.num_players:
             raise ValueError(f"a player is a number from 0 to {self.node.graph.game.num_players - 1}, not {player}")
         return player
 
     def information_state_string(self, player: int | None = None) -> str:
-        """Return a digest of everything that the player was shown and did."""
+        """Return a digest of the player's observations and actions."""
         player = self._who(player)
         return f"{player}:{self.node.known[player].tobytes().hex()}"
 
     def information_state_tensor(self, player: int | None = None) -> list[float]:
-        """Return the player's observation with their last decisions and what they saw then, see `SpielGame.history`."""
+        """Return the player's observation and last decisions, see `SpielGame.history`."""
         return [float(each) for each in self.node.information_state(self._who(player))]
 
     def observation_string(self, player: int | None = None) -> str:
-        """Return the position as text, as the player may see it; empty before the start."""
+        """Return the position as text from the player's view; empty before the start."""
         player = self._who(player)
         return "" if self.node.states is None else self.node.graph.game.format_state(self.node.states[0], player)
 
     def observation_tensor(self, player: int | None = None) -> list[float]:
-        """Return the player's observation as numbers."""
+        """Return the player's observation."""
         return [float(each) for each in self.node.observation(self._who(player))]
 
     def hides_state_from_agents(self) -> bool:
-        """Return whether something is hidden: then Kaggle's environments show agents no serialized state."""
+        """Return whether players have different information; Kaggle's environments then show no serialized state."""
         return _has_secrets(self.node.graph.game)
 
     def __str__(self) -> str:
@@ -141,7 +142,7 @@ class State(pyspiel.State):
 
 
 class SpielGame(pyspiel.Game):
-    """A game of this library as OpenSpiel's.
+    """A game of this library as an OpenSpiel game.
 
     Attributes:
         game: the game.
@@ -150,9 +151,8 @@ class SpielGame(pyspiel.Game):
     """
 
     def __init__(self, game: Game, seed: int = -1, history: int | None = None) -> None:
-        """Make it; `seed` fixes what is sampled, a negative one does not.
-
-        `history` as the attribute; None: 8 in games in which something is hidden or chosen simultaneously, else 0.
+        """Create the game; `seed` determines the samples, unless it is negative. `history` as the attribute; None for 8
+        in games with hidden information or simultaneous choices, and for 0 in others.
         """
         game.check_rewards("OpenSpiel's form")
         self.game, self.history = game, check_history(_usual_history(game) if history is None else history)
@@ -174,11 +174,11 @@ class SpielGame(pyspiel.Game):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether chance nodes list samples, as not all chance can be enumerated."""
+        """Whether chance nodes list samples, because the game's chance cannot be enumerated."""
         return not self.graph.explicit
 
     def root(self) -> Node:
-        """Return the start: where it is sampled another one at each call."""
+        """Return the start; if chance is sampled, each call returns another one."""
         if self._root is None or not self.graph.explicit:
             self._root = self.graph.start()
         return self._root
@@ -188,9 +188,9 @@ class SpielGame(pyspiel.Game):
         return State(self)
 
     def state_at(self, states: np.ndarray) -> State:
-        """Return a state in a position of the game, structured (1,); what players knew before it is not known to it.
+        """Return a state at a position of the game, structured (1,), without the players' earlier information.
 
-        Raises ValueError or TypeError for what is no position.
+        Raises ValueError or TypeError for an invalid position.
         """
         state = State(self)
         state.node = Node.position(self.graph, self.game.check_states(states), *self.graph.beginning())
@@ -205,16 +205,16 @@ class SpielGame(pyspiel.Game):
         return [self.game.observation_size]
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> "Observer":
-        """Return an observer, which tells OpenSpiel's algorithms what a player knows."""
+        """Return an observer for OpenSpiel's algorithms."""
         return Observer(self, iig_obs_type is not None and iig_obs_type.perfect_recall)
 
 
 class Observer:
-    """The knowledge of a player, as OpenSpiel's algorithms ask for it.
+    """An OpenSpiel observer: a player's information as a tensor and as a string.
 
     Attributes:
         tensor: float32, the player's observation; with perfect recall, the information state.
-        dict: the same by name.
+        dict: the parts of the tensor by name.
     """
 
     def __init__(self, game: SpielGame, perfect_recall: bool = False) -> None:
@@ -223,7 +223,7 @@ class Observer:
         self.dict = {"info_state" if perfect_recall else "observation": self.tensor}
 
     def set_from(self, state: State, player: int) -> None:
-        """Fill the tensor with what the player knows."""
+        """Write the player's information to the tensor."""
         self.tensor[:] = state.information_state_tensor(player) if self._recall else state.observation_tensor(player)
 
     def string_from(self, state: State, player: int) -> str:
@@ -232,12 +232,12 @@ class Observer:
 
 
 class BotAgent(Agent):
-    """Plays a bot of OpenSpiel, such as its MCTSBot, in games where all players know the whole position."""
+    """An agent that plays an OpenSpiel bot, such as MCTSBot, in games of perfect information."""
 
     plays: ClassVar[Mapping[str, bool]] = {"hidden_information": False, "simultaneous": False}
 
     def __init__(self, game: SpielGame, bot: Any, name: str = "bot") -> None:
-        """`game`: what the bot was made for. `bot`: has `step(state) -> action`. `name`: for reports."""
+        """`game`: the bot's game. `bot`: an object with `step(state) -> action`. `name`: for reports."""
         self.game, self.bot, self.name = game, bot, name
 
     def act(self, view: View) -> np.ndarray:
@@ -248,7 +248,7 @@ class BotAgent(Agent):
         return out
 
     def check(self, game: Game) -> None:
-        """Raise ValueError for another game than the bot's."""
+        """Raise ValueError for other games than the bot's."""
         super().check(game)
         if (game.id, game.options) != (self.game.game.id, self.game.game.options):
             raise ValueError(f"agent {self.name} was made for {self.game.game}, not for {game}")
@@ -265,8 +265,8 @@ def _read_state(text: str) -> State:
 
 
 def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as OpenSpiel's parameters, each of one type: None is _NOTHING where there may be a number, and
-    what is neither a number nor bool is a text, with ";" for ",", which would end it.
+    """Return options as OpenSpiel parameters, each of a single type. None becomes _NOTHING if the option can be a
+    number. Values other than numbers and bools become texts with ";" for ",", because a comma would end the parameter.
     """
     numbers = {each.name for each in parameters(game.factory) if int in get_args(each.annotation)}
     given: dict[str, Any] = {}
@@ -306,21 +306,21 @@ def _kind(game: Game, usual: Mapping[str, Any] | None = None) -> Any:
 
 
 def _usual_history(game: Game) -> int:
-    """Return the decisions that a player keeps by default: some where something is hidden, else none."""
+    """Return the default of `history`: 8 in games with hidden or simultaneous choices, otherwise 0."""
     return 8 if _has_secrets(game) else 0
 
 
 def _has_secrets(game: Game) -> bool:
-    """Return whether anything is hidden. Simultaneous choices are: OpenSpiel asks for them one after the other."""
+    """Return whether players' information differs, as with simultaneous choices, which OpenSpiel makes in turn."""
     return game.hidden_information or game.simultaneous
 
 
 def register() -> None:
-    """Enter all games of the registry into OpenSpiel's, as `ttt_envs_ID`; what is there already stays.
+    """Add all games of the registry to OpenSpiel's registry, as `ttt_envs_ID`; existing entries are not changed.
 
-    The games' options are parameters there. Values other than numbers are texts, as on the command line, but with ";"
-    for ","; -1 means None where there could be a number. `rng_seed` fixes what is sampled. `history` is the number of
-    decisions in an information state as a tensor.
+    The games' options are OpenSpiel parameters. Values other than numbers are texts, as on the command line, but with
+    ";" for ",". -1 means None if the option can be a number. `rng_seed` determines the samples. `history` is the number
+    of decisions in an information state tensor.
     """
     known = set(pyspiel.registered_names())
     for game_id in registry.GAMES:
@@ -332,10 +332,8 @@ def register() -> None:
 
 
 def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
-    """Return the class that OpenSpiel calls with parameters to make the game.
-
-    OpenSpiel's registry lives longer than Python. It may let go of a class then, but not of a function, which would be
-    freed at that moment.
+    """Return the class that OpenSpiel calls with parameters to create the game. OpenSpiel's registry outlives Python's
+    interpreter: it may release a class at that time, but a function would be freed too late.
     """
 
     class Registered(SpielGame):

@@ -1,5 +1,4 @@
-"""The tree of a game as OpenSpiel walks it: positions, choices of chance, and simultaneous choices one after the
-other."""
+"""A game's tree for OpenSpiel: positions, chance nodes, and simultaneous choices made one after the other."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from ttt_envs.core.information import begin, decisions, note, show
 # The most nodes that a game keeps; each takes about a kilobyte.
 _KEPT = 100_000
 
-# Outcomes that are sampled for a chance node which cannot be enumerated.
+# Number of sampled outcomes of a chance node that cannot be enumerated.
 _SAMPLES = 128
 
 Outcomes = tuple[np.ndarray, np.ndarray]
@@ -24,24 +23,24 @@ Past = tuple[tuple[np.ndarray, ...], ...]
 
 
 class Graph:
-    """The part that all nodes of a game share.
+    """The parts that all nodes of a game share.
 
     Attributes:
         game: the game.
-        history: how many decisions of each player a node keeps.
-        explicit: whether all its chance can be enumerated.
-        kept: the latest nodes; the others live as long as they are referenced.
+        history: number of each player's last decisions that a node keeps.
+        explicit: whether the game's chance can be enumerated.
+        kept: the latest nodes; other nodes exist only while something refers to them.
     """
 
     def __init__(self, game: Game, seed: int | None = None, history: int = 0) -> None:
-        """`seed` fixes what is sampled; `history` as the attribute."""
+        """`seed` determines the samples; `history` as the attribute."""
         self.game, self.history = game, history
         self.explicit = is_explicit(game)
         self.kept: deque[Node] = deque(maxlen=_KEPT)
         self._generator = np.random.default_rng(seed)
 
     def start(self) -> "Node":
-        """Return the start, which chance makes if there is any."""
+        """Return the root, a chance node if the start is random."""
         known, past = self.beginning()
         if not self.game.stochastic:
             return Node.position(self, self.game.new_state(seed=0), known, past)
@@ -55,7 +54,7 @@ class Graph:
         )
 
     def beginning(self) -> tuple[np.ndarray, Past]:
-        """Return the players' knowledge before anything was shown: `Node.known` and `Node.past`."""
+        """Return `Node.known` and `Node.past` before the first observation."""
         return begin(1, self.game.num_players)[0], ((),) * self.game.num_players
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:
@@ -83,7 +82,7 @@ class Graph:
 
 @cache
 def is_explicit(game: Game) -> bool:
-    """Tell whether all chance of a game can be enumerated, as far as one random game shows."""
+    """Return whether a game's chance can be enumerated, judging by one random game."""
     if not game.stochastic:
         return True
     generator = np.random.default_rng(0)
@@ -101,17 +100,19 @@ def is_explicit(game: Game) -> bool:
 
 
 class Node:
-    """A position, a choice of chance, or a part of several players' choice at once. It never changes.
+    """A position, a chance node, or a position in which some of several simultaneous choices are made. It never
+    changes.
 
     Attributes:
-        graph: what it shares with the other nodes.
+        graph: the parts shared with other nodes.
         states: structured (1,), the position; None before the start.
-        known: uint64 (players, 2), digests of all that each player was shown and did.
-        past: of each player, the last decisions, the newest first, int8 (features,) as in `core.information.decisions`.
-        chosen: the actions of this ply so far, by player.
-        outcomes: of chance; None where a player chooses.
+        known: uint64 (players, 2), digests of each player's observations and actions.
+        past: for each player, the last decisions, the newest first: int8 (features,), as in
+            `core.information.decisions`.
+        chosen: player -> action, the choices made so far in this ply.
+        outcomes: the outcomes of chance; None if a player chooses.
         done: whether the game is over.
-        player: the player to choose, of simultaneous ones the first who has not chosen; -1 for none.
+        player: the player to choose; with simultaneous choices, the first player who has not chosen; -1 for none.
         legal: that player's actions.
     """
 
@@ -139,19 +140,19 @@ class Node:
         return self  # OpenSpiel copies states all the time
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the graph: a state makes a node of that of its own game's.
+        # Pickled without the graph: a state builds a node again with the graph of its own game.
         return tuple, ((self.states, self.known, self.chosen, self.outcomes, self.past),)
 
     @classmethod
     def position(cls, graph: Graph, states: np.ndarray, known: np.ndarray, past: Past) -> "Node":
-        """Return a position, which all players look at."""
+        """Return the node of a position, after all players observe it."""
         digests = known[None].copy()
         if not states["done"][0]:
             show(graph.game, states, digests)
         return cls(graph, states, digests[0], {}, past=past)
 
     def mask(self, player: int) -> np.ndarray:
-        """Return legal actions of a player in the position, bool (num_actions,)."""
+        """Return the legal actions of a player in the position, bool (num_actions,)."""
         masks = np.empty((1, self.graph.game.num_actions), np.bool_)
         self.graph.game.loops.mask_rows(self.states, np.array([player]), masks)
         return masks[0]
@@ -170,7 +171,7 @@ class Node:
         return np.concatenate([self.observation(player), *own, np.zeros(missing, np.int8)])
 
     def child(self, action: int) -> "Node":
-        """Return the node that an action, or an outcome of chance, leads to."""
+        """Return the node after an action or an outcome of chance."""
         child = self.children.get(action)
         if child is None:
             if self.outcomes is None:
@@ -195,7 +196,7 @@ class Node:
         return Node(graph, self.states, digests[0], {}, (probabilities, states), past=past)
 
     def _with_decision(self, player: int, action: int | None) -> tuple[np.ndarray, ...]:
-        """Return a player's past with `action` at this node added; unchanged if `action` is None."""
+        """Return a player's past with the decision `action` at this node added; unchanged if `action` is None."""
         if action is None or self.states is None or not self.graph.history:
             return self.past[player]
         row = decisions(self.graph.game, self.states, player, np.array([action]))[0]

@@ -5,7 +5,7 @@ Example::
     MaskablePPO("MlpPolicy", ttt_envs.make_sb3(game, 256, encoding="planes"),
                 policy_kwargs={"features_extractor_class": PlanesExtractor})
 
-SB3's own `NatureCNN` takes pictures of at least 36 x 36 pixels; a board here has 3 to 9 rows.
+SB3's own `NatureCNN` needs images of at least 36 x 36 pixels; boards here have 3 to 9 rows.
 """
 
 from itertools import pairwise
@@ -25,9 +25,9 @@ class PlanesExtractor(BaseFeaturesExtractor):
         """Make the layers.
 
         Args:
-            observation_space: of shape (channels, rows, columns), as `encoding="planes"` gives it.
-            features_dim: number of features that come out.
-            channels: channels of each convolution.
+            observation_space: a space of shape (channels, rows, columns), as with `encoding="planes"`.
+            features_dim: number of output features.
+            channels: number of channels of each convolution.
             layers: number of convolutions.
 
         Raises ValueError for observations of another shape.
@@ -47,6 +47,6 @@ class PlanesExtractor(BaseFeaturesExtractor):
         self.layers = nn.Sequential(*convolutions, nn.Flatten(), last, nn.ReLU())
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return float32 (n, channels, rows, columns) -> (n, features_dim)."""
+        """Map float32 (n, channels, rows, columns) to (n, features_dim)."""
         features: torch.Tensor = self.layers(observations)
         return features

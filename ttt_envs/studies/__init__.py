@@ -1,6 +1,6 @@
-"""Comparing methods: tasks with exact measures, a grid of runs that can be continued, statistics and the page.
+"""Comparison of learning methods: tasks with exact measures, a resumable grid of runs, statistics and a page.
 
-`ttt study FILE.toml` does it all. `tasks` defines what is measured, `plan` reads the file, `grid` trains and measures,
+`ttt study FILE.toml` runs a study. `tasks` defines what is measured, `plan` reads the file, `grid` trains and measures,
 `statistics` compares methods over few seeds, and `page` writes the page.
 """
 

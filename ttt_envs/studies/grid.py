@@ -1,4 +1,4 @@
-"""Carry out a plan: search for settings, train, measure. Runs are trained side by side; a killed study goes on.
+"""Carry out a plan: search for settings, train, and measure. Runs train in parallel, and a killed study can be resumed.
 
 Each run has its own folder, OUT/runs/TASK/METHOD/BUDGET/seed-K, and is measured once, at its end: result.json. The runs
 of a search are in OUT/search. If budgets are processor time, OUT/speeds.json has the steps per second that pilot runs
@@ -33,22 +33,21 @@ from ttt_envs.studies.tasks import measure
 
 RESULT, SPEEDS = "result.json", "speeds.json"
 
-#: Gets a line of text when something is finished.
+#: Called with a line of text for each finished part.
 Progress = Callable[[str], None]
 
-# The search: the best of the configurations are tried again with other seeds.
+# In a search, this many of the best configurations are tried again with this many other seeds.
 _AGAIN, _SEEDS = 3, 3
 
-# A pilot run is long enough once it has taken this share of the processor time of a run; the steps of the first one.
+# A pilot run must take at least this share of a run's processor time; number of steps of the first pilot run.
 _PILOT, _FIRST = 0.15, 4096
 
 _GOES_ON = "the same command goes on with all runs"
 
 
 def result_of(run: Run, out: Path) -> dict[str, Any] | None:
-    """Return a finished run's result: measure, processor seconds, steps, and `also` by name; else None.
-
-    Raises ValueError if the file is damaged, or the run in the folder had other settings.
+    """Return a run's result (measure, processor seconds, steps, and `also` by name), or None if it is unfinished.
+    Raises ValueError if the file is damaged, or if the run in the folder had other settings.
     """
     path, names = run.folder(out) / RESULT, ("settings", "measure", "seconds", "steps", "also")
     found: dict[str, Any] | None = _read(path, lambda found: {name: found[name] for name in names})
@@ -58,7 +57,7 @@ def result_of(run: Run, out: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path, part: Callable[[Any], Any]) -> Any:
-    """Return a part of a file of JSON, None without the file; ValueError, naming it, if it is damaged."""
+    """Return a part of a JSON file, None without the file; raise ValueError, naming the file, if it is damaged."""
     if not path.is_file():
         return None
     try:
@@ -68,7 +67,7 @@ def _read(path: Path, part: Callable[[Any], Any]) -> Any:
 
 
 def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
-    """Return whether a run has ended and was played in all ways; one that has ended is not trained again."""
+    """Return whether a run has ended and is measured in all ways; a run that has ended is not trained again."""
     found = result_of(run, out)
     return found is not None and (run.own or also.keys() <= found["also"].keys())
 
@@ -79,7 +78,7 @@ def _settings_of(run: Run) -> dict[str, Any]:
 
 
 def runs_of(plan: Plan, out: Path) -> list[Run]:
-    """Return the runs of the study itself, seed after seed, by the settings that its search has found so far."""
+    """Return the runs of the study itself, seed after seed, with the settings that the search has found so far."""
     found = [_best(plan, run, out) for runs in plan.methods.values() for run in runs]
     return [
         replace(run, seed=seed, budget=budget)
@@ -91,7 +90,7 @@ def runs_of(plan: Plan, out: Path) -> list[Run]:
 
 
 def _best(plan: Plan, run: Run, out: Path) -> Run | None:
-    """Return the run with the settings that the search has found; None before it has ended."""
+    """Return the run with the settings that the search has found; None until the search has ended."""
     tried = plan.configurations(run)
     if not tried:
         return run
@@ -119,21 +118,20 @@ def _measures(runs: Sequence[Run], out: Path) -> np.ndarray | None:
 
 
 def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress = lambda text: None) -> bool:
-    """Search for settings where the plan asks for it, and train what is not finished yet.
+    """Search for settings if the plan says so, and train all unfinished runs.
 
     Args:
         plan: the plan.
-        out: the study's folder, which is locked meanwhile; all nodes of a cluster have it under the same path.
+        out: the study's folder, which is locked; all nodes of a cluster need it under the same path.
         workers: where to train runs, see `ttt_envs.evaluation.pool.run`; by default one process per processor.
-        progress: gets a line for each run that is finished.
+        progress: called with a line for each finished run.
 
-    Returns:
-        False if it was interrupted; the same call goes on.
+    Returns: False if it was interrupted; the same call continues it.
 
     Raises:
         InUse: another process is writing the folder.
-        ValueError: a run cannot be trained, or its folder has one with other settings; the error names it.
-        ConnectionError, ChildProcessError: as of `pool.run`.
+        ValueError: a run cannot be trained, or its folder has a run with other settings; the error names the run.
+        ConnectionError, ChildProcessError: as `pool.run`.
     """
     pool.check(workers)
     every = [run for runs in plan.methods.values() for run in runs]
@@ -165,7 +163,7 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
 
 
 def _speeds(runs: Sequence[Run], out: Path, workers: int | str, progress: Progress) -> dict[str, float]:
-    """Return steps per second of each run's place, if budgets are CPU times: from the folder and from new pilots."""
+    """Return steps per second by run folder, if budgets are processor times: from the file or from pilot runs."""
     path = out / SPEEDS
     speeds = _read(path, lambda found: {str(name): float(speed) for name, speed in found.items()}) or {}
     longest = {str(run.place): run for run in sorted(runs, key=lambda run: run.budget)}
@@ -201,7 +199,7 @@ def _processor_seconds(folder: Path) -> float:
 
 
 def _train(out: Path, speeds: Mapping[str, float], also: Mapping[str, str], run: Run) -> float | None:
-    """Train one run, or go on with it, and measure it; None if it was interrupted."""
+    """Train or resume one run and measure it; return None if it was interrupted."""
     folder = run.folder(out)
     try:
         if run.own:
@@ -223,7 +221,7 @@ def _train(out: Path, speeds: Mapping[str, float], also: Mapping[str, str], run:
 
 
 def _by_function(run: Run) -> tuple[agents.Agent, int, float]:
-    """Return the agent that a function of the user's trains, no steps, and the processor time it took."""
+    """Return the agent that a function of the user's trains, 0 steps, and the processor time."""
     function, _ = agents.find(run.method)
     game = load(run.task.game, **run.task.options)
     began = time.process_time()
@@ -232,7 +230,7 @@ def _by_function(run: Run) -> tuple[agents.Agent, int, float]:
 
 
 def _played(run: Run, text: str) -> float | None:
-    """Return the measure of what was trained as another agent; None if that cannot play it."""
+    """Return the measure of a trained network with another agent; None if that agent cannot play it."""
     try:
         return measure(run.task.name, text, run.seed)
     except (TypeError, ValueError):

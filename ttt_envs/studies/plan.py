@@ -20,12 +20,12 @@ from ttt_envs.storage.files import existing
 from ttt_envs.storage.untrusted import with_tuples
 from ttt_envs.studies.tasks import Task, task_of, tasks
 
-#: The plan of `ttt study --quick`, a file.
+#: The plan of `ttt study --quick`.
 QUICK = Path(__file__).parent / "quick.toml"
 
 _NEEDED, _KNOWN = ("tasks", "seeds", "methods"), ("steps", "seconds", "first_seed", "search", "also", "agents")
 
-# Settings of a learner that are fixed by the plan and its tasks.
+# Settings of a learner that the plan and its tasks determine.
 _OF_A_STUDY = ("game", "options", "seed", "seeds", "out", "resume", "quiet", "steps", "eval_every", *LEAST)
 
 
@@ -34,15 +34,15 @@ class Run:
     """One training.
 
     Attributes:
-        task: what is measured at the end.
-        label: the method's name in the plan.
-        method: its name for `ttt train`, or the function that trains, such as "my.py:train".
-        settings: of the method, as the plan gives them.
+        task: the task.
+        label: the name of the method's table in the plan.
+        method: its name in `ttt train`, or a training function such as "my.py:train".
+        settings: the method's settings in the plan.
         seed: of the training.
         budget: seconds of processor time, or steps.
         unit: "seconds" or "steps".
-        ranges: values to choose from by setting; empty where nothing is searched for.
-        number: of the configuration in a search; None for a run of the study itself.
+        ranges: setting -> values for a search; empty without a search.
+        number: number of the configuration in a search; None for a run of the study itself.
     """
 
     task: Task
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """The folder of its task, method and configuration within that of the study."""
+        """The folder of its task, method and configuration, relative to the study's folder."""
         part = Path("runs" if self.number is None else "search", self.task.name, self.label)
         return part if self.number is None else part / f"configuration-{self.number}"
 
@@ -67,11 +67,11 @@ class Run:
 
     @property
     def own(self) -> bool:
-        """Whether a function of the user's trains."""
+        """Whether the method is a function of the user's."""
         return self.method not in METHODS
 
     def config(self, steps: int, out: Path = Path("runs"), resume: bool = False) -> Any:
-        """Return the settings of a library's method, which measures only at the end; ValueError if they are wrong."""
+        """Return the settings of a library method, without measurements in between; raise ValueError if wrong."""
         kind = import_module(METHODS[self.method]).Config
         task = {"game": self.task.game, "options": dict(self.task.options)}
         whole = {**task, "eval_every": steps, **LEAST, **self.settings}
@@ -89,11 +89,11 @@ class Plan:
     Attributes:
         tasks: names of tasks.
         methods: maps each label to one run per task, with the seed `first_seed` and the largest budget.
-        budgets: seconds of processor time or steps, ascending; each is a set of runs of its own.
-        seeds, first_seed: number of training seeds, and the first of them.
-        search: configurations that are tried of each method with ranges.
-        also: other ways to play what was trained, by name: an agent's text with {} for the run folder or network.
-        agents: baselines of each task.
+        budgets: seconds of processor time or steps, ascending; each has its own runs. seeds, first_seed: number of
+            training seeds, and the first seed.
+        search: number of configurations to try for each method with ranges.
+        also: name -> another way to play a trained network: an agent's text with {} for the run folder or network.
+        agents: task -> its baselines.
     """
 
     tasks: tuple[str, ...]
@@ -106,11 +106,11 @@ class Plan:
     agents: Mapping[str, tuple[str, ...]]
 
     def configurations(self, run: Run) -> list[Run]:
-        """Return the configurations that a search tries of a run's method and task, drawn without replacement."""
+        """Return the configurations for a search for a run's method and task, drawn without replacement."""
         if not self.search or not run.ranges:
             return []
         every = list(itertools.product(*run.ranges.values()))
-        # The draw depends on nothing but the names, so that it is the same whatever else is in the plan.
+        # The draw depends only on the names, not on other parts of the plan.
         order = np.random.default_rng(zlib.crc32(f"{run.task.name} {run.label}".encode())).permutation(len(every))
         return [
             replace(run, settings={**run.settings, **dict(zip(run.ranges, every[k], strict=True))}, number=number)
@@ -119,7 +119,7 @@ class Plan:
 
 
 def read_plan(path: str | Path, named: Collection[str] = ()) -> Plan:
-    """Return the plan of a file; FileNotFoundError, or ValueError naming the file and what is wrong in it.
+    """Read a plan; raise FileNotFoundError, or ValueError naming the file and the fault.
 
     `named`: functions and agents of the user's own that the plan may run, see `plan_of`.
     """
@@ -131,9 +131,9 @@ def read_plan(path: str | Path, named: Collection[str] = ()) -> Plan:
 
 
 def plan_of(given: Mapping[str, Any], named: Collection[str] = ()) -> Plan:
-    """Return the plan of a file's contents; ValueError or TypeError naming what is wrong.
+    """Return the plan from a file's contents; raise ValueError or TypeError naming the fault.
 
-    `named`: functions and agents that may do more than use the library's own data; others are refused.
+    `named`: functions and agents that may do more than use the library's own data; others raise an error.
     """
     for name in given:
         if name not in _NEEDED + _KNOWN:

@@ -1,4 +1,4 @@
-"""Statistics of comparisons over few seeds: the probability of improvement, exact tests and their correction.
+"""Statistics for comparisons over few seeds: the probability of improvement, exact tests and their correction.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice", NeurIPS 2021.
 """
@@ -9,22 +9,21 @@ import numpy as np
 
 from ttt_envs.evaluation.reports.intervals import student
 
-# The probabilities that are tried as ends of an interval.
+# The candidates for the ends of an interval.
 _GRID = np.linspace(0, 1, 1001)
 
 
 def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Return the probability that a run of the first method scores more than one of the second, or half if equal.
+    """Return the probability that a run of the first method scores more than a run of the second; ties count half.
 
-    The interval holds the probabilities that differ from the figure by no more than Student's t times the standard
-    error that they would have: also where every run of the one is ahead, it says what so few seeds leave open (R. G.
-    Newcombe, Statistics in Medicine 25, 2006, method 5).
+    The interval contains the probabilities that differ from the figure by at most Student's t times the standard error
+    that they imply, so it is meaningful even if all runs of one method are ahead (R. G. Newcombe, Statistics in
+    Medicine 25, 2006, method 5).
 
     Args:
         first, second: float (seeds,), the scores.
 
-    Returns:
-        The figure and both ends of its 95 % interval; nan where both methods have one seed.
+    Returns: The figure and both ends of its 95 % interval, which are nan if both methods have one seed.
     """
     found, m, n = float(np.mean(np.sign(first[:, None] - second) / 2 + 0.5)), len(first), len(second)
     if m + n < 3:
@@ -39,13 +38,13 @@ def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[flo
 def exact_p(first: np.ndarray, second: np.ndarray) -> float:
     """Return the two-sided exact p-value of the rank-sum test of Mann and Whitney.
 
-    Its hypothesis is that both methods' scores have the same distribution, so that every division of the runs between
+    The null hypothesis is that both methods' scores have the same distribution; then every division of the runs between
     the methods is equally likely. Equal scores share their ranks.
     """
     both = np.concatenate([first, second])
-    # Twice the mean rank, a whole number also where scores are equal.
+    # Twice the mean rank, which is a whole number even for equal scores.
     doubled = [int((both < each).sum() * 2 + (both == each).sum() + 1) for each in both]
-    # ways[k][s]: in how many ways k of the runs have the sum s.
+    # ways[k][s]: the number of ways in which k of the runs have the sum s.
     ways: list[dict[int, int]] = [{0: 1}, *({} for _ in first)]
     for rank in doubled:
         for k in range(len(first), 0, -1):

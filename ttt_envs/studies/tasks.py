@@ -1,7 +1,7 @@
 """Tasks of studies: a game with its options, an exact measure, and a score that is comparable between tasks.
 
-Each game's folder may have a file tasks.toml. The score of a measurement is 1 - measure / measure of the random
-policy: 1 for optimal play, 0 for random play. Results of one version of a task are comparable for ever.
+Each game's folder may have a file tasks.toml. The score of a measurement is 1 - measure / measure of the random policy:
+1 for optimal play, 0 for random play. Results of the same version of a task are always comparable.
 """
 
 from collections.abc import Mapping
@@ -17,29 +17,29 @@ from ttt_envs.core.options import unknown
 from ttt_envs.learning.runs.measurements import LEAST, MEASURES, Measurement
 from ttt_envs.registry import declared, load
 
-#: A task of hidden hands or simultaneous choices is a smoke test if one of two simple pure policies (`Task.pure`) loses
-#: less than this share of what random play loses. A larger share does not show that optimal play is mixed.
+#: A task with hidden hands or simultaneous choices is a smoke test if one of two simple pure policies (`Task.pure`)
+#: loses less than this share of random play's loss. A larger share does not show that optimal play is mixed.
 MIXING = 0.05
 
 
 @dataclass(frozen=True)
 class Task:
-    """A game, and what is measured in it.
+    """A game with a measure.
 
     Attributes:
         name: its name in plans and results.
         game: id of the game.
         options: the game's options.
         measure: one of `ttt_envs.learning.runs.measurements.MEASURES`, or "proved wins lost": the share of games that a
-            player with a proven win does not win, against an agent that plays the proven strategy. That agent wins the
-            other half of the games, which are not looked at.
-        random: the measure of the policy that chooses legal actions evenly.
-        seconds: processor time of one measurement of random play, on one machine: that of a network takes longer.
-        version: raised when anything of it changes.
+            player with a proven win does not win, against an agent that plays the proven strategy. This agent wins all
+            games in which it plays the other side; they are not counted.
+        random: the measure of uniformly random play.
+        seconds: processor time of one measurement of random play on one machine; that of a network takes longer.
+        version: a number that increases with every change of the task.
         title: what it is.
-        against: the agent that proved wins are played against; "" for other measures.
-        pure: the shares of `random` that two simple pure policies lose: "response", a best response to random play, and
-            "equilibrium", the likeliest actions of an equilibrium. Empty where nothing is hidden.
+        against: the opponent for "proved wins lost"; "" for other measures.
+        pure: the losses of two simple pure policies as shares of `random`: "response", a best response to random play,
+            and "equilibrium", the likeliest actions of an equilibrium. Empty for perfect information.
     """
 
     name: str
@@ -65,25 +65,25 @@ def tasks() -> dict[str, Task]:
 
 
 def task_of(name: str) -> Task:
-    """Return the task of that name; ValueError if there is none."""
+    """Return the task with this name; raise ValueError if there is none."""
     if name not in tasks():
         raise ValueError(unknown("task", name, list(tasks())))
     return tasks()[name]
 
 
 def measure(task: str, agent: Any, seed: int = 0) -> float:
-    """Return the measure of an agent in a task, just as a training run of this seed is measured.
+    """Return the measure of an agent in a task, as a training run with this seed is measured.
 
-    `agent`: what `agents.load` takes. Raises ValueError for an unknown task, or an agent that cannot be measured.
+    `agent`: an argument of `agents.load`. Raises ValueError for an unknown task, or an agent that cannot be measured.
     """
     (point,) = _measurement(task, seed).measure(agents.load(agent), 0, lambda: None)
-    # Where wins are counted, the score is over both sides, and only one of them can win.
+    # The score is over both sides, of which only one can win.
     return 1 - 2 * point.value if task_of(task).against else point.value
 
 
 @lru_cache(maxsize=1)
 def _measurement(task: str, seed: int) -> Measurement:
-    """Kept for the next agent: walking through a tree takes longer than training for a few seconds."""
+    """Kept for the next agent, because building a tree takes longer than training for a few seconds."""
     found = task_of(task)
     kind = MEASURES["score" if found.against else found.measure]
     settings = {**LEAST, kind.setting: kind.in_studies or 1, "eval_agents": (found.against or "random",)}

@@ -1,4 +1,4 @@
-"""Shelf: the agents that play on a server."""
+"""The agents that play on a server."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from ttt_envs.storage.tables import without_building
 
 
 class Shelf:
-    """Agents by their texts. One serves one thread at a time; where several threads want it, it is loaded again."""
+    """Agents by their texts. An agent serves one thread at a time, and is loaded again if several threads need it."""
 
     def __init__(self) -> None:
         self._idle: dict[str, list[Agent]] = defaultdict(list)
 
     @contextmanager
     def take(self, spec: str) -> Iterator[Agent]:
-        """Return a context with the agent, for this thread alone; errors as from `agents.load`."""
+        """Return a context with the agent for this thread alone; raises the errors of `agents.load`."""
         try:
             agent = self._idle[spec].pop()
         except IndexError:
@@ -32,13 +32,13 @@ class Shelf:
         self._idle[spec].append(agent)
 
     def decide(self, spec: str, view: View) -> int:
-        """Return the action of an agent in the one position of a view; it raises what the agent raises."""
+        """Return the action of an agent for a view of one position; raises the agent's errors."""
         with without_building(), self.take(spec) as agent:
             actions, _ = ask(agent, view)
         return int(actions[0])
 
     def close(self) -> None:
-        """Close the agents that are idle."""
+        """Close all idle agents."""
         for idle in self._idle.values():
             while idle:
                 idle.pop().close()

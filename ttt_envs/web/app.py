@@ -1,4 +1,4 @@
-"""The application: the addresses of the server and their answers. `make_app` gives it, for any ASGI server."""
+"""The application: the addresses of the server and their responses. `make_app` returns it for any ASGI server."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -24,10 +24,10 @@ from ttt_envs.web.local import LocalOnly
 from ttt_envs.web.recorded import Records
 from ttt_envs.web.threads import in_thread, said
 
-#: Kinds of the page's files. No other file is ever sent.
+#: Media types of the page's files. Other files are never sent.
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
-# Seconds for which a page waits for an agent until it asks again.
+# Seconds after which the page repeats a request that waits for an agent.
 _PATIENCE = 20.0
 
 
@@ -69,25 +69,25 @@ class App:
         return self._static("index.html")
 
     async def file(self, request: Request) -> Response:
-        """A file of the page."""
+        """Return a file of the page."""
         return self._static(request.path_params["name"])
 
     def _static(self, name: str) -> Response:
         if name not in self.static:
             raise Refused(404, "there is no such file")
-        # Requested each time, so that a newer version of the library brings its own page.
+        # Never cached, so that a newer version of the library shows its own page.
         kind = KINDS[Path(name).suffix]
         return Response(self.static[name], media_type=kind, headers={"cache-control": "no-cache"})
 
     async def picture(self, request: Request) -> Response:
-        """A picture of a game in progress."""
+        """Return a picture of the middle of a game."""
         found = await in_thread(picture_of, request.path_params["game"])
         if found is None:
             raise Refused(404, "there is no such picture")
         return Response(found, media_type="image/svg+xml", headers={"cache-control": "max-age=3600"})
 
     async def lessons(self, request: Request) -> Response:
-        """The positions that show a game's rules."""
+        """Return the positions that illustrate a game's rules."""
         game_id = request.path_params["game"]
         if game_id not in GAMES:
             raise Refused(404, "there is no such game")
@@ -97,7 +97,7 @@ class App:
     # --- choosing a game ---
 
     async def games(self, request: Request) -> Response:
-        """All games of the library, and the games in progress."""
+        """Return all games of the library, and the games in progress."""
         latest = sorted(self.hall.games.values(), key=lambda served: -served.touched)
         own = [
             {"id": each.id, "title": each.game.title, "over": each.live.over, "touched": each.touched}
@@ -107,7 +107,7 @@ class App:
         return JSONResponse({"games": await in_thread(_all_games), "own": own})
 
     async def setup(self, request: Request) -> Response:
-        """A game with options: its form, its rules and the agents that play it."""
+        """Return a game with options: its form, its rules and its agents."""
         game = await in_thread(game_of, *_game(await body_of(request, "game", "options")))
         return JSONResponse(
             {
@@ -133,7 +133,7 @@ class App:
     # --- playing ---
 
     async def served(self, request: Request) -> Response:
-        """A game. With `after`, a version, the answer waits until the game has another one, or for a while."""
+        """A game. With `after`, a version, the response waits a while for another version."""
         served = self._served(request)
         if "after" in request.query_params:
             await served.wait(digits(request.query_params["after"], "after", 10**18), _PATIENCE)
@@ -145,7 +145,7 @@ class App:
         return JSONResponse(render.past(served, digits(request.path_params["ply"], "ply", served.live.ply)))
 
     async def thoughts(self, request: Request) -> Response:
-        """The thoughts of the oracle, a search or an agent on the actions in a position."""
+        """Return the analysis of a position by the oracle, a search or an agent."""
         served = self._served(request)
         ply = digits(request.path_params["ply"], "ply", served.live.ply)
         state, viewer = served.live.states[ply][0], served.viewer
@@ -156,23 +156,23 @@ class App:
         return JSONResponse({"ply": ply, "thoughts": thoughts, "limits": GRADES, **places})
 
     async def review(self, request: Request) -> Response:
-        """The judgements of the decisions of a finished game."""
+        """Return the judgements of the decisions in a finished game."""
         served = self._finished(request)
         return JSONResponse(render.judged(served.game, await self.hall.review(served)))
 
     async def record(self, request: Request) -> Response:
-        """A finished game as a file of records."""
+        """Return a finished game as a file of records."""
         served = self._finished(request)
         return _file(served, self.hall.record(served).json() + "\n", "jsonl", "application/jsonl")
 
     async def film(self, request: Request) -> Response:
-        """A finished game as an animated picture, light or with `theme=dark` dark."""
+        """Return a finished game as an animated GIF, light or, with `theme=dark`, dark."""
         served = self._finished(request)
         theme: Theme = "dark" if request.query_params.get("theme") == "dark" else "light"
         return _file(served, await self.hall.film(served, theme), "gif", "image/gif")
 
     async def move(self, request: Request) -> Response:
-        """Choose an action for a person, by its name; `ply` is that of the position it was chosen in."""
+        """Choose an action for a person by its name; `ply` is the number of plies when it was chosen."""
         served = self._served(request)
         given = await body_of(request, "player", "ply", "action")
         player, name = whole(given["player"], "player", len(served.seats) - 1), text(given["action"], "action")
@@ -207,12 +207,12 @@ class App:
         return JSONResponse({"id": (await self.hall.open(served.game, served.seats)).id}, 201)
 
     async def _now(self, served: ServedGame) -> Response:
-        """The game as it is, with the answer of an agent that is quick."""
+        """Return the present game, including the move of a quick agent."""
         await self.hall.settle(served)
         return JSONResponse(render.game_of(served))
 
     def _finished(self, request: Request) -> ServedGame:
-        """Return the game of an address; raises Refused while it goes on, as it would reveal what is hidden."""
+        """Return the finished game of an address; raise Refused for others, whose hidden information stays secret."""
         served = self._served(request)
         if not served.live.over:
             raise Refused(409, "the game is not over")
@@ -226,11 +226,11 @@ class App:
     # --- records ---
 
     async def record_files(self, request: Request) -> Response:
-        """The files of recorded games."""
+        """Return the files of recorded games."""
         return JSONResponse(await in_thread(self.records.listed))
 
     async def record_games(self, request: Request) -> Response:
-        """The games of a file."""
+        """Return the games of a file."""
         return JSONResponse(await in_thread(self.records.games, request.query_params.get("file", "")))
 
     async def record_open(self, request: Request) -> Response:
@@ -270,13 +270,13 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Addresses and methods that do not exist."""
+    """Return the response for addresses and methods that do not exist."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """A fault of the server, or of an agent that was asked for its thoughts."""
+    """Return the response for an error of the server, or of an agent during an analysis."""
     return JSONResponse({"error": f"this failed with {said(error)}; the server's log says where"}, 500)
 
 
@@ -284,7 +284,7 @@ def make_app(hall: Hall, records: Records) -> Starlette:
     """Return the ASGI application.
 
     Args:
-        hall: the games; it is closed with the application.
+        hall: the games; the application closes it at its end.
         records: the recorded games.
     """
 

@@ -1,4 +1,4 @@
-"""Catalog: the games, the options of each as a form shows them, and the agents that may be asked for."""
+"""The catalog of the page: the games, their options for forms, and the agents on offer."""
 
 import inspect
 import json
@@ -25,24 +25,24 @@ from ttt_envs.web.errors import Refused
 #: The pictures of the games: in the installed package, and in a checkout.
 _PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parents[2] / "docs")
 
-#: How far up its ladder the opponent of a level stands, from 0 to 1.
+#: The height of each level on the game's ladder, from 0 to 1.
 _UP = {"easy": 0.25, "medium": 0.55}
 
-# The levels share out at most this height of a ladder, in Elo: a strong program at its top makes no level harder.
+# Levels divide at most this height of a ladder, in Elo, so that a strong program at its top makes no level harder.
 _HIGHEST = 1000.0
 
-#: Simulations of the tree search that is offered in several strengths.
+#: Numbers of simulations with which the tree search is offered.
 STRENGTHS = (100, 1000, 10_000)
 
-# A number and a text that no option allows.
+# A number and a text that are wrong for every option.
 _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
 
 
 def fields_of(game: Game) -> list[dict[str, Any]]:
-    """Return the options of a game as a form shows them, besides its own.
+    """Return the options of a game for a form.
 
-    Each has its `name`, its `meaning`, its `default` as text, and a `kind`: "bool"; "choice" with `choices`, texts;
-    "int" with `low` and `high`, and `optional` where it may be none; or "text" for what only the game itself can check.
+    Each has a `name`, a `meaning`, a `default` as text, and a `kind`: "bool"; "choice" with `choices`, texts; "int"
+    with `low` and `high`, and `optional` if it may be None; or "text" for a value that only the game can check.
     """
     return [_field(game, each) for each in options_of(game.id)]
 
@@ -52,7 +52,7 @@ def _field(game: Game, option: Parameter) -> dict[str, Any]:
     known = {"name": option.name, "default": as_text(option.default), "meaning": _said(option)}
     if kinds == {bool}:
         return {"kind": "bool", **known}
-    # The game itself says what it allows, when it is given what it does not.
+    # A wrong value makes the game raise an error that lists the allowed values.
     if kinds <= {int, str, type(None)} and kinds & {int, str}:
         try:
             load(game.id, **{**game.options, option.name: _NO_NUMBER if int in kinds else _NO_TEXT})
@@ -74,9 +74,9 @@ def _said(option: Parameter) -> str:
 
 
 def game_of(game_id: str, options: Mapping[str, str]) -> Game:
-    """Return the game with options given as texts; Refused for what is unknown or wrong.
+    """Return the game with options given as texts; raise Refused for unknown games and options, and for wrong values.
 
-    Only registered games are loaded: another text could name any function of any module.
+    Only registered games are loaded, because other texts could name any function.
     """
     if game_id not in GAMES:
         raise Refused(404, f"there is no game {game_id[:60]!r}; known: {', '.join(GAMES)}")
@@ -87,19 +87,19 @@ def game_of(game_id: str, options: Mapping[str, str]) -> Game:
 
 
 class Offer(NamedTuple):
-    """An agent that may be asked for: its text, see `agents.load`, and what it is, for people."""
+    """An agent on offer: its text for `agents.load`, and its description for display."""
 
     agent: str
     title: str
 
 
 class Level(NamedTuple):
-    """An opponent of some strength.
+    """An opponent of a certain strength.
 
     Attributes:
         name: "easy", "medium", "strong" or "perfect".
         agent: its text.
-        elo: its rating on the game's ladder; None where it is no rung.
+        elo: its rating on the game's ladder; None if it is not a rung.
     """
 
     name: str
@@ -108,17 +108,17 @@ class Level(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Its method and its rating, for people."""
+        """Its method and its rating, for display."""
         return title_of(self.agent) + ("" if self.elo is None else f", {self.elo} Elo")
 
 
 @cache
 def levels_of(game: Game) -> list[Level]:
-    """Return the opponents from easy to perfect, as far as the game with its options has a ladder, the weakest first.
+    """Return the opponents from easy to perfect, the weakest first, by the ladder of the game with its options.
 
-    Easy and medium are rungs that far up the ladder; strong is the best trained agent, or else the highest rung.
-    Perfect is optimal play, if it is a rung and strong loses more to it than an inaccuracy per game; it is the only
-    level of a game without a ladder.
+    Easy and medium are rungs at fixed heights of the ladder. Strong is the best trained agent, or else the highest
+    rung. Perfect is optimal play, if it is a rung and beats strong by more than an inaccuracy per game; without a
+    ladder it is the only level.
     """
     best = OracleAgent.name
     try:
@@ -126,14 +126,14 @@ def levels_of(game: Game) -> list[Level]:
     except ValueError:
         return [Level("perfect", best, None)] if _plays(best, game) else []
     rated = {rung: float(elo) for rung, elo in zip(ladder.rungs, ladder.elo, strict=True)}
-    # Optimal play may need a table that is not built.
+    # Optimal play may need a table that does not exist yet.
     rated = {rung: elo for rung, elo in rated.items() if best not in rung or _plays(rung, game)}
     pool = [rung for rung in rated if rung not in (ladder.zero, best)]
     if not pool:
         return []
     top = min(max(rated.values()), _HIGHEST)
     seconds = dict(zip(ladder.rungs, ladder.seconds, strict=True))
-    # Of about equal rungs, the faster one.
+    # Among rungs of about equal rating, take the fastest.
     found = {
         name: min(pool, key=lambda rung: (round(abs(rated[rung] - share * top), -1), seconds[rung]))
         for name, share in _UP.items()
@@ -150,7 +150,7 @@ def levels_of(game: Game) -> list[Level]:
 
 
 def picture_of(game_id: str) -> bytes | None:
-    """Return a position in the middle of a registered game as SVG without words; None where there is none."""
+    """Return a position in the middle of a registered game as SVG without words, or None."""
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
@@ -159,7 +159,7 @@ def picture_of(game_id: str) -> bytes | None:
 
 @cache
 def lessons_of(game_id: str) -> bytes:
-    """Return the positions that show a registered game's rules, as JSON: of each what it shows, and its picture."""
+    """Return the positions that illustrate a registered game's rules, as JSON: explanations and pictures."""
     found = []
     for lesson in load(game_id).faces.lessons:
         game, states = shown(game_id, lesson)
@@ -168,7 +168,7 @@ def lessons_of(game_id: str) -> bytes:
 
 
 def title_of(agent: str) -> str:
-    """Return an agent for people, such as "tree search, 16 simulations"."""
+    """Return the description of an agent, such as "tree search, 16 simulations"."""
     if agent in (titles := _titles()):
         return titles[agent]
     if mixed := re.fullmatch(r"mixed:(.+),random=([\d.]+)", agent):
@@ -185,7 +185,7 @@ def _titles() -> dict[str, str]:
 
 
 def opponent(game: Game, agent: str) -> tuple[str, str]:
-    """Return the short name of an agent that plays, its level if it is one, and what else is known of it."""
+    """Return an agent's short name, which is its level if it has one, and its description."""
     level = next((each for each in levels_of(game) if each.agent == agent), None)
     if level is not None:
         return level.name.capitalize(), level.about
@@ -196,17 +196,17 @@ def opponent(game: Game, agent: str) -> tuple[str, str]:
 
 
 class Agents:
-    """The agents that the page may choose."""
+    """The agents on offer."""
 
     def __init__(self, more: Sequence[str] = ()) -> None:
-        """`more`: texts of further agents; raises as `agents.load` for one that cannot be loaded."""
+        """`more`: texts of further agents; raises the errors of `agents.load`."""
         for spec in more:
             agents.load(spec).close()
         self._more = tuple(dict.fromkeys(more))
         self._known: dict[Game, list[Offer]] = {}
 
     def offers(self, game: Game) -> list[Offer]:
-        """Return the agents for the game with its options: trained ones, the server owner's, the library's own."""
+        """Return the agents for the game with its options: trained ones, those of the server's owner, then others."""
         if game not in self._known:
             self._known[game] = [each for each in self._candidates(game) if _plays(each.agent, game)]
         return self._known[game]
@@ -234,7 +234,7 @@ class Agents:
 
 
 def _plays(spec: str, game: Game) -> bool:
-    """Return True if the agent of a text plays the game, without a person or a table that has to be built."""
+    """Return whether a text's agent can play the game, without a person and without building a table."""
     try:
         with without_building():
             agent = agents.load(spec)

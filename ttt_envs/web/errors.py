@@ -1,4 +1,4 @@
-"""Refusals: what a request may ask for, and the errors that say what was wrong with it."""
+"""Checks of requests, and the error for requests that the server refuses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from ttt_envs.storage.untrusted import brief, read_json
 
 
 class Refused(Exception):
-    """A request that is not granted.
+    """Raised for a request that the server refuses.
 
     Attributes:
         status: HTTP status code.
-        reason: for the person at the browser.
+        reason: the explanation for the user.
     """
 
     def __init__(self, status: int, reason: str) -> None:
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
-    """The JSON object of a request's body, which has exactly these keys; raises Refused for anything else."""
+    """Return the JSON object of a request's body; raise Refused unless it has exactly these keys."""
     try:
         found = read_json(await request.body())
     except ValueError as error:
@@ -40,7 +40,7 @@ async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
 
 
 def text(found: Any, name: str) -> str:
-    """Return `found` if it is a text; raises Refused, which calls it `name`."""
+    """Return `found` if it is a text; otherwise raise Refused, which calls it `name`."""
     # JSON may contain a lone surrogate, which is not a valid character.
     if not isinstance(found, str) or any("\ud800" <= each <= "\udfff" for each in found):
         raise Refused(400, f"{name} must be a text")
@@ -48,21 +48,21 @@ def text(found: Any, name: str) -> str:
 
 
 def texts(found: Any, name: str) -> dict[str, str]:
-    """Return `found` if it is a JSON object of texts; raises Refused, which calls it `name`."""
+    """Return `found` if it is a JSON object of texts; otherwise raise Refused, which calls it `name`."""
     if not isinstance(found, dict):
         raise Refused(400, f"{name} must be a JSON object of texts")
     return {text(key, f"a name in {name}"): text(value, f"{name}: {brief(key)}") for key, value in found.items()}
 
 
 def whole(found: Any, name: str, high: int) -> int:
-    """Return `found` if it is a whole number from 0 to `high`; raises Refused, which calls it `name`."""
+    """Return `found` if it is a whole number from 0 to `high`; otherwise raise Refused, which calls it `name`."""
     if type(found) is not int or not 0 <= found <= high:
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return found
 
 
 def digits(given: str, name: str, high: int) -> int:
-    """Return the whole number from 0 to `high` in a part of the address; raises Refused, which names it."""
+    """Return the whole number from 0 to `high` in a part of the address; otherwise raise Refused, which names it."""
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return whole(int(given), name, high)

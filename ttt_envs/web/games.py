@@ -1,4 +1,4 @@
-"""Hall: the games of a server, and the agents that play in them."""
+"""The games of a server and the agents that play in them."""
 
 import asyncio
 import hashlib
@@ -29,27 +29,27 @@ from ttt_envs.web.threads import in_thread, said
 
 _LOG = logging.getLogger("ttt_envs.web")
 
-# Seconds for which an answer waits for an agent that is quick, so that both moves are shown together.
+# Seconds to wait for a quick agent, so that both moves appear together.
 _MOMENT = 0.05
 
-# Decisions that are thought about for one review.
+# The most decisions that a review analyses.
 _REVIEWED = 400
 
 
 @dataclass(eq=False)
 class ServedGame:
-    """A game that is played on the page.
+    """A game on the page.
 
     Attributes:
-        id: the part of its address.
+        id: the game's part of its address.
         live: the game itself.
         seats: the text of the agent in each seat; None for a person at this computer.
-        version: grows with all that changes.
-        trouble: why an agent cannot go on; "" if nothing is wrong.
+        version: a number that every change increases.
+        trouble: the reason why an agent cannot play on; "" if there is none.
         touched: time of the last change, in seconds since 1970.
-        recorded: it was over when it was opened from a file of records.
-        driver: the task in which agents answer; None while it is not their turn.
-        busy: held while a thought about the game, or a ply of agents without people, is in progress.
+        recorded: whether it was over when it was opened from a file of records.
+        driver: the task that asks agents for their moves; None if no agent is to move.
+        busy: held during an analysis, and during a ply in a game without people.
     """
 
     id: str
@@ -73,26 +73,26 @@ class ServedGame:
 
     @property
     def people(self) -> list[int]:
-        """The players who are people."""
+        """The human players."""
         return [player for player, agent in enumerate(self.seats) if agent is None]
 
     @property
     def shared(self) -> bool:
-        """True where several people sit at the screen, and one must not see what another one sees or chooses."""
+        """True if several people share the screen and must not see each other's views or choices."""
         return len(self.people) > 1 and (self.game.hidden_information or self.game.simultaneous)
 
     @property
     def may_take_back(self) -> bool:
-        """True if moves may be taken back: what follows is played again with the same dice and choices.
+        """True if moves may be taken back; then the same dice and agents' choices follow again.
 
-        One person may learn from that, against agents. Several people may where nothing is secret, and no dice are
-        still to be rolled: one of them would know the other's.
+        A single person may do so for practice. Several people may only if nothing is hidden and no chance follows,
+        because one of them would learn the other's dice or cards.
         """
         return bool(self.people) and not self.shared and (len(self.people) == 1 or self.game.chance != "play")
 
     @property
     def viewer(self) -> int | None:
-        """The player with whose eyes the page sees: a person whose turn it is, if it is one's; None sees everything."""
+        """The player whose view is shown: a person to move, or else the first person; None shows everything."""
         if self.live.over or not self.people:
             return None
         asked = [player for player in self.live.asked() if player in self.people]
@@ -100,13 +100,13 @@ class ServedGame:
 
     @property
     def agents_asked(self) -> list[int]:
-        """The agents who have to choose now, in a game with people."""
+        """The agents that are to move, in a game with people."""
         if self.trouble or not self.people:
             return []
         return [player for player in self.live.asked() if self.seats[player] is not None]
 
     def changed(self) -> None:
-        """Wake all who wait for a change."""
+        """Wake all requests that wait for a change."""
         self.version, self.touched = self.version + 1, time.time()
         self._change.set()
         self._change = asyncio.Event()
@@ -119,14 +119,14 @@ class ServedGame:
 
 
 class Hall:
-    """All games, in memory. It is for one event loop; what takes long is done in threads."""
+    """All games, in memory. It belongs to one event loop; long work runs in threads."""
 
     def __init__(self, folder: Path, more_agents: Sequence[str] = ()) -> None:
         """Begin without games.
 
         Args:
-            folder: where the record of each game is written after each ply.
-            more_agents: available agents besides the library's own.
+            folder: folder for the record of each game, which is written after each ply.
+            more_agents: further agents on offer besides the library's own.
         """
         self.folder = folder
         self.agents = Agents(more_agents)
@@ -136,7 +136,7 @@ class Hall:
     # --- games ---
 
     async def open(self, game: Game, seats: Sequence[str | None]) -> ServedGame:
-        """Begin a game; raises Refused for a wrong number of seats, or an agent that cannot play it."""
+        """Begin a game; raise Refused for a wrong number of seats, or an agent that cannot play it."""
         if len(seats) != game.num_players:
             raise Refused(400, f"{game.title} needs {game.num_players} seats with these options, not {len(seats)}")
         for agent in seats:
@@ -148,15 +148,16 @@ class Hall:
         return served
 
     def keep(self, live: PlayedGame, seats: Sequence[str | None], ident: str = "") -> ServedGame:
-        """Take a game that may have begun already, by an id of its own or that one."""
+        """Add a game, which may have begun already, with this id or a new one."""
         served = ServedGame(ident or secrets.token_hex(8), live, seats)
         self.games[served.id] = served
         return served
 
     def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
-        """Return game number `k` of a file of records: the one here, if it was saved there, or one to look at.
+        """Return game number `k` of a file of records: the served game that was saved to it, or a new one from the
+        record.
 
-        A game that is not over goes on. Its agents are asked only if they are available.
+        An unfinished game continues, if its agents are on offer.
         """
         ident = hashlib.sha256(f"{name} {k} {record.digest}".encode()).hexdigest()[:16]
         saved = f"{self.folder.name}/{record.game}-"
@@ -168,7 +169,7 @@ class Hall:
         return self.games[ident]
 
     def find(self, ident: str) -> ServedGame:
-        """Return the game of that id; raises Refused if there is none."""
+        """Return the game with this id; raise Refused if there is none."""
         if ident not in self.games:
             raise Refused(
                 404,
@@ -180,7 +181,7 @@ class Hall:
     # --- moves ---
 
     def choose(self, served: ServedGame, player: int, action: int) -> None:
-        """Choose an action for a person; raises Refused for one that is not legal now."""
+        """Choose an action for a person; raise Refused if it is not legal now."""
         try:
             served.live.choose(player, action)
         except IllegalAction as error:
@@ -188,7 +189,7 @@ class Hall:
         self._moved(served)
 
     def take_back(self, served: ServedGame) -> None:
-        """Return to before the last decision of a person; raises Refused if there was none."""
+        """Return to the position before the last decision of a person; raise Refused if there was none."""
         ply = served.live.last_decision(served.people)
         if ply is None:
             raise Refused(409, "there is no move of yours to take back")
@@ -212,7 +213,7 @@ class Hall:
         self.drive(served)
 
     def drive(self, served: ServedGame) -> None:
-        """Let the agents go on in the background, if it is their turn."""
+        """Start the driver if an agent is to move."""
         if served.driver is None and served.agents_asked:
             served.driver = asyncio.create_task(self._drive_on(served))
 
@@ -224,7 +225,7 @@ class Hall:
             served.driver = None
 
     async def _ask_agent(self, served: ServedGame, player: int) -> None:
-        """Ask the agent of a player, and let it choose, unless a move was taken back meanwhile."""
+        """Ask a player's agent for an action, and choose it unless a move was taken back meanwhile."""
         agent, state = served.seats[player], served.live.state
         assert agent is not None
         try:
@@ -246,20 +247,20 @@ class Hall:
             self._moved(served)
 
     async def settle(self, served: ServedGame) -> None:
-        """Wait for the answer of an agent, if it comes in a moment: it is then shown with what it answers."""
+        """Wait a moment for an agent's move, so that a quick move appears together with the person's move."""
         if served.driver is not None:
             await asyncio.wait({served.driver}, timeout=_MOMENT)
 
     # --- thoughts ---
 
     async def _foresee(self, served: ServedGame) -> None:
-        """Think about a person's first decision before they ask for a hint: what that needs may have to be compiled."""
+        """Analyse a person's first decision before the first hint, because the analysis may have to be compiled."""
         players = [player for player in served.live.acting(0) if player in served.people]
         with suppress(Exception):  # whoever asks is told
             await self.thoughts(served, players[:1], 0)
 
     async def thoughts(self, served: ServedGame, players: Sequence[int], ply: int) -> list[Thoughts]:
-        """The thoughts on the decisions of these players in the position after `ply` plies."""
+        """Return the analysis of these players' decisions in the position after `ply` plies."""
         state = served.live.states[ply]
         views = [(served.live.view(player, ply), served.seats[player]) for player in players]
 
@@ -277,7 +278,7 @@ class Hall:
             return found
 
     async def review(self, served: ServedGame) -> list[Judgement]:
-        """Judgements of what the people's decisions, or else the agents', have lost in a finished game."""
+        """Return judgements of the people's decisions in a finished game, or of the agents' if no people play."""
         live, players = served.live, served.people or range(served.game.num_players)
         async with served.busy:
             if served.review is None:
@@ -293,7 +294,7 @@ class Hall:
     # --- to keep ---
 
     def record(self, served: ServedGame) -> GameRecord:
-        """Return a game as a record, over or not, which `ttt replay` and `ttt play --load` read."""
+        """Return a game, finished or not, as a record for `ttt replay` and `ttt play --load`."""
         return records.of_live(served.live, [Human.name if agent is None else agent for agent in served.seats])
 
     def _save(self, served: ServedGame) -> None:
@@ -304,7 +305,7 @@ class Hall:
             _LOG.exception("game %s could not be saved", served.id)
 
     async def film(self, served: ServedGame, theme: Theme) -> bytes:
-        """A game as an animated GIF; raises Refused without the extra `render`."""
+        """Return a game as an animated GIF; raise Refused without the extra `render`."""
         states, actions = np.concatenate(served.live.states), np.array(served.live.actions, np.int64)
         try:
             return await in_thread(partial(film, served.game, states, actions, theme=theme))
@@ -312,14 +313,14 @@ class Hall:
             raise Refused(501, str(error)) from None
 
     def close(self) -> None:
-        """End what waits, and close the agents that are idle."""
+        """Wake all waiting requests, and close idle agents."""
         for served in self.games.values():
             served.changed()
         self.shelf.close()
 
 
 def _begin(game: Game) -> PlayedGame:
-    """Return a new game, whose kernels are compiled before the server needs them."""
+    """Return a new game after compiling its kernels."""
     trial = PlayedGame.begin(game, 0)
     while not trial.ply:
         player = trial.asked()[0]

@@ -1,7 +1,7 @@
-"""Local: the check that a request comes from this server's own page, and the headers of every answer.
+"""The check that a request comes from this server's own page, and the headers of every response.
 
-A page of another site must not use this server by way of the browser of whoever sits here: neither by requests of its
-own (the check of `Origin`), nor by pretending to be this server (DNS rebinding: the check of `Host`).
+A page of another site must not use this server through the user's browser: neither by requests of its own (the check of
+`Origin`), nor by DNS rebinding, that is, under the name of its own site (the check of `Host`).
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: The names of this machine for itself, with any port.
+#: The host names of the local machine, with any port.
 _OURS = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.ASCII | re.IGNORECASE)
 
-#: Nothing but what this server sends is loaded, and nothing of it runs elsewhere. Pictures are given as data.
+#: The page loads only files of this server, and other pages cannot embed it. Pictures are data URLs.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -28,13 +28,13 @@ _HEADERS = {
 
 
 class LocalOnly:
-    """ASGI middleware: it refuses requests that call this server by another name, or come from pages of other sites."""
+    """ASGI middleware that refuses requests with another host name and requests from pages of other sites."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,7 +1,6 @@
-"""A board in a notebook: play agents with the mouse, with the oracle's or a search's verdict on each move.
+"""A board in a notebook: play against agents with the mouse, with the losses of moves by the oracle or a search.
 
-It is the board of the page of `ttt serve`, as a widget of Jupyter; the games run in the notebook's kernel. Needs the
-extra `notebook`.
+It is the board of `ttt serve` as a Jupyter widget; the games run in the notebook's kernel. Needs the extra `notebook`.
 """
 
 import re
@@ -30,7 +29,7 @@ _STATIC = Path(__file__).parent / "static"
 
 @cache
 def _module() -> str:
-    """Return the page's modules that the widget needs, as one: a notebook is given a single one."""
+    """Return the JavaScript modules of the widget joined into one, because a widget has a single module."""
     parts = [(_STATIC / f"{name}.js").read_text(encoding="utf-8") for name in ("tools", "board", "widget")]
     return re.sub(r"^(import .*|export (?!default))", "", "\n".join(parts), flags=re.MULTILINE)
 
@@ -46,9 +45,9 @@ class Board(anywidget.AnyWidget):
     """A game between a person, who clicks on the board, and agents.
 
     Attributes:
-        live: the game so far, see `core.played_game.PlayedGame`; assign nothing to it.
-        values: True while the board shows what each move loses, by the oracle or else by a search.
-        position: what the widget shows, as the page of `ttt serve` is given it.
+        live: the game so far, see `core.played_game.PlayedGame`; read-only.
+        values: whether the board shows the loss of each move, by the oracle or else by a search.
+        position: the widget's contents, in the same form as for the page of `ttt serve`.
     """
 
     _esm = _module()
@@ -69,15 +68,14 @@ class Board(anywidget.AnyWidget):
         """Begin a game.
 
         Args:
-            game: its id, or a `Game`.
-            opponent: who plays all other seats: an agent, as for `agents.load`.
+            game: an id or a Game.
+            opponent: the agent in all other seats, as for `agents.load`.
             player: the person's seat.
-            seed: of the first game; later ones follow from it. None: another one each time.
-            values: whether to show what each move loses.
-            **options: of the game, if its id is given.
+            seed: seed of the first game, from which later seeds follow; None for a random one.
+            values: whether to show the loss of each move. **options: options of the game, if `game` is an id.
 
-        Raises as `load` and `agents.load`; ValueError for a seat that the game does not have or an agent that does not
-        play it.
+        Raises the errors of `load` and `agents.load`, and ValueError for a seat that does not exist or an agent that
+        cannot play the game.
         """
         super().__init__()
         given = registry.load(game, **options) if isinstance(game, str) else game
@@ -91,14 +89,13 @@ class Board(anywidget.AnyWidget):
         self._begin(given)
 
     def __repr__(self) -> str:
-        """Return the game and how far it is."""
+        """Return the game and its number of plies."""
         return f"Board({self.live.game!r}, ply {self.live.ply})"
 
     def choose(self, action: str) -> None:
-        """Choose an action by its name, as a click does, and let the others answer.
+        """Choose an action by its name, as a click does, and let the agents move.
 
-        Raises ValueError for a name that the game does not know, and IllegalAction, which is one, for an action that
-        cannot be chosen now.
+        Raises ValueError for an unknown name, and IllegalAction, a ValueError, for an action that is not legal now.
         """
         names = self.live.game.action_names
         if action not in names:
@@ -107,7 +104,7 @@ class Board(anywidget.AnyWidget):
         self._answer()
 
     def hint(self) -> str:
-        """Return the name of a best action, which the board points at; "" if none is known, or it is not your turn."""
+        """Return the name of a best action and mark it on the board; "" if none is known or it is not your turn."""
         found = self._thoughts()
         best = found["best"][0] if found and found["best"] else ""
         self.position = {**self.position, "hint": best}
@@ -123,7 +120,7 @@ class Board(anywidget.AnyWidget):
         self._answer()
 
     def _answer(self) -> None:
-        """Let the agents choose until the person has to, or the game is over; raises what they raise."""
+        """Let the agents move until the person is to move or the game is over; raises the agents' errors."""
         live, self._trouble = self.live, ""
         try:
             while not live.over and (others := [each for each in live.asked() if each != self._player]):
@@ -162,7 +159,7 @@ class Board(anywidget.AnyWidget):
         return {**data, "image/svg+xml": self.live.game.draw(self.live.state[0], self._player)}, about
 
     def _told(self, _: Any, message: Any, __: Any) -> None:
-        """Do what the widget asks for. A click that does not fit, as the second of two quick ones, is ignored."""
+        """Handle a message of the widget. An illegal click, such as the second of two quick ones, is ignored."""
         wanted = message.get("do") if isinstance(message, dict) else None
         if wanted == "choose" and message.get("action") in {each["name"] for each in self.position["actions"]}:
             self.choose(message["action"])

@@ -14,12 +14,12 @@ from ttt_envs.storage.tables import without_building
 from ttt_envs.web.catalog import title_of
 from ttt_envs.web.errors import Refused
 
-#: Files that are listed, and games of a file.
+#: The most files in the list, and the most games of a file.
 MOST_FILES, COUNTED = 500, 1000
 
 
 class Records:
-    """The recorded games of a folder. Its methods read files: they are for threads."""
+    """The recorded games of a folder. Its methods read files, so call them in threads."""
 
     def __init__(self, folder: Path) -> None:
         """Read nothing yet. Raises FileNotFoundError, NotADirectoryError."""
@@ -28,11 +28,11 @@ class Records:
             raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
 
     def files(self) -> dict[str, Path]:
-        """Return the last `MOST_FILES` files of the folder and the folders in it by name, the latest first."""
+        """Return the latest `MOST_FILES` files of the folder and its subfolders by name, the latest first."""
         found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}") if path.is_file()]
         latest = sorted(found, key=lambda path: -path.stat().st_mtime)
         names = {path.relative_to(self.folder).as_posix(): path for path in latest}
-        # No answer can hold a name that is no Unicode.
+        # A response cannot contain a name with invalid Unicode.
         return dict(islice(((name, path) for name, path in names.items() if name.isprintable()), MOST_FILES))
 
     def listed(self) -> list[dict[str, Any]]:
@@ -41,14 +41,14 @@ class Records:
         return [{"file": name, "touched": time, **_about(path, time)} for name, (path, time) in times.items()]
 
     def games(self, name: str) -> list[dict[str, Any]]:
-        """Return the first `COUNTED` games of a file; raises Refused."""
+        """Return the first `COUNTED` games of a file; raise Refused if it cannot be read."""
         try:
             return [_summary(k, record) for k, record in enumerate(islice(read(self._path(name)), COUNTED))]
         except (OSError, ValueError) as error:
             raise Refused(400, str(error)) from None
 
     def open(self, name: str, k: int) -> tuple[GameRecord, PlayedGame]:
-        """Game `k` of a file, counted from 0, replayed and checked; raises Refused."""
+        """Return game `k` of a file, from 0, replayed and checked; raise Refused if that fails."""
         try:
             record = next(islice(read(self._path(name)), k, None), None)
             if record is None:

@@ -1,4 +1,4 @@
-"""Pictures, texts and actions of a game for a browser, as one pair of eyes may see them."""
+"""Pictures, texts and actions of a game for a browser, from a viewer's view."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +14,9 @@ from ttt_envs.web.games import ServedGame
 
 
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
-    """Return the picture and the text of a position, as `viewer` sees it; the first line of the text is its caption.
+    """Return the picture and the text of a position in the viewer's view; the first line of the text is the caption.
 
-    The text around the picture is left out, and its head is given separately.
+    The picture is without its words; its headline is returned separately.
     """
     text = game.format_state(state, viewer)
     tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
@@ -25,15 +25,15 @@ def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
 
 
 def still(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
-    """Return `position` of one in which nothing can be chosen, so that nothing is yellow."""
+    """Return `position` for a position in which nothing can be chosen, so that nothing is yellow."""
     seen = position(game, state, viewer)
     return seen | {"svg": unlit(seen["svg"])}
 
 
 def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]) -> dict[str, Any]:
-    """Actions by their names, each with the spots that are clicked for it, and where these are on `viewer`'s picture.
+    """Return action names with the spots to click, and the places of the spots on the viewer's picture.
 
-    A game that does not say where it is clicked has neither clicks nor spots: the page lists the names.
+    A game without spots has no clicks; the page then lists the names.
     """
     if game.spots is None or game.clicks is None:
         return {"actions": [{"name": game.action_names[action], "clicks": []} for action in actions], "spots": {}}
@@ -44,7 +44,7 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int | None) -> list[list[float]]:
-    """Return the places of the actions from the first to the second state that are on both pictures."""
+    """Return the places of the actions between two states that are on both pictures."""
     if game.spots is None or game.clicks is None:
         return []
     before, after = (game.spots(state, viewer) for state in states)
@@ -53,7 +53,7 @@ def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int 
 
 
 def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the end of a game: winners, a sentence on who won and how with the players' names, and rewards."""
+    """Return the end of a game: the winners, a sentence on the result with the players' names, and the rewards."""
     rewards = [float(reward) for reward in state["rewards"]]
     winners, how = [player for player, reward in enumerate(rewards) if reward > 0], ending(game, state)
     who = " and ".join(names[player] for player in winners)
@@ -62,19 +62,19 @@ def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def ending(game: Game, state: Any) -> str:
-    """Return how a game or a round has ended, in the game's words for people, or else in the first line of its text."""
+    """Return how a game or a round ended, by `Faces.ending` or else the first line of its text."""
     if game.faces.ending is not None:
         return game.faces.ending(state)
     return game.format_state(state, None).splitlines()[0].removeprefix("over: ")
 
 
 def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, str]]]:
-    """Return the actions of each ply by name, with their players."""
+    """Return for each ply the players and the names of their actions."""
     return [[(player, game.action_names[a]) for player, a in enumerate(joint) if a >= 0] for joint in actions]
 
 
 def spoken_names(game: Game) -> dict[str, str]:
-    """Actions by their names -> as people say them, where that differs."""
+    """Action name -> spoken name, if that differs."""
     return dict(zip(game.action_names, game.faces.spoken_action_names, strict=False))
 
 
@@ -82,13 +82,13 @@ def options_text(game: Game) -> str:
     """Return the options that differ from their defaults, such as "size: 4, players: 2"."""
     defaults = {each.name: each.default for each in options_of(game.id)}
     changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
-    # Some defaults are worked out by the game.
+    # The game computes some defaults.
     found = [f"{name}: {as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None]
     return ", ".join(found).replace("_", " ")
 
 
 def called(served: ServedGame) -> list[str]:
-    """Return the players' names: "You", an opponent's level or kind; with their marks where two are alike."""
+    """Return the players' names: "You", or an opponent's level or kind; equal names get the players' marks."""
     found = ["You" if agent is None else opponent(served.game, agent)[0] for agent in served.seats]
     marks = served.game.player_names
     return [
@@ -98,7 +98,7 @@ def called(served: ServedGame) -> list[str]:
 
 
 def game_of(served: ServedGame) -> dict[str, Any]:
-    """Return a game as those at the screen may see it."""
+    """Return a game as JSON, from the view of the people at the screen."""
     live, game, people, viewer = served.live, served.game, served.people, served.viewer
     names = called(served)
     state = live.state[0]
@@ -159,9 +159,8 @@ def about(served: ServedGame) -> dict[str, Any]:
 
 
 def thinkers(served: ServedGame, ply: int) -> list[int]:
-    """Return the players whose thoughts on the position after `ply` plies may be shown.
-
-    In a game that goes on, the thoughts of other seats would tell their cards, and what they are about to choose.
+    """Return the players whose decisions after `ply` plies may be analysed on the page. In an unfinished game, the
+    analysis for other seats would reveal their cards and their choices.
     """
     acting = served.live.acting(ply)
     if served.live.over or not served.people:
@@ -172,7 +171,7 @@ def thinkers(served: ServedGame, ply: int) -> list[int]:
 
 
 def past(served: ServedGame, ply: int) -> dict[str, Any]:
-    """Return the position after `ply` plies, and before it, if that ply ended a round, the board of that round."""
+    """Return the position after `ply` plies; if that ply ended a round, also the final board of the round."""
     ended, viewer = served.live.ended_round(ply), served.viewer
     return {
         "ply": ply,
@@ -185,7 +184,7 @@ def past(served: ServedGame, ply: int) -> dict[str, Any]:
 
 
 def named(game: Game, thoughts: Thoughts) -> dict[str, Any]:
-    """Return thoughts as a JSON object, with the actions by their names."""
+    """Return an analysis as a JSON object, with action names."""
 
     def by_name(found: dict[int, float]) -> dict[str, float]:
         return {game.action_names[action]: value for action, value in found.items()}

@@ -1,4 +1,4 @@
-"""The server: `serve` answers the browsers of this computer until it is interrupted."""
+"""The server: `serve` serves the page to browsers of this computer until it is interrupted."""
 
 import socket
 import threading
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
     from ttt_envs.web.games import Hall
 
-#: The folder below that of the records in which the games are saved that are played on the page.
+#: The subfolder of the records folder in which games of the page are saved.
 PLAYED = "played"
 
 
 def serve(port: int = 8000, *, agents: Sequence[str] = (), records: Path | None = None, opening: bool = False) -> None:
-    """Serve the page to this computer until interrupted; the address is printed.
+    """Serve the page to this computer until interrupted, and print its address.
 
     Args:
-        port: the port to listen at; 0 for one that is free.
-        agents: available agents besides the library's own, as texts for `agents.load`.
-        records: folder with files of recorded games that may be looked at; the games that are played on the page are
-            saved in its folder `played`. By default a folder of the user's data.
-        opening: open the page in the user's browser.
+        port: the port of the server; 0 for a free one.
+        agents: further agents on offer besides the library's own, as texts for `agents.load`.
+        records: folder of recorded games that the page lists; games of the page are saved in its subfolder `played`. By
+            default a folder of the user's data.
+        opening: whether to open the page in the user's browser.
 
     Raises:
-        ImportError: the extra `web` is not installed; it names the command that does it.
-        OSError: the port is in use, or the folder is none; it names them.
-        ValueError: a wrong port, or an agent that cannot be loaded.
+        ImportError: the extra `web` is not installed; the message names the command.
+        OSError: the port is in use, or the folder cannot be used; the message names it.
+        ValueError: the port is wrong, or an agent cannot be loaded.
     """
     require("web", "starlette", "uvicorn")
 
@@ -53,7 +53,7 @@ def serve(port: int = 8000, *, agents: Sequence[str] = (), records: Path | None 
 
 
 def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, Hall]":
-    """Return a server that has not begun, and the hall of its games; arguments and errors as of `serve`."""
+    """Return a server that is not started yet, and the Hall of its games; arguments and errors as for `serve`."""
     import uvicorn
 
     from ttt_envs.web.app import make_app

@@ -1,4 +1,4 @@
-"""Threads: where the agents of a server think, so that its page answers meanwhile."""
+"""Run agents in threads, so that the server can answer requests meanwhile."""
 
 import asyncio
 import threading
@@ -13,17 +13,17 @@ T = TypeVar("T")
 
 
 class Ended(Exception):
-    """Raised instead of its cause, such as SystemExit, which would end the server."""
+    """Raised instead of an exception such as SystemExit, which would end the server."""
 
 
 def said(error: BaseException) -> str:
-    """Return an error as text, such as "ValueError: no move"; also one whose own text fails."""
+    """Return an error as text, such as "ValueError: no move", even if its own `str` fails."""
     what = error.__cause__ if isinstance(error, Ended) else error
     return printable("".join(traceback.format_exception_only(what)))
 
 
 def in_thread(work: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
-    """Do `work` in a thread of its own, which does not keep the process alive; raises what it raises, or Ended."""
+    """Run `work` in a daemon thread; raises the errors of `work`, or Ended."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -35,7 +35,7 @@ def in_thread(work: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
         try:
             found = work(*arguments)
         except BaseException as error:
-            # A future takes no StopIteration, and to the loop what is no Exception is an order to end.
+            # A future cannot hold StopIteration, and an event loop ends at exceptions that are not Exceptions.
             if not isinstance(error, Exception) or isinstance(error, StopIteration):
                 ended = Ended()
                 ended.__cause__ = error
