@@ -1,1 +1,1 @@
-"""Benchmarks and pictures of the project itself."""
+"""Tools for maintainers: benchmarks, data sets, pictures and the documentation's site."""

@@ -2,8 +2,8 @@
 
     python -m tools.benchmark --games super_tic_tac_toe --only aec batch
 
-One process, one thread unless said otherwise; each value is the median of repeated runs. A peer is measured
-by the same loop, alternating with ours, and its ratio is the median of the ratios of neighbouring runs.
+Everything runs in one process. Values are medians of repeated runs. A peer is measured with the same loop as this
+library, in alternating runs; the ratio is the median over pairs of consecutive runs.
 """
 
 import os
@@ -42,7 +42,7 @@ from ttt_envs.evaluation.reports.report import Table, write_json
 from ttt_envs.learning import alphazero, dqn, ntuple, ppo, value_learning
 from ttt_envs.registry import parse_options
 
-#: The one of the batches below that is timed without the check of actions too: games, option.
+#: Number of games and option of the batch that is also timed without action checks.
 UNCHECKED = (1024, "")
 
 BATCHES = (1, 8, 64, 1024, 8192)
@@ -71,14 +71,14 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 
 @dataclass(frozen=True)
 class Config:
-    """Measure speed and compare it with its goals; about two minutes per game."""
+    """Measure speed and compare it with the goals in goals.toml, in about two minutes per game."""
 
     games: tuple[str, ...] = ("all",)
     """Ids of games, or all."""
     seconds: float = 2.0
-    """Time of each measurement, shared out over its repeats."""
+    """Seconds per measurement, divided among its repeats."""
     repeats: int = 5
-    """Number of runs; the median counts."""
+    """Number of runs per measurement; their median is reported."""
     only: tuple[Section, ...] = SECTIONS
     """Parts to measure."""
     out: Path = Path("runs/bench")
@@ -89,7 +89,7 @@ class Config:
 
 
 def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
-    """`Batch` of several sizes, and with other options where there is a goal for them; one of them unchecked too."""
+    """Yield the speed of all `BATCHES`, and of options that have a goal; time `UNCHECKED` without checks, too."""
     goals = GOALS["games"].get(game_id, {})
     with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
     for n, option in [(n, "") for n in BATCHES] + [(1024, option) for option in with_options]:
@@ -112,7 +112,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
 
 
 def search(game_id: str, spec: str, seconds: float) -> float:
-    """Simulations a second of a tree search with `simulations` at each of some openings."""
+    """Return the simulations per CPU second of the tree search `spec`, measured at four starting positions."""
     agent: Any = agents.load(spec)
     game = ttt_envs.load(game_id)
     positions = 4
@@ -126,7 +126,7 @@ def search(game_id: str, spec: str, seconds: float) -> float:
 
 
 def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
-    """Tree search from the opening, in CPU time, compared with OpenSpiel's MCTS in C++ where it has the game."""
+    """Yield the speed of a tree search from the opening and, if OpenSpiel has the game, of its MCTS in C++."""
     what = f"{agents.search_for(ttt_envs.load(game_id)) or 'mcts'}:simulations={_SIMULATIONS}"
     goals = GOALS["games"].get(game_id, {})
     spiel, other = open_spiel(goals)
@@ -150,12 +150,12 @@ def bench_search(game_id: str, config: Config) -> Iterator[Timing]:
 
 @dataclass(frozen=True)
 class Learner:
-    """A training script, as it is timed.
+    """A learner to time.
 
     Attributes:
-        what: its name in the table.
-        module: the script.
-        steps: steps of a few seconds, the unit being the script's.
+        what: the learner's name in the table.
+        module: the learner's module.
+        steps: training steps that take a few seconds, in the module's unit.
     """
 
     what: str
@@ -163,7 +163,7 @@ class Learner:
     steps: int
 
     def rate(self, game_id: str, steps: int | None = None) -> float:
-        """Steps a second with the script's own settings, without saving and evaluation."""
+        """Return training steps per second with the learner's default settings, excluding saving and evaluation."""
         steps = steps or self.steps
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "run"
@@ -183,7 +183,7 @@ LEARNERS = (
 
 
 def bench_training(game_id: str, config: Config) -> Iterator[Timing]:
-    """Yield the learners that can learn the game."""
+    """Yield the speed of each learner; a learner that cannot learn the game is reported as skipped."""
     for learner in LEARNERS:
         goal = GOALS["games"].get(game_id, {}).get("training") if learner.what == PPO else None
         unit = f"{learner.module.Config.UNIT}/s"
@@ -200,7 +200,7 @@ def bench_training(game_id: str, config: Config) -> Iterator[Timing]:
 
 
 def start_seconds(code: str, cache: Path) -> float:
-    """Time of code in a fresh process, without that of starting Python; compiled code is kept in `cache`."""
+    """Return the seconds that `code` takes in a new process, excluding Python's start; `cache` is Numba's cache."""
     timed = f"import time; start = time.perf_counter()\n{code}\nprint(time.perf_counter() - start)"
     root = str(Path(__file__).resolve().parent.parent)
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
@@ -219,14 +219,14 @@ def start_seconds(code: str, cache: Path) -> float:
 
 
 def bench_import(config: Config) -> Iterator[Timing]:
-    """`import ttt_envs` in a fresh process."""
+    """Yield the time of `import ttt_envs` in a new process."""
     with tempfile.TemporaryDirectory() as cache:
         runs = [start_seconds("import ttt_envs", Path(cache)) for _ in range(config.repeats)]
     yield rate("", "import ttt_envs", runs, "s", GOALS["start"]["import"])
 
 
 def bench_start(game_id: str, config: Config) -> Iterator[Timing]:
-    """Import and first reset in a fresh process, with and without compiled code at hand."""
+    """Yield the time of import and first reset in a new process, without and with compiled kernels in the cache."""
     code = f"import ttt_envs; ttt_envs.make_aec({game_id!r}).reset(seed=0)"
     with tempfile.TemporaryDirectory() as cache:
         cold = start_seconds(code, Path(cache))
@@ -249,10 +249,10 @@ PARTS: dict[Section, Callable[[str, Config], Iterator[Timing]]] = {
 
 
 def measure(config: Config, progress: Callable[[str, float], None] = lambda what, share: None) -> Iterator[Timing]:
-    """Yield all measurements of `config`, as they are made; `progress` is called with the next one's name and the share
-    done.
+    """Yield the measurements that `config` asks for, one by one. Before each part, `progress` is called with the part's
+    name and the completed share.
 
-    Raises ValueError for unknown games or parts and for times and repeats that make no sense.
+    Raises ValueError for an unknown game or part, for `seconds` that are not positive, and for `repeats` below 1.
     """
     known = list(ttt_envs.GAMES)
     games = known if config.games == ("all",) else list(config.games)
@@ -280,7 +280,7 @@ def measure(config: Config, progress: Callable[[str, float], None] = lambda what
 
 
 def tables(timings: Sequence[Timing]) -> list[Table]:
-    """Tables for people, one for each game: value, goal, and whether it is met."""
+    """Return one table per game, with values, goals and whether each goal is met."""
     made = []
     for game in dict.fromkeys(m.game for m in timings):
         mine = [m for m in timings if m.game == game]
@@ -307,7 +307,7 @@ def _number(value: float, unit: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status, which goals that are not met leave at 0."""
+    """Run the command line; return the exit status, which is 0 even if goals are missed."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.benchmark", description=Config.__doc__)
     console, errors = Console(), Console(stderr=True)
     timings: list[Timing] = []

@@ -1,9 +1,9 @@
-"""Simulate how often the 95 % intervals of this library hold the truth where they are weakest.
+"""Simulate how often this library's 95 % intervals contain the true value in their weakest settings.
 
     python -m tools.coverage
 
-Prints the table of docs/intervals.md: few seeds, rare mistakes, many agents, equal games. Nothing is played; results
-are drawn from distributions whose truth is known, and the library's own functions make the intervals.
+The script prints the table of docs/intervals.md. It plays no games: it draws results from distributions whose true
+value is known, and the library's own functions compute the intervals.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from ttt_envs.studies.statistics import improvement
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
-#: Ratings of the rungs of a usual ladder.
+#: Elo ratings of the rungs of a typical ladder.
 RUNGS = (0, 100, 210, 300, 390, 500, 620)
 
 
@@ -29,14 +29,14 @@ class Config:
     """Settings."""
 
     trials: int = 1000
-    """Simulated experiments of each row; those of Elo, scores and the ladder are fewer."""
+    """Simulated experiments per row; rows about Elo, scores and ladders use fewer."""
     seed: int = 0
     """Seed of the first experiment; the next ones follow."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """The share of a setting's intervals that held the truth, and their mean width; below 90 % it is marked."""
+    """The share of a setting's intervals that contain the true value, and the intervals' mean width."""
 
     measure: str
     setting: str
@@ -44,14 +44,14 @@ class Row:
     width: float
 
     def text(self) -> str:
-        """Return the row of the table."""
+        """Return the row of the table; a share below 90 % is marked by an asterisk."""
         width = f"{self.width:.0f} Elo" if self.measure in ("Elo", "ladder", "rungs") else f"{self.width:.4f}"
         mark = "*" if self.covered < 0.9 else ""
         return f"| {self.measure} | {self.setting} | {100 * self.covered:.1f} %{mark} | {width} |"
 
 
 def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
-    """Return a mean of losses; `draw` gives float (n,), of which the mean of a million is taken for the truth."""
+    """Return a row about intervals of a mean loss; the mean of a million draws counts as the true value."""
     true = draw(np.random.default_rng(10**6), 10**6).mean()
     most = 1.0 if measure == "exploitability" else 2.0
     ends = []
@@ -63,8 +63,8 @@ def losses(measure: str, setting: str, draw: Draw, seeds: int, trials: int, seed
 
 
 def bounds(setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> Row:
-    """Return the one-sided interval of what an exploiter wins, from 0 to 2; its width is from the lower end to the
-    truth."""
+    """Return a row about one-sided intervals of an exploiter's winnings, which range from 0 to 2. Their width is
+    measured from the lower end to the true value."""
     true, ones = draw(np.random.default_rng(10**6), 10**6).mean(), np.ones(seeds, np.int64)
     drawn = (draw(np.random.default_rng([seed, trial]), seeds) for trial in range(trials))
     low = np.array([mean_interval(each, ones, 2.0, tail=5.0)[1][0] for each in drawn])
@@ -72,45 +72,45 @@ def bounds(setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> 
 
 
 def rare(share: float, mean: float) -> Draw:
-    """Return a share of the seeds loses something, by an exponential distribution."""
+    """Return a draw in which `share` of the seeds have an exponentially distributed loss, and the others none."""
     return lambda rng, n: (rng.random(n) < share) * np.minimum(rng.exponential(mean, n), 2.0)
 
 
 def whole(share: float, loss: float = 1.0) -> Draw:
-    """Return a share of the seeds loses that much."""
+    """Return a draw in which `share` of the seeds lose `loss`, and the others nothing."""
     return lambda rng, n: (rng.random(n) < share) * loss
 
 
 def often(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Nearly every seed loses something, as with weak agents."""
+    """Draw losses of weak agents: nearly every seed loses something."""
     return np.minimum(rng.gamma(1.5, 0.2, n), 2.0)
 
 
 def both(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Small losses are frequent, and losses a hundred times as large are rare."""
+    """Draw frequent small losses, and rare ones that are a hundred times as large."""
     return (rng.random(n) < 0.3) * 0.01 + (rng.random(n) < 0.005) * 1.0
 
 
 def normal(mean: float, spread: float = 0.05) -> Draw:
-    """Runs that end alike."""
+    """Return a draw of normally distributed scores."""
     return lambda rng, n: rng.normal(mean, spread, n)
 
 
 def failing(share: float, mean: float = 0.9) -> Draw:
-    """Return a share of the runs hardly learns anything; the others end alike."""
+    """Return a draw of scores in which `share` of the runs learn hardly anything; the others reach similar scores."""
     return lambda rng, n: np.where(rng.random(n) < share, rng.normal(0.1, 0.05, n), rng.normal(mean, 0.02, n))
 
 
 def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Losses are log-normally distributed, over more than a factor of ten."""
+    """Draw log-normally distributed losses, which spread over more than a factor of ten."""
     return rng.lognormal(-3, 1, n)
 
 
 def studies(
     measure: str, setting: str, first: Draw, second: Draw | None, seeds: int, trials: int, seed: int = 0
 ) -> Row:
-    """Return the mean of runs with these scores, or the probability that one beats a run of a second method; where
-    seeds agree, there is no interval."""
+    """Return a row about intervals of a mean score or, with `second`, of the probability that a run of the first method
+    beats one of the second. Experiments without an interval, because all seeds agree, do not count."""
 
     def drawn(number: int, *stream: int) -> list[np.ndarray]:
         rng = np.random.default_rng(stream)
@@ -133,14 +133,14 @@ def studies(
 
 
 def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
-    """Return the probability of a win."""
+    """Return the expected score of ratings `elo` against ratings `other`."""
     return 1 / (1 + np.exp(np.subtract(other, elo) / ELO))
 
 
 def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """(won, lost) of units of two games with expected score p, of which a share is drawn."""
+    """Return (won, lost), float (units,): the scores of pairs of games with expected score `p`, some of them drawn."""
     drawn = rng.random((units, 2)) < draws * 2 * min(p, 1 - p)
-    # Games that are not drawn are won often enough that the score stays p.
+    # The win rate of the decided games is chosen so that the expected score stays p.
     share = (p - draws * min(p, 1 - p)) / (1 - draws * 2 * min(p, 1 - p))
     won = np.where(drawn, 0.5, rng.random((units, 2)) < share).sum(axis=1)
     return won, 2 - won
@@ -149,9 +149,9 @@ def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> 
 def tournaments(
     setting: str, elo: np.ndarray, units: int, trials: int, draws: float = 0.0, seed: int = 0, zero: int | None = None
 ) -> list[Row]:
-    """Elo and scores in round robins of agents with these ratings, units of two games; `draws`: their share.
+    """Return the rows about Elo and scores in round robins in which each pairing plays `units` pairs of games.
 
-    With `zero` only the differences from that agent, as for the rungs of a ladder.
+    With `zero`, return only a row about the Elo differences from that agent, as for the rungs of a ladder.
     """
     k, held, widths = len(elo), [], []
     upper = np.triu_indices(k, 1)
@@ -181,7 +181,7 @@ def tournaments(
 def ladders(
     setting: str, rungs: tuple[int, ...], agents: tuple[float, float], seeds: int, trials: int, draws: float = 0.0
 ) -> Row:
-    """Ratings of agents between two, by units of two games against each rung; `draws`: their share."""
+    """Return a row about ladder ratings of agents between two Elo values, with `seeds` pairs of games per rung."""
     held, widths = [], []
     elo = np.array(rungs, np.float64)
     for trial in range(trials):
@@ -196,7 +196,7 @@ def ladders(
 
 
 def rows(trials: int, seed: int = 0) -> Iterator[Row]:
-    """Yield all rows of the table; of training seeds, layouts and rungs the weakest setting comes first."""
+    """Yield all rows of the table; for training seeds, layouts and rungs, the weakest setting comes first."""
     yield from seed_rows(trials, seed)
     for n in (3, 10):
         yield losses("layouts", f"skewed regret, {n} layouts", skewed, n, trials, seed)
@@ -243,7 +243,7 @@ def rows(trials: int, seed: int = 0) -> Iterator[Row]:
 
 
 def seed_rows(trials: int, seed: int = 0) -> Iterator[Row]:
-    """Yield the rows of figures over training seeds."""
+    """Yield the rows about intervals over training seeds."""
     mostly_one: Draw = lambda rng, n: (rng.random(n) < 0.9) * 1.0  # noqa: E731
     settings: list[tuple[str, str, Draw, Draw | None, int]] = [
         ("seeds", "one run in ten fails, 5 seeds", failing(0.1), None, 5),
@@ -264,7 +264,7 @@ def seed_rows(trials: int, seed: int = 0) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     config = tyro.cli(Config, prog="python -m tools.coverage", description=__doc__)
     print("| measure | setting | covers | mean width |\n|:--|:--|--:|--:|")
     for row in rows(config.trials, config.seed):

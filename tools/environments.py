@@ -1,6 +1,6 @@
-"""Speed of the environments, compared with PettingZoo, Gymnasium and OpenSpiel; a part of `tools.benchmark`.
+"""Measure the environments' speed, compared with PettingZoo, Gymnasium and OpenSpiel, for `tools.benchmark`.
 
-Everything runs in one thread, and times are CPU times: waiting for other work does not count.
+Everything runs in one thread. Times are CPU times, which exclude waiting for other processes.
 """
 
 import random
@@ -23,18 +23,18 @@ TICTACTOE = "tictactoe-v3"
 CARTPOLE = "CartPole-v1"
 NO_SPIEL = "pyspiel is not installed"
 
-#: Games side by side in the vector environments.
+#: Number of games in a vector environment.
 MANY = 64
 
 
 def choose(mask: np.ndarray, rng: np.random.Generator) -> int:
-    """Return a random legal action, quickly: `action_space.sample(mask)` would take longer than the game."""
+    """Return a random legal action. `action_space.sample(mask)` would take more time than the game itself."""
     legal = mask.nonzero()[0]
     return int(legal[int(rng.random() * len(legal))])
 
 
 def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play through an AEC environment for so long; moves a second, resets included."""
+    """Play randomly in an AEC environment for `seconds`; return moves per second, resets included."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
     moves, start = 0, time.process_time()
@@ -52,7 +52,7 @@ def play_aec(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 def play_parallel(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play through a parallel environment for so long, by the masks; steps per second, resets included."""
+    """Play random legal actions in a parallel environment for `seconds`; return steps per second, resets included."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
     steps, start = 0, time.process_time()
@@ -70,7 +70,7 @@ def _mask(observation: Any, info: Any) -> np.ndarray:
 
 
 def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
-    """Random play of an OpenSpiel game with observation and legal actions at each move; moves a second."""
+    """Play an OpenSpiel game randomly, with observation and legal actions at each move; return moves per second."""
     rng = np.random.default_rng(seed)
     moves, start = 0, time.process_time()
     while time.process_time() - start < seconds:
@@ -84,7 +84,7 @@ def play_open_spiel(game: Any, seconds: float, seed: int = 0) -> float:
 
 
 def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
-    """Random playouts from a position for so long, as a search in Python makes them; plies per second."""
+    """Play random playouts from `root` for `seconds`, as a search in Python does; return plies per second."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:
         state = root.clone()
@@ -96,7 +96,7 @@ def playouts_by_cursor(root: State, seconds: float, seed: int = 0) -> float:
 
 
 def playouts_by_open_spiel(root: Any, seconds: float, seed: int = 0) -> float:
-    """Return a random playout from a position of OpenSpiel."""
+    """Play random playouts from the OpenSpiel state `root` for `seconds`; return plies per second."""
     draw, plies, start = random.Random(seed).random, 0, time.process_time()
     while time.process_time() - start < seconds:
         state = root.clone()
@@ -108,11 +108,11 @@ def playouts_by_open_spiel(root: Any, seconds: float, seed: int = 0) -> float:
 
 
 def search_by_open_spiel(game: Any, simulations: int, seconds: float) -> float:
-    """MCTS in C++ by OpenSpiel from the opening, with one random playout a simulation; simulations a second."""
+    """Run OpenSpiel's C++ MCTS from the opening, with one playout per simulation; return simulations per second."""
     spiel = import_module("pyspiel")
     root, done, start = game.new_initial_state(), 0, time.process_time()
     while (spent := time.process_time() - start) < seconds:
-        # Arguments: exploration, simulations, megabytes of memory, whether to solve, seed, whether to report.
+        # Arguments after the evaluator: exploration constant, simulations, megabytes of memory, solve, seed, verbose.
         bot = spiel.MCTSBot(game, spiel.RandomRolloutEvaluator(1, done), 1.4, simulations, 1000, False, done, False)
         bot.step(root)
         done += simulations
@@ -120,7 +120,7 @@ def search_by_open_spiel(game: Any, simulations: int, seconds: float) -> float:
 
 
 def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
-    """Random playouts in Python, by `Game.start` and, where it has the game, by OpenSpiel."""
+    """Yield the speed of random playouts in Python with `Game.start` and, if it has the game, with OpenSpiel."""
     root = ttt_envs.load(game_id).start(seed=0)
     if root.game.simultaneous:
         yield skipped(game_id, "cursor", "plies/s", "several players act at once")
@@ -141,7 +141,7 @@ def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iter
 
 
 def open_spiel(goals: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the game's name in OpenSpiel, "" if it has none there; and it, None where pyspiel is not installed."""
+    """Return the game's name in OpenSpiel ("" if it has none) and OpenSpiel's game (None without name or pyspiel)."""
     name = str(goals.get("open_spiel", ""))
     try:
         return name, import_module("pyspiel").load_game(name) if name else None
@@ -150,7 +150,7 @@ def open_spiel(goals: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
-    """Random play through `make_aec`, PettingZoo's tic-tac-toe and, where it has the game, OpenSpiel."""
+    """Yield the speed of random play with `make_aec`, PettingZoo's tic-tac-toe and, if it has the game, OpenSpiel."""
     peer = pettingzoo.make("aec", f"classic/{TICTACTOE}")
     ours = ttt_envs.make_aec(game_id)
     players: dict[str, Callable[[float], float]] = {
@@ -172,7 +172,7 @@ def bench_aec(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterato
 
 
 def play_single(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play through a Gymnasium environment for so long; steps per second, resets included."""
+    """Play randomly in a Gymnasium environment for `seconds`; return steps per second, resets included."""
     generator = np.random.default_rng(seed)
     env.reset(seed=seed)
     steps, start = 0, time.process_time()
@@ -187,9 +187,10 @@ def play_single(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
-    """Random play of the first seat of our AEC environment, the agent `random` having the others; its steps per second.
+    """Play the first seat of our AEC environment randomly against the agent `random`; return that seat's steps per
+    second.
 
-    This is what `make_single` does, written by a user.
+    Users of the AEC environment would write such a loop; `make_single` contains it.
     """
     generator, agent = np.random.default_rng(seed), load("random")
     env.reset(seed=seed)
@@ -208,21 +209,21 @@ def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 class Chooser:
-    """Random legal actions for many games at once."""
+    """Chooses random legal actions for many games at once."""
 
     def __init__(self, n: int, seed: int = 0) -> None:
         self.seeds = np.random.default_rng(seed).integers(2**63, size=n, dtype=np.uint64)
         self.chosen = np.empty(n, np.int64)
 
     def __call__(self, masks: np.ndarray) -> np.ndarray:
-        """Return one action per row of masks bool (n, actions): int64 (n,), the same array each time."""
+        """Return an action per row of `masks`, bool (n, actions): int64 (n,), which the next call overwrites."""
         self.seeds += np.uint64(1)
         choose_rows(masks, self.seeds, self.chosen)
         return self.chosen
 
 
 def play_vector(env: Any, seconds: float) -> float:
-    """Random play through a Gymnasium vector environment, with masks if it has some; steps of a game a second."""
+    """Play randomly in a Gymnasium vector environment, with masks if it has them; return game steps per second."""
     observation, _ = env.reset(seed=0)
     choose_all, everything = Chooser(env.num_envs), np.ones((env.num_envs, env.single_action_space.n), np.bool_)
     masked = isinstance(observation, dict)
@@ -248,7 +249,7 @@ def play_sb3(env: Any, seconds: float) -> float:
 
 
 def bench_wrappers(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iterator[Timing]:
-    """Yield each form of a game's environment, compared with PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
+    """Yield the speed of the game's environments, and of PettingZoo's tic-tac-toe and Gymnasium's CartPole."""
     single, aec, many = (
         ttt_envs.make_single(game_id),
         ttt_envs.make_aec(game_id),

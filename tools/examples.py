@@ -1,11 +1,11 @@
-"""Run the examples, each in an environment that has what it needs. `make examples` runs this.
+"""Run the examples, each in a Python environment with its dependencies. `make examples` runs this.
 
     python -m tools.examples sb3_vectorised cleanrl_ppo --short
     python -m tools.examples --tests
 
-An example names what it needs in a block of inline metadata (PEP 723), which tools such as uv read too. It runs in this
-environment where that has all of it in these versions; else in one of its own, which is made at the first time and kept
-under .cache/examples. There `ttt-envs` is this checkout.
+An example lists its dependencies in a block of inline metadata (PEP 723), which tools such as uv also read. If this
+environment satisfies them, the example runs here. Otherwise it runs in a separate virtual environment with this
+checkout of `ttt-envs`, which is created on first use below .cache/examples.
 """
 
 import hashlib
@@ -31,13 +31,13 @@ FOLDER = ROOT / "examples"
 ENVIRONMENTS = ROOT / ".cache" / "examples"
 OURS = "ttt-envs"
 
-#: The tests of frameworks; each test is skipped where its framework is not.
+#: Tests with other frameworks; a test is skipped if its framework is not installed.
 TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax", "judged", "open_spiel", "openenv"))
 
-#: The line that begins a block of inline metadata.
+#: The first line of a block of inline metadata.
 BLOCK = "# /// script"
 
-#: The argument of a short run: every example makes at least one update.
+#: The argument that `short` passes, such as one step; every example makes at least one update.
 SHORT = "1"
 
 
@@ -50,25 +50,25 @@ class Config:
     short: bool = False
     """Train for one update only."""
     here: bool = False
-    """Leave out those that need an environment of their own."""
+    """Leave out examples that need a separate environment."""
     tests: bool = False
-    """Run the tests of frameworks in the place of the examples, once an environment; packages have tests only."""
+    """Run the framework tests instead of the examples, once per environment; example packages have only tests."""
 
 
 def examples() -> dict[str, Path]:
-    """Return the examples that say what they need in inline metadata, by name."""
+    """Return name -> path of the examples with inline metadata."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.py")) if BLOCK in path.read_text()}
 
 
 def packages() -> dict[str, Path]:
-    """Return the examples that are packages to install, by name: their pyproject.toml."""
+    """Return name -> pyproject.toml of the examples that are installable packages."""
     return {path.parent.name: path for path in sorted(FOLDER.glob("*/pyproject.toml"))}
 
 
 def requirements(path: Path) -> list[str]:
-    """Read what an example needs: the dependencies of its inline metadata, or of its pyproject.toml.
+    """Return an example's dependencies, from its inline metadata or its pyproject.toml.
 
-    Raises ValueError, naming the file, if it has no inline metadata.
+    Raises ValueError, naming the file, if inline metadata is missing.
     """
     if path.suffix == ".toml":
         return [str(each) for each in tomllib.loads(path.read_text())["project"]["dependencies"]]
@@ -83,7 +83,7 @@ def requirements(path: Path) -> list[str]:
 
 
 def satisfied(needed: Sequence[str]) -> bool:
-    """Tell whether this environment has all of it; the library itself is here in any case, and extras may not be."""
+    """Return whether this environment meets `needed`. It always has the library; a need for extras counts as unmet."""
     for each in map(Requirement, needed):
         try:
             if each.extras:
@@ -96,9 +96,9 @@ def satisfied(needed: Sequence[str]) -> bool:
 
 
 def python_for(needed: Sequence[str]) -> Path:
-    """Return an interpreter that has what is needed: this one, or that of an environment of its own.
+    """Return a Python interpreter with the packages `needed`: this one, or that of a separate virtual environment.
 
-    Raises subprocess.CalledProcessError if that cannot be made.
+    Raises subprocess.CalledProcessError if that environment cannot be created.
     """
     if satisfied(needed):
         return Path(sys.executable)
@@ -108,7 +108,7 @@ def python_for(needed: Sequence[str]) -> Path:
     if not ready.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
         install = [str(python), "-m", "pip", "install", "-qq"]
-        # torch first: it is the largest download and decides what the rest may be.
+        # Install torch first: it is the largest download, and its version restricts those of other packages.
         torch = [each for each in needed if Requirement(each).name == "torch"]
         rest = [each for each in needed if Requirement(each).name != OURS]
         for some in filter(None, (torch, ["-e", str(ROOT), "pytest", *rest])):
@@ -118,9 +118,9 @@ def python_for(needed: Sequence[str]) -> Path:
 
 
 def run(*command: str | Path) -> str:
-    """Run a command in the root of the checkout, showing what it prints; returns the last line.
+    """Run a command in the root of the checkout and print its output; return the last line that is not empty.
 
-    Raises subprocess.CalledProcessError if it fails.
+    Raises subprocess.CalledProcessError if the command fails.
     """
     last = ""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -134,7 +134,7 @@ def run(*command: str | Path) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status, 1 if an example failed."""
+    """Run the command line; return the exit status, 1 if an example failed."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.examples", description=Config.__doc__)
     known = examples() | (packages() if config.tests else {})
     console = Console(width=None if sys.stdout.isatty() else 120)  # a row of the last table on one line, in a log too

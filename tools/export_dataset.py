@@ -4,7 +4,7 @@
     python -m tools.export_dataset games runs/t/games.jsonl --minari mine/random-v0
     python -m tools.export_dataset positions tic_tac_dice --option rounds=single --number 20000 --out solved
 
-It needs `pip install pyarrow minari`. docs/records.md describes the columns.
+Install its dependencies with `pip install pyarrow minari`. docs/records.md describes the columns.
 """
 
 import copy
@@ -38,7 +38,7 @@ from ttt_envs.solvers import cfr, sequence, tree
 from ttt_envs.storage.files import new_folder, write_whole, writing_whole
 from ttt_envs.wrappers.common import Encoder, EnvSettings
 
-#: Column of recorded games -> its meaning.
+#: Column of a data set of recorded games -> its meaning.
 GAMES = {
     "game": "number of the game in its file of records",
     "ply": "plies played before",
@@ -52,7 +52,7 @@ GAMES = {
     "regret": "the oracle's value of the best action less that of the chosen one; null where it is not known",
 }
 
-#: Column of solved positions -> its meaning.
+#: Column of a data set of solved positions -> its meaning.
 POSITIONS = {
     "state": "the whole position as text, which `Game.parse_state` reads",
     "player": "the player who decides",
@@ -64,8 +64,8 @@ POSITIONS = {
     "value": "expected reward of the player under that policy",
 }
 
-#: Split -> its share of positions, of 10. Positions that look alike to their players, or are images of each other by a
-#: symmetry of the board, are in one split.
+#: Split -> its share of positions, in tenths. Positions whose observations are equal, or become equal by a symmetry of
+#: the board, are in the same split.
 SPLITS = {"train": 8, "validation": 1, "test": 1}
 
 _ITERATIONS = 2000  # of PCFR+, for an equilibrium
@@ -73,7 +73,7 @@ _EQUAL = 1e-6  # values that differ by less are equal: oracles are exact up to r
 
 
 class Decisions(NamedTuple):
-    """The n decisions of a game, in the order of play; arrays as the columns of the same names."""
+    """The n decisions of a game in the order of play; each array holds the column of its name."""
 
     ply: np.ndarray
     player: np.ndarray
@@ -86,7 +86,7 @@ class Decisions(NamedTuple):
 
 
 def decisions_of(played: ReplayedGame) -> Decisions:
-    """Return the decisions of one game. Rewards before a player's first decision count for that one."""
+    """Return the decisions of one game. A player's rewards before the first decision are added to that decision's."""
     game = played.game
     ply, player = np.nonzero(played.actions >= 0)
     states, action = played.states[ply], played.actions[ply, player]
@@ -104,7 +104,7 @@ def decisions_of(played: ReplayedGame) -> Decisions:
 
 
 def of_one_game(games: Iterable[ReplayedGame]) -> Iterator[ReplayedGame]:
-    """Yield the games; ValueError, naming the line, where one is of another game or other options than the first."""
+    """Yield the games; raise ValueError, naming the line, if one differs from the first in game or options."""
     first: Game | None = None
     for each in games:
         first = first or each.game
@@ -114,12 +114,12 @@ def of_one_game(games: Iterable[ReplayedGame]) -> Iterator[ReplayedGame]:
 
 
 def vectors(rows: np.ndarray, kind: Any) -> Any:
-    """Rows (n, k) as a column of lists of a fixed length."""
+    """Return rows (n, k) as a column of n lists of length k."""
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel(), kind), rows.shape[1])
 
 
 def table_of(game: Game, columns: Mapping[str, Any], meanings: Mapping[str, str]) -> Any:
-    """Columns as a table, with their meanings, the game, and the places of features on planes as metadata."""
+    """Return a table of columns; its metadata has their meanings, the game, and the feature of each plane cell."""
     facts = {"game": named(game), "library": __version__, "rules": game.rules_text}
     if game.has_planes:
         index = np.where(game.plane_index < game.observation_size, game.plane_index, -1)
@@ -129,14 +129,14 @@ def table_of(game: Game, columns: Mapping[str, Any], meanings: Mapping[str, str]
 
 
 def named(game: Game) -> str:
-    """Return the game and its options, as on a command line."""
+    """Return the game's id and options, as written on a command line."""
     return " ".join([game.id, *(f"{name}={as_text(value)}" for name, value in game.options.items())])
 
 
 def write_games(path: Path, games: Iterable[ReplayedGame]) -> tuple[int, int]:
-    """Write the decisions of games to a Parquet file, with a card; return the numbers of games and rows.
+    """Write the games' decisions to a Parquet file, and its card; return the numbers of games and rows.
 
-    Raises ValueError for no games, or games of several kinds; nothing is written then.
+    If there are no games, or if they differ in id or options, raises ValueError and writes nothing.
     """
     number, rows = 0, 0
     game, writer = None, None
@@ -170,9 +170,9 @@ def write_games(path: Path, games: Iterable[ReplayedGame]) -> tuple[int, int]:
 
 
 def write_minari(name: str, games: Iterable[ReplayedGame]) -> int:
-    """Make a Minari data set, one episode a player and game; returns the number of episodes.
+    """Create a Minari data set with one episode per player and game; return the number of episodes.
 
-    Raises ValueError for no games, games of several kinds, and a name that Minari does not take or has already.
+    Raises ValueError if there are no games, if they differ in id or options, or if Minari rejects the name.
     """
     import minari
     from minari.data_collector import EpisodeBuffer
@@ -215,7 +215,7 @@ def write_minari(name: str, games: Iterable[ReplayedGame]) -> int:
 
 
 class Solved(NamedTuple):
-    """Solved positions; arrays as the columns of the same names, and states structured (n,)."""
+    """Solved positions: `states` is structured (n,), and each other array holds the column of its name."""
 
     states: np.ndarray
     player: np.ndarray
@@ -225,7 +225,7 @@ class Solved(NamedTuple):
 
 
 def by_oracle(game: Game, number: int, seed: int) -> Solved:
-    """Positions drawn as by `ttt mistakes`, with the oracle's values and policy."""
+    """Return positions sampled as in `ttt mistakes`, with the oracle's values and an optimal policy."""
     drawn = draw_positions(game, number, least=0.0, seed=seed)
     mixed = game.simultaneous
     policy = game.oracle().policy(drawn.states, drawn.players) if mixed else best_of(drawn.values)
@@ -233,13 +233,13 @@ def by_oracle(game: Game, number: int, seed: int) -> Solved:
 
 
 def best_of(values: np.ndarray) -> np.ndarray:
-    """Equal probabilities for the best actions, by values float64 (n, num_actions), nan where illegal."""
+    """Return equal probabilities for the best actions; `values` is float64 (n, num_actions), nan where illegal."""
     best = values >= np.nanmax(values, axis=1, keepdims=True) - _EQUAL
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
 def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
-    """Information sets with a choice of a small game with hidden information, by PCFR+, as far as the others reach."""
+    """Solve a small game by PCFR+; return information sets that offer a choice and that the opponents can reach."""
     walked = tree.walk(game)
     solver = cfr.Solver(walked)
     solver.run(_ITERATIONS)
@@ -249,7 +249,7 @@ def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
         rows = np.flatnonzero((reached[player] > 1e-9) & (mine.sets["count"] > 1))
         values = sequence.action_values(walked, player, policy, reached[player])[rows]
         played = walked.table(player, policy[player])[rows]
-        # Positions that the equilibrium does not reach are not settled: a best response to it covers them.
+        # PCFR+ determines no policy where the player's own plan never leads: use the best response there.
         never = sequence.plan_of(mine, policy[player])[mine.sets["parent"][rows]] <= 1e-9
         played[never] = best_of(values)[never]
         lengths = mine.plies[rows].astype(np.int64)
@@ -260,8 +260,8 @@ def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
 
 
 def splits_of(game: Game, observations: np.ndarray) -> np.ndarray:
-    """Return the split of each observation int8 (n, size), as text (n,): by a digest that all symmetric images
-    share."""
+    """Return the name of each observation's split, text (n,); `observations` is int8 (n, size). The split depends on a
+    digest that an observation shares with its symmetric images."""
     seen = observations[:, None].copy()
     turn_to_first(seen, feature_turns(game.symmetries, game.observation_size), np.empty(len(seen), np.int64))
     digests = (hashlib.blake2b(each.tobytes(), digest_size=8).digest() for each in seen)
@@ -270,9 +270,9 @@ def splits_of(game: Game, observations: np.ndarray) -> np.ndarray:
 
 
 def write_positions(folder: Path, game: Game, number: int, seed: int) -> dict[str, int]:
-    """Write solved positions into a new folder, a file for each split, with a card; returns the numbers of rows.
+    """Write solved positions to a new folder: a file per split, and a card. Return the number of rows of each split.
 
-    Positions that their player sees alike count once, but for games with hidden information, whose history counts.
+    Positions with equal players and observations are kept once, unless information is hidden: histories differ then.
     """
     solved = (by_equilibrium if game.hidden_information else by_oracle)(game, number, seed)
     observations = game.observations(solved.states, solved.player)
@@ -321,7 +321,7 @@ def card(game: Game, contents: str, meanings: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Games:
-    """The decisions of recorded games."""
+    """Export the decisions of recorded games."""
 
     file: Annotated[Path, tyro.conf.Positional]
     """File of records, as `ttt tournament` writes it."""
@@ -331,7 +331,7 @@ class Games:
     """Name and version of a Minari data set, such as mine/random-v0, instead of a file."""
 
     def run(self) -> None:
-        """Write the data set, and say where it is."""
+        """Write the data set and print its location."""
         if (self.out is None) == (self.minari is None):
             raise ValueError("give --out or --minari: a Parquet file, or a Minari data set")
         games = replay(read(self.file))
@@ -344,23 +344,23 @@ class Games:
 
 @dataclass(frozen=True, kw_only=True)
 class Positions(GameArguments):
-    """Solved positions of a game with an oracle, or of a small game with hidden information."""
+    """Export solved positions of a game with an oracle, or of a small game with hidden information."""
 
     out: Path
     """New folder for the files."""
     number: int = 10_000
-    """Number of positions that are drawn; those that look alike count once."""
+    """Number of positions to draw; of those that look alike, only one is kept."""
     seed: int = 11
     """Seed of the draw."""
 
     def run(self) -> None:
-        """Write the data set, and say where it is."""
+        """Write the data set and print its location."""
         rows = write_positions(self.out, self.load(), self.number, self.seed)
         print(f"{self.out}: {', '.join(f'{name} {count}' for name, count in rows.items())}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     verbs = {"games": Games, "positions": Positions}
     words = list(sys.argv[1:] if arguments is None else arguments)
     given: Any = shell.parse(verbs, words, "python -m tools.export_dataset", __doc__ or "")

@@ -1,9 +1,9 @@
-"""Run the tests with arbitrary input over and over, with ever other seeds, until the time is over. See `make fuzz`.
+"""Run the tests with random input repeatedly, with a new seed each time, until the time is up. See `make fuzz`.
 
     python -m tools.fuzz --minutes 10
 
-Every other pass runs without the JIT, where an index out of bounds is an error. The output of a pass that fails, with
-the example that failed, is kept in runs/fuzz; the exit status is 1 then.
+Every second pass runs without the JIT, so that an index out of bounds raises an error. If a pass fails, its output,
+with the failing example, is saved in runs/fuzz, and the exit status is 1.
 """
 
 import os
@@ -22,16 +22,16 @@ FAILURES = ROOT / "runs" / "fuzz"
 
 @dataclass(frozen=True)
 class Fuzz:
-    """Run the tests with arbitrary input over and over, with ever other seeds, until the time is over."""
+    """Run the tests with random input repeatedly, with a new seed each time, until the time is up."""
 
     minutes: float = 10.0
-    """Minutes after which no pass begins; a pass takes a few minutes."""
+    """No pass begins after this many minutes; a pass takes a few minutes."""
     seed: int | None = None
-    """Seed of the first pass; each pass has the next one. Without it, one is drawn."""
+    """Seed of the first pass, which increases by 1 with each pass; random by default."""
 
 
 def run(fuzz: Fuzz) -> int:
-    """Run the passes; returns the exit status."""
+    """Run the passes; return the exit status."""
     until = time.time() + 60 * fuzz.minutes
     first = secrets.randbits(32) if fuzz.seed is None else fuzz.seed
     passes = failed = 0
@@ -42,7 +42,7 @@ def run(fuzz: Fuzz) -> int:
         environment = {**os.environ, "NUMBA_DISABLE_JIT": str(without_jit)}
         done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
         passes += 1
-        # The last line counts the tests; a pass that is killed, as by a segmentation fault, has none.
+        # pytest's last line counts the tests; a pass that was killed, as by a segmentation fault, has none.
         print(f"seed {seed}{' without the JIT' * without_jit}: {done.stdout.strip().splitlines()[-1:]}", flush=True)
         if done.returncode:
             failed += 1

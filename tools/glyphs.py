@@ -1,8 +1,8 @@
-"""The letters of the pictures: the outlines of a font's characters as ttt_envs/drawing/glyphs.json.
+"""Write the outlines of a font's characters, which drawings use for text, to ttt_envs/drawing/glyphs.json.
 
 python -m tools.glyphs Roboto-Medium.ttf
 
-Needs fontTools, which comes with Matplotlib. The font is that of the package `font-roboto` of PyPI.
+The script needs fontTools, which Matplotlib installs. The font is in the PyPI package `font-roboto`.
 """
 
 import json
@@ -17,7 +17,7 @@ from fontTools.ttLib import TTFont
 from ttt_envs.drawing.lettering import EM
 from ttt_envs.storage.files import write_whole
 
-#: Printable ASCII, and the other characters of the pictures' texts.
+#: Printable ASCII, and the other characters in the texts of drawings.
 CHARACTERS = "".join(map(chr, range(32, 127))) + "×–—…·’•"
 
 
@@ -32,7 +32,7 @@ class Config:
 
 
 class _Contours(BasePen):
-    """A pen that writes contours as relative commands of SVG paths, in whole units, y downwards."""
+    """Records contours as relative SVG path commands, in integer units, with y pointing down."""
 
     def __init__(self, glyphs: Any, scale: float) -> None:
         super().__init__(glyphs)
@@ -64,7 +64,7 @@ class _Contours(BasePen):
 
 
 def outlines(font_file: Path) -> dict[str, list[Any]]:
-    """Character -> [advance, contours] as `ttt_envs.drawing.lettering` reads them."""
+    """Return character -> [advance, contours] in the form that `ttt_envs.drawing.lettering` reads."""
     font = TTFont(font_file)
     glyphs, names = font.getGlyphSet(), font.getBestCmap()
     scale = EM / font["head"].unitsPerEm
@@ -78,7 +78,7 @@ def outlines(font_file: Path) -> dict[str, list[Any]]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     config = tyro.cli(Config, description=__doc__)
     data = json.dumps(outlines(config.font), ensure_ascii=False, separators=(",", ":"))
     write_whole(config.out, data + "\n")

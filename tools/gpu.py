@@ -1,10 +1,10 @@
-"""Play and train on this machine's GPU of NVIDIA, in less than 8 minutes; the figures of docs/gpu.md.
+"""Play and train on this machine's NVIDIA GPU in less than 8 minutes; docs/gpu.md has the results.
 
     python -m tools.gpu
 
-Are games equal to a `Batch`'s, how fast are they compared with Pgx, and how soon do agents trained there play well?
-Asks for the extras `cuda` and `train` with a torch for that GPU; Pgx is left out where it is not installed. The exit
-status is 1 if games are not equal, or a training fails.
+The script checks that games on the GPU equal those on the CPU, compares their speed with Pgx if that is installed, and
+trains agents. It needs the extras `cuda` and `train`, and a torch build for the GPU. The exit status is 1 if games
+differ or a training fails.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from ttt_envs.core.rng import choose, choose_rows, fold, fold_all, mix
 
 _MEASURED_AT_THE_END = "--regret-games 0 --eval-agents random --eval-games 20 --eval-every 1000000000"
 
-#: The trainings by game, consecutive commands of one training, as words after `python -m`; RUN is a new folder.
+#: Game -> trainings. A training is a tuple of commands, the words after `python -m`; RUN stands for a new folder.
 TRAININGS: dict[str, list[tuple[str, ...]]] = {
     "tic_tac_dice": [
         (
@@ -65,7 +65,7 @@ TRAININGS: dict[str, list[tuple[str, ...]]] = {
 }
 
 
-#: From a line of a run's log: steps per second without measurements and compilation.
+#: The log's key of steps per second, measurements and compilation excluded.
 SPEED = "time/steps_per_second"
 
 
@@ -78,17 +78,17 @@ class Config:
     compared: int = 1000
     """Number of games that are compared with those of a Batch on the CPU."""
     plies: int = 60
-    """Number of plies of each."""
+    """Number of plies to compare in each game."""
     at_once: tuple[int, ...] = (65_536, 1_048_576)
-    """Numbers of games whose speed is measured."""
+    """Batch sizes whose speed is measured."""
     seconds: float = 0.3
-    """Least time of a run, of which there are five; the median counts."""
+    """Minimum time of a run; the median of five runs is reported."""
     trainings: tuple[str, ...] = tuple(TRAININGS)
     """Games to train in."""
 
 
 def digest(game_id: str, games: int, plies: int, device: str) -> tuple[str, int]:
-    """Play at random: a digest of all that a Batch tells, and how many games have ended."""
+    """Play randomly; return a digest of everything that the batch returned, and the number of games that ended."""
     game = ttt_envs.load(game_id)
     batch: Any = ttt_envs.Batch(game, games, seed=0, auto_reset=True, device=device)
     viewers = range(game.num_players) if game.simultaneous else (None,)
@@ -121,7 +121,7 @@ def on_gpu(array: np.ndarray) -> Any:
 
 
 def timed(launch: Callable[[int], object], seconds: float) -> float:
-    """Seconds per launch, over many consecutive ones; the launch gets its number. The median of five runs."""
+    """Return seconds per launch, the median of five runs of many launches; `launch` gets the launch's number."""
     cuda = import_module("numba.cuda")
     launch(0)  # compiled
     cuda.synchronize()
@@ -140,7 +140,7 @@ def timed(launch: Callable[[int], object], seconds: float) -> float:
 
 
 def speed(game_id: str, games: int, seconds: float) -> float:
-    """Plies a second: a launch draws random legal actions from the masks, and another one plays and looks."""
+    """Return plies per second; one launch draws random legal actions, and a second one steps and observes."""
     cuda: Any = import_module("numba.cuda")
     batch: Any = ttt_envs.Batch(ttt_envs.load(game_id), games, seed=0, auto_reset=True, device="cuda")
     masks = batch._outputs.masks
@@ -165,13 +165,13 @@ def speed(game_id: str, games: int, seconds: float) -> float:
 
 
 def peer_speed(games: int, seconds: float) -> float:
-    """Plies a second of Pgx's `tic_tac_toe`, 50 plies per launch."""
+    """Return plies per second of Pgx's `tic_tac_toe`, with 50 plies per launch."""
     play = plies_of_pgx("tic_tac_toe", games)
     return play() / timed(lambda _: play(), seconds)
 
 
 def one_game(game_id: str, config: Config, lock: Any) -> tuple[bool, str]:
-    """Return whether the games are equal, and a row of the table. Kernels are compiled in parallel, and timed alone."""
+    """Return whether the games are equal, and a row of the table. Only the process that holds `lock` measures speed."""
     began = time.perf_counter()
     here, there = (digest(game_id, config.compared, config.plies, device) for device in ("cpu", "cuda"))
     took = time.perf_counter() - began
@@ -185,7 +185,7 @@ def one_game(game_id: str, config: Config, lock: Any) -> tuple[bool, str]:
 
 
 def train(game_id: str, commands: Sequence[str]) -> bool:
-    """Run the commands of a training, whose output is shown; whether they succeeded."""
+    """Run the commands of a training and show their output; return whether all succeeded."""
     with tempfile.TemporaryDirectory() as folder:
         for command in commands:
             command = command.replace("GAME", game_id).replace("RUN", f"{folder}/run")
@@ -201,7 +201,7 @@ def train(game_id: str, commands: Sequence[str]) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.gpu", description=Config.__doc__)
     cuda: Any = import_module("numba.cuda")
     if not cuda.is_available():

@@ -1,6 +1,7 @@
-"""Lines of Python by room, compared with the budget of house_size.json, and words of the pages. `make check` runs this.
+"""Compare the lines of Python in each room, and the words of the pages, with the budget in house_size.json. `make
+check` runs this.
 
-A room that grows makes another one shrink: raise a number only together with a lower one.
+A room is a folder of the checkout or a package of ttt_envs. Raise one room's budget only if you lower another's.
 """
 
 import json
@@ -14,7 +15,7 @@ BUDGET: dict[str, int] = json.loads(Path(__file__).with_suffix(".json").read_tex
 
 
 def room_of(name: str) -> str:
-    """Return the room of a file of Python, or of a script or style sheet of the page."""
+    """Return the room of a Python file, or of a script or style sheet of the web page."""
     if name.endswith((".js", ".css")):
         return "web static"
     parts = name.split("/")
@@ -24,7 +25,7 @@ def room_of(name: str) -> str:
 
 
 def sizes() -> Counter[str]:
-    """Lines by room of the files that git knows, the library's total, and words of the pages."""
+    """Return the lines per room and of the library, in files tracked by git, and the words of the pages."""
     found: Counter[str] = Counter()
     listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
@@ -40,7 +41,7 @@ def sizes() -> Counter[str]:
 
 
 def main() -> int:
-    """Print the table; returns the exit status, 1 where a room is over its budget."""
+    """Print the table; return the exit status, 1 if a room is over its budget."""
     found = sizes()
     over = [room for room in BUDGET if found[room] > BUDGET[room]]
     for room in sorted(found, key=lambda room: -found[room]):

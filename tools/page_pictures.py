@@ -1,9 +1,9 @@
-"""Pictures of the pages of `ttt serve`, to be looked at: every game in play, on desktop and phone, light and dark.
+"""Take screenshots of the pages of `ttt serve` for review: every game, on desktop and phone, light and dark.
 
 python -m tools.page_pictures            writes them to build/pages
 python -m tools.page_pictures --serve    writes docs/serve.png, the picture of docs/serve.md
 
-It needs the extras `web` and `dev`, and Debian's chromium.
+It needs the extras `web` and `dev`, and Debian's package chromium.
 """
 
 import re
@@ -24,10 +24,10 @@ from ttt_envs.evaluation.arena.play import game_seeds, play_games
 
 Form = Literal["desktop-light", "desktop-dark", "phone-light", "phone-dark"]
 
-#: Sizes of windows, in pixels.
+#: Window sizes, in pixels.
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
 
-#: All games, with the plies played before they are drawn.
+#: Game -> number of plies to play before its screenshot.
 GAMES = {
     "super_tic_tac_toe": 14,
     "martian_tic_tac_toe": 10,
@@ -52,17 +52,17 @@ class Config:
     forms: tuple[Form, ...] = ("desktop-light", "desktop-dark", "phone-light", "phone-dark")
     """Windows and colours to draw in."""
     over: str = "tic_tac_dice"
-    """Id of the game to draw at its end, with its rules, and among the recorded games."""
+    """Id of the game to show at its end, with its rules, and as a recorded game."""
     setup: str = "martian_tic_tac_toe"
-    """Id of the game whose options are drawn."""
+    """Id of the game whose options are shown."""
     pictured: str = "tic_tac_dice"
-    """Id of the game in docs/serve.png, where the oracle speaks."""
+    """Id of the game in docs/serve.png, which shows the oracle's values."""
     serve: bool = False
     """Write docs/serve.png and nothing else."""
 
 
 class Photographer:
-    """One browser at a server: it draws pages in all forms."""
+    """A browser that takes screenshots of a server's pages in all forms."""
 
     def __init__(self, chromium: Any, served: Served, config: Config) -> None:
         self.served, self.config = served, config
@@ -73,7 +73,7 @@ class Photographer:
         self.page.locator(".card-play").first.wait_for()
 
     def keep(self, game_id: str, plies: int | None, seed: int = 1) -> str:
-        """Give the server a game, played so far by its agents, or to the end; the part of its address."""
+        """Play at least `plies` plies of a game, or to its end; give it to the server and return its path."""
         game = ttt_envs.load(game_id)
         other = _OPPONENT.get(game_id, "greedy")
         live, chosen = PlayedGame.begin(game, seed), agents.load("greedy")
@@ -83,13 +83,13 @@ class Photographer:
         return f"g/{self.served.hall.keep(live, [None, *[other] * (game.num_players - 1)]).id}"
 
     def go(self, address: str, ready: str) -> None:
-        """Load a page, and wait for what shows that it is there."""
+        """Load a page, and wait for an element that matches the selector `ready`."""
         self.page.goto("about:blank")
         self.page.goto(f"{self.served.address}/#/{address}")
         self.page.locator(ready).first.wait_for()
 
     def overlay(self, hint: bool) -> None:
-        """Switch on what the oracle thinks, and ask for a hint."""
+        """Switch on the oracle's values; if `hint`, also ask for a hint."""
         self.page.get_by_label("Show what the oracle or a search thinks").check()
         self.page.locator(".mark, .thoughts .note").first.wait_for(state="attached")
         if hint:
@@ -97,7 +97,7 @@ class Photographer:
             self.page.locator(".banner", has_text=re.compile("Hint|one choice")).wait_for()
 
     def draw(self, name: str, top: Any = None) -> None:
-        """Write the pictures of the page as it is, in all forms, from its beginning or from an element on."""
+        """Save screenshots of the current page in all forms, scrolled to its top or to the element `top`."""
         for form in self.config.forms:
             size, scheme = form.split("-")
             width, height = SIZES[size]
@@ -112,7 +112,7 @@ class Photographer:
             self.page.screenshot(path=self.config.out / f"{name}-{form}.png", full_page=size == "phone")
 
     def draw_all(self) -> None:
-        """Write the pictures of all pages."""
+        """Save screenshots of all pages."""
         self.draw("start")
         for game in self.config.games:
             address = self.keep(game, GAMES[game])
@@ -137,7 +137,7 @@ class Photographer:
 
 
 def recorded(folder: Path, game_id: str) -> None:
-    """A file of two recorded games, for the pages that show such."""
+    """Write a file of two recorded games, for the pages that show recorded games."""
     folder.mkdir(exist_ok=True)
     game, names, seeds = ttt_envs.load(game_id), ["random", "greedy"], game_seeds(0, 2)
     games = play_games(game, [agents.load(name) for name in names], seats=(0, 1), seeds=seeds, keep=range(2))
@@ -145,7 +145,7 @@ def recorded(folder: Path, game_id: str) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     config = tyro.cli(Config, description=__doc__)
     from playwright.sync_api import sync_playwright
 

@@ -1,10 +1,10 @@
-"""Measure this library and others of the same kind. `make bench-peers` runs this, in an environment of its own.
+"""Compare the speed of this library with similar ones. `make bench-peers` runs this in a separate environment.
 
     python -m tools.peers --games super_tic_tac_toe --chart docs/peers.svg --page docs/performance.md
 
-Each pair does the same kind of work, alternating in one process, on one core, with random legal actions; rates are per
-CPU second, and a ratio is the median over neighbouring runs. Libraries that are not installed are left out; all are in
-the extra `peers`.
+This library and a peer do the same kind of work in alternating runs, in one process and on one core. Rates are per CPU
+second; a ratio is the median over pairs of consecutive runs. Peers that are not installed are left out; the extra
+`peers` installs all of them.
 """
 
 import os
@@ -44,11 +44,11 @@ from ttt_envs.core.view import View
 from ttt_envs.evaluation.reports.report import Table
 from ttt_envs.storage.files import write_whole
 
-#: The game that OpenSpiel has, too, and its name there.
+#: The game that OpenSpiel also has, and OpenSpiel's name for it.
 SUPER, SPIEL = next((name, goals["open_spiel"]) for name, goals in GOALS["games"].items() if "open_spiel" in goals)
 SIMULATIONS = 1000
 
-#: Runs one kind of work for so many seconds, and returns its rate.
+#: A function that works for the given number of seconds and returns its rate.
 Work = Callable[[float], float]
 
 
@@ -57,20 +57,20 @@ class Config:
     """Measure speed compared with PettingZoo, OpenSpiel, Pgx and Stable-Baselines3's masking recipe."""
 
     games: tuple[str, ...] = ("all",)
-    """Ids of games that are measured beside Pgx, or all."""
+    """Ids of games to compare with Pgx, or all."""
     seconds: float = 6.0
-    """Processor time of each work, shared out over its repeats."""
+    """CPU seconds per kind of work, divided among its repeats."""
     repeats: int = 9
-    """Number of runs; the median counts."""
+    """Number of runs; their median is reported."""
     chart: Path | None = None
-    """File for a bar chart of the ratios, SVG; none is drawn without."""
+    """SVG file for a bar chart of the ratios; none is drawn by default."""
     page: Path | None = None
-    """Markdown file whose table, between two comments, is replaced by that of this run."""
+    """Markdown file in which this run's table replaces the one between two comments."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A line of the table: the work, the peer, and the rates of neighbouring runs."""
+    """A row of the table: the work, the peer, and the rates of alternating runs."""
 
     what: str
     peer: str
@@ -79,19 +79,19 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """Median of the ratios of neighbouring runs."""
+        """Median of `ours` / `theirs` over pairs of consecutive runs."""
         return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
 
 
 def play_batch(game_id: str) -> Work:
-    """Steps of many games at once, with observation, mask and a random choice."""
+    """Return work that steps a batch of games, with observations, masks and random actions."""
     game = ttt_envs.load(game_id)
     return partial(clocked, Playing(ttt_envs.Batch(game, GAMES_AT_ONCE, seed=0, auto_reset=True)))
 
 
 def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
-    """Return the same with a game of Pgx, compiled by XLA; games restart as its `auto_reset` does it. Gives their
-    plies."""
+    """Return a function that plays 50 random plies in `games` games of Pgx, compiled by XLA, and returns the number of
+    plies. Games restart by Pgx's `auto_reset`."""
     jax, pgx, wrapper = import_module("jax"), import_module("pgx"), import_module("pgx.experimental.wrappers")
     env = pgx.make(name)
     step = jax.vmap(wrapper.auto_reset(env.step, env.init))
@@ -118,12 +118,12 @@ def plies_of_pgx(name: str, games: int) -> Callable[[], int]:
 
 
 def play_pgx() -> Work:
-    """Return the same on the processor."""
+    """Return the work of `play_batch` for Pgx's `tic_tac_toe`."""
     return partial(clocked, plies_of_pgx("tic_tac_toe", GAMES_AT_ONCE))
 
 
 class TurnByTurn(gymnasium.Env[Any, int]):
-    """A two-player game of PettingZoo whose players are all the learner, as in the recipe for masks of its tutorial."""
+    """A two-player PettingZoo game whose players are both the learner, as in PettingZoo's tutorial on action masks."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -137,7 +137,7 @@ class TurnByTurn(gymnasium.Env[Any, int]):
         return self._env.observe(self._env.agent_selection)["observation"], {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play for whoever is to move."""
+        """Play for the player to move."""
         self._env.step(int(action))
         observation, reward, ended, cut, info = self._env.last()
         return observation["observation"], float(reward), ended, cut, info
@@ -148,7 +148,7 @@ class TurnByTurn(gymnasium.Env[Any, int]):
 
 
 def play_recipe(seconds: float) -> float:
-    """Random play through Stable-Baselines3's DummyVecEnv of such environments, with masks as sb3-contrib gets them."""
+    """Play randomly in SB3's DummyVecEnv of `TurnByTurn`, with masks from sb3-contrib; return steps per second."""
     vectors = import_module("stable_baselines3.common.vec_env")
     masks_of = import_module("sb3_contrib.common.maskable.utils").get_action_masks
     env = vectors.DummyVecEnv([lambda: TurnByTurn(pettingzoo.make("aec", f"classic/{TICTACTOE}"))] * MANY)
@@ -161,7 +161,7 @@ def play_recipe(seconds: float) -> float:
 
 
 def search() -> Work:
-    """Simulations of MCTS from the opening."""
+    """Return work that runs MCTS simulations from the opening."""
     game, agent = ttt_envs.load(SUPER), agents.load(f"mcts:simulations={SIMULATIONS}")
     state, seeds = game.new_state(0), np.zeros(1, np.uint64)
 
@@ -174,17 +174,17 @@ def search() -> Work:
 
 
 def looped(play: Callable[[Any, float], float], make: Callable[[], Any]) -> Work:
-    """Return a loop of `tools.environments` over what `make` makes once."""
+    """Return work that runs a loop of `tools.environments` on an object that `make` creates once."""
     return partial(play, make())
 
 
 def from_open_spiel(work: Callable[[Any, float], float]) -> Work:
-    """Return a work on OpenSpiel's Ultimate Tic-Tac-Toe."""
+    """Return `work` bound to OpenSpiel's Ultimate Tic-Tac-Toe."""
     return partial(work, import_module("pyspiel").load_game(SPIEL))
 
 
 def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callable[[], Work]]]:
-    """Yield a name of the work, the peer, and functions that make our work and the peer's ready."""
+    """Yield the work's name, the peer's name, and functions that prepare our work and the peer's."""
     yield (
         "PettingZoo's loop, Super",
         f"PettingZoo, {TICTACTOE}",
@@ -215,7 +215,7 @@ def pairs(config: Config) -> Iterator[tuple[str, str, Callable[[], Work], Callab
 
 
 def measure(config: Config) -> Iterator[Pair | str]:
-    """Yield the pairs one after the other; a text for one whose peer is not installed."""
+    """Yield each measured pair, or a message if its peer is not installed."""
     for what, peer, ours, theirs in pairs(config):
         try:
             players = {"ours": ours(), "theirs": theirs()}
@@ -227,7 +227,7 @@ def measure(config: Config) -> Iterator[Pair | str]:
 
 
 def chart(found: Sequence[Pair]) -> str:
-    """Return the ratios as bars on a logarithmic scale, SVG; a line stands where both are equally fast."""
+    """Return an SVG bar chart of the ratios on a logarithmic scale; a vertical line marks equal speed."""
     height, left, width = 26, 330, 660
     low = min(-0.05, *(np.log10(pair.ratio) for pair in found))
     high = max(1.0, *(np.log10(pair.ratio) for pair in found))
@@ -248,23 +248,23 @@ def chart(found: Sequence[Pair]) -> str:
     return "\n".join([head, f'<rect width="{width}" height="{bottom + 6}" fill="#fff"/>', *parts, "</svg>", ""])
 
 
-#: Between these two lines of a page stands what this command writes.
+#: The command replaces the text between these two lines of a page.
 BEGIN, END = "<!-- written by make bench-peers -->", "<!-- end of what make bench-peers writes -->"
 
 
 def write_page(page: Path, table: Table) -> None:
-    """Replace what stands between BEGIN and END in a page; ValueError if it has no such lines."""
+    """Replace a page's text between BEGIN and END; raise ValueError if the page lacks one of these lines."""
     text = page.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{page} has no place for the table: a line {BEGIN!r}, and after it a line {END!r}")
-    # A heading of the third level: the place is within a section.
+    # The added # makes the table's heading third-level, because it is inside a section.
     write_whole(page, f"{before}{begin}\n\n#{table.markdown()}\n{end}{after}")
 
 
 def machine() -> str:
-    """Return the processor, how busy it was, and the versions that were measured."""
+    """Return the processor, its load, and the versions of the measured libraries."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     versions = []
@@ -276,7 +276,7 @@ def machine() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     config = tyro.cli(Config, args=arguments, prog="python -m tools.peers", description=Config.__doc__)
     found, rows = list[Pair](), list[tuple[str, ...]]()
     console = Console(width=160)
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def on_one_core() -> None:
-    """Let nothing that is imported later use more."""
+    """Restrict this process, and libraries that it imports later, to one core."""
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["OMP_NUM_THREADS"] = "1"
     if hasattr(os, "sched_setaffinity"):

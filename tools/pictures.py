@@ -1,4 +1,4 @@
-"""The pictures of the pages: docs/<id>.svg is a position of each game in mid-play.
+"""Draw a mid-game position of each game for the pages, as docs/<id>.svg.
 
 python -m tools.pictures
 """
@@ -28,14 +28,14 @@ class Config:
 
 
 def picture(game: Game, agent: str, seed: int) -> str:
-    """Draw the position two thirds through a game, as SVG."""
+    """Return an SVG drawing of the position two thirds through a game."""
     played = play_games(game, [agents.load(agent)], seats=[0] * game.num_players, games=1, seed=seed, record=[0])
     states = played.records[0].states
     return game.draw(states[2 * len(states) // 3], None) + "\n"
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     config = tyro.cli(Config, description=__doc__)
     for game_id in ttt_envs.GAMES:
         write_whole(config.out / f"{game_id}.svg", picture(ttt_envs.load(game_id), config.agent, config.seed))

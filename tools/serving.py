@@ -1,4 +1,4 @@
-"""The server of `ttt serve` in a thread of this process, for what draws its page and tests it."""
+"""The server of `ttt serve` in a thread of this process, for tests and screenshots of its page."""
 
 import threading
 import time
@@ -10,19 +10,19 @@ from ttt_envs.web.server import listening_at, make_server
 
 
 class Served:
-    """A server with the folder of records `records`, for a `with` statement.
+    """Runs a server inside a `with` statement; `records` is the server's folder of recorded games.
 
     Attributes:
-        address: of its page, without a slash at the end.
-        hall: its games, to which some can be added.
+        address: the URL of the page, without a slash at the end.
+        hall: the server's games; the caller can add more.
     """
 
     def __init__(self, records: Path, agents: Sequence[str] = ()) -> None:
-        """Start no server yet."""
+        """Prepare the server without starting it."""
         self._server, self.hall = make_server(agents, records)
 
     def __enter__(self) -> "Served":
-        """Start it; raises RuntimeError if it does not answer soon."""
+        """Start the server; raise RuntimeError if that takes more than a minute."""
         self._socket = listening_at(0)
         self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
@@ -37,7 +37,7 @@ class Served:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End it."""
+        """Stop the server."""
         self._server.should_exit = True
         self._thread.join(20)
         self._socket.close()

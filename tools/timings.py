@@ -1,4 +1,4 @@
-"""Shared parts of speed measurements: lines of a table, repeated runs that alternate, and random play of many games."""
+"""Shared parts of speed measurements: table rows, alternating runs, and random play in a batch."""
 
 import statistics
 import time
@@ -15,39 +15,39 @@ from ttt_envs.core.rng import choose_rows
 
 Key = TypeVar("Key")
 
-#: Games of a batch in comparisons with others.
+#: Number of games per batch in comparisons with other libraries.
 GAMES_AT_ONCE = 1024
 
 _PLIES = 10
 
-#: `start`: seconds that a fresh process may take; `games`: each game's goals, and its name in OpenSpiel.
+#: `start`: maximum seconds of a new process. `games`: each game's goals, and its name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
 
 class Effort(Protocol):
-    """The time that a measurement may take."""
+    """Duration and number of runs of a measurement."""
 
     @property
     def seconds(self) -> float:
-        """Time of each measurement, shared out over its repeats."""
+        """Seconds per measurement, divided among its repeats."""
 
     @property
     def repeats(self) -> int:
-        """Number of runs; the median counts."""
+        """Number of runs; their median is reported."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One line of the table.
+    """One row of the table of results.
 
     Attributes:
-        game: id, or "" where no game matters.
+        game: the game's id, or "" for the package as a whole.
         what: the thing measured.
-        value: median; nan if it could not be measured.
+        value: the median of `runs`, or nan if the measurement was skipped.
         unit: "moves/s", "s", "x" and the like.
-        goal: bound that the value must reach or, if in seconds, must not exceed; None if there is none.
-        runs: the values of which `value` is the median.
-        note: the reason why it was skipped, or a remark.
+        goal: the minimum value, or the maximum for seconds; None without a goal.
+        runs: the value of each run.
+        note: a remark, or the reason why the measurement was skipped.
     """
 
     game: str
@@ -67,7 +67,7 @@ class Timing:
 
 
 def alternate(players: Mapping[Key, Callable[[float], float]], effort: Effort) -> dict[Key, list[float]]:
-    """Repeated runs of each, one after the other in turn, after one to warm up."""
+    """Run all players in turn, `effort.repeats` times, after one short warm-up of each; return each one's rates."""
     seconds = effort.seconds / effort.repeats
     for play in players.values():
         play(min(seconds, 0.05))
@@ -79,17 +79,17 @@ def alternate(players: Mapping[Key, Callable[[float], float]], effort: Effort) -
 
 
 def rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Timing:
-    """Return the line of repeated runs: their median."""
+    """Return the row of repeated runs, with their median."""
     return Timing(game, what, statistics.median(runs), unit, goal, tuple(runs))
 
 
 def skipped(game: str, what: str, unit: str, why: str) -> Timing:
-    """Return the line of what could not be measured."""
+    """Return the row of a measurement that was skipped."""
     return Timing(game, what, float("nan"), unit, note=f"skipped: {why}")
 
 
 def clocked(once: Callable[[], int], seconds: float, clock: Callable[[], float] = time.process_time) -> float:
-    """Return the number of operations a second; `once` does some and returns how many."""
+    """Call `once`, which returns a number of operations, for `seconds`; return operations per second."""
     done, start = 0, clock()
     while (spent := clock() - start) < seconds:
         done += once()
@@ -97,7 +97,7 @@ def clocked(once: Callable[[], int], seconds: float, clock: Callable[[], float] 
 
 
 class Playing:
-    """A batch that is observed, masked, chosen in at random and stepped, in four calls."""
+    """Plays randomly in a batch; observations, masks, random actions and the step take one call each."""
 
     def __init__(self, batch: Any, *, checked: bool = True) -> None:
         game, n = batch.game, batch.n

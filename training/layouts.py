@@ -36,7 +36,7 @@ class Config:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     config = tyro.cli(Config, prog="python -m training.layouts", description=__doc__)
     game = ttt_envs.load(config.game, rounds="single")
     losses = regrets(game, [agents.load(each) for each in config.agents], config.layouts, config.games, config.seed)

@@ -430,7 +430,7 @@ def render() -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     config = tyro.cli(Config, prog="python -m training.ship", description=__doc__)
     console, known = Console(), recipes()
     for name in config.names:

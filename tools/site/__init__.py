@@ -1,5 +1,4 @@
-"""The documentation's site: what its pages say of games, agents, commands and modules is made from these.
+"""The documentation's site: generates what its pages say about games, agents and modules from the library itself.
 
-`directives` is the extension of Sphinx that `docs/conf.py` loads. The other modules work out what to show, as Markdown,
-and need no Sphinx.
+`directives` is the Sphinx extension that `docs/conf.py` loads. The other modules do not need Sphinx.
 """

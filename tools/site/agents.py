@@ -1,4 +1,4 @@
-"""The list of agents, from the agents."""
+"""The site's list of agents, generated from their docstrings and parameters."""
 
 import inspect
 
@@ -8,7 +8,7 @@ from ttt_envs.core.options import as_text, parameters
 
 
 def listed() -> str:
-    """Return each agent's name, what it does, and its parameters."""
+    """Return Markdown with each agent's name, description and parameters."""
     parts = []
     for name, kind in agents.known().items():
         parts.append(f"### `{name}`\n\n{(inspect.getdoc(kind) or '').partition(chr(10) * 2)[0]}")

@@ -1,8 +1,8 @@
-"""Directives of Sphinx for pages in Markdown, and the notebooks as pages.
+"""Sphinx directives for Markdown pages. The extension also copies the notebooks to the pages.
 
-- `{facts}`, `{rules}`, `{actions}`, `{observation}`, `{options}` and `{rewards}` of games, by their ids;
-- `{lessons}`, the positions that show a game's rules, and `{film}`, a recorded game, drawn;
-- `{agents}`, all agents that have a name; `{modules}`, the reference of the library.
+- `{facts}`, `{rules}`, `{actions}`, `{observation}`, `{options}` and `{rewards}` describe games, given by their ids;
+- `{lessons}` draws the positions that explain a game's rules, and `{film}` draws a recorded game;
+- `{agents}` lists all named agents, and `{modules}` writes the reference of the library.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,19 +17,19 @@ import ttt_envs
 from tools.site import agents, games, pictures, reference
 from ttt_envs.storage.files import write_whole
 
-#: Folder of the pictures that are made, below that of the pages.
+#: Folder of the generated pictures, inside the folder of the pages.
 GENERATED = "generated"
 
 
 class Part(SphinxDirective):
-    """A part of a page, made from the games that the directive names by their ids."""
+    """Generates a part of a page from games; the directive's arguments are their ids."""
 
     required_arguments = 1
     final_argument_whitespace = True
     make: Callable[[Sequence[str]], str]
 
     def run(self) -> list[nodes.Node]:
-        """Return the nodes of the part; an unknown id is an error of the page."""
+        """Return the nodes of the part; raise the directive's error for an unknown id."""
         ids = self.arguments[0].split()
         for each in ids:
             if each not in ttt_envs.GAMES:
@@ -38,18 +38,18 @@ class Part(SphinxDirective):
 
 
 class Figure(SphinxDirective):
-    """Pictures that are made for the page."""
+    """Base class of directives that draw pictures for a page."""
 
     required_arguments = 1
     final_argument_whitespace = True
     option_spec: ClassVar[dict[str, Any]] = {"caption": directives.unchanged}
 
     def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
-        """Return the pictures with their captions; raises ValueError, TypeError or OSError."""
+        """Return pictures and captions; raise ValueError, TypeError or OSError if a picture cannot be drawn."""
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
-        """Return the figures; a picture that cannot be made is an error of the page."""
+        """Return the figures; raise the directive's error if a picture cannot be drawn."""
         folder = Path(self.env.srcdir) / GENERATED
         folder.mkdir(exist_ok=True)
         shown: list[nodes.Node] = []
@@ -67,7 +67,7 @@ class Figure(SphinxDirective):
 
 
 class Film(Figure):
-    """A recorded game as an animated picture: the first of a file of records, named from the folder of the pages."""
+    """Draws the first recorded game of a file as an animation; the path is relative to the folder of the pages."""
 
     def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
         """Return the picture."""
@@ -78,7 +78,7 @@ class Film(Figure):
 
 
 class Lessons(Figure):
-    """The positions that show a game's rules, drawn: the game's id."""
+    """Draws the positions that explain a game's rules; the argument is the game's id."""
 
     def make(self, folder: Path) -> list[tuple[pictures.Picture, str]]:
         """Return the pictures."""
@@ -87,7 +87,7 @@ class Lessons(Figure):
 
 
 class Agents(SphinxDirective):
-    """A section for each agent that has a name."""
+    """Writes a section for each named agent."""
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
@@ -95,7 +95,7 @@ class Agents(SphinxDirective):
 
 
 class Modules(SphinxDirective):
-    """A section for each public module of the packages that the directive names."""
+    """Writes a section for each public module of the packages in its arguments."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -108,7 +108,7 @@ class Modules(SphinxDirective):
 
 
 def copy_notebooks(app: Any) -> None:
-    """Put the checkout's notebooks, or what has changed of them, where Sphinx looks for pages."""
+    """Copy new and changed notebooks to the folder of the pages, and delete copies whose notebook is gone."""
     source = Path(app.srcdir)
     pages = source / "notebooks"
     pages.mkdir(exist_ok=True)
@@ -123,7 +123,7 @@ def copy_notebooks(app: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Called by Sphinx."""
+    """Register the directives; Sphinx calls this function."""
     for part in (games.facts, games.rules, games.actions, games.observation, games.options, games.rewards):
         app.add_directive(part.__name__, type(part.__name__.title(), (Part,), {"make": staticmethod(part)}))
     for directive in (Agents, Lessons, Film, Modules):

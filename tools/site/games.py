@@ -1,4 +1,4 @@
-"""Parts of a game's page, made from the game, as Markdown."""
+"""Parts of a game's page, generated from the game as Markdown."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from ttt_envs.registry import gymnasium_id, options_of
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as a table of Markdown, the head first."""
+    """Return rows as a Markdown table; the first row is the header."""
     head, *rest = [[_cell(each) for each in row] for row in rows]
     lines = [head, ["---"] * len(head), *rest]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -26,7 +26,7 @@ def _code(text: str) -> str:
 
 
 def facts(ids: Sequence[str]) -> str:
-    """Return the kind of each game: a table with a column an id."""
+    """Return a table of facts about the games, with one column per id."""
     games = [ttt_envs.load(each) for each in ids]
     rows = [["", *(_code(each) for each in ids)]]
     rows += [[title, *(said(game) for game in games)] for title, said in _FACTS.items()]
@@ -75,22 +75,22 @@ _FACTS: dict[str, Callable[[Game], str]] = {
 
 
 def rules(ids: Sequence[str]) -> str:
-    """Return the rules for a player, with default options, of the first of these games."""
+    """Return the rules text of the first game, with default options."""
     return ttt_envs.load(ids[0]).rules_text
 
 
 def actions(ids: Sequence[str]) -> str:
-    """Return the forms of actions, and their numbers, in each of these games."""
+    """Return each game's format of actions, and a table of its actions."""
     return _each(ids, lambda game: f"Written as {game.faces.action_format}.\n\n{table(action_rows(game))}")
 
 
 def observation(ids: Sequence[str]) -> str:
-    """Return the blocks of the observation of each of these games."""
+    """Return a table of each game's observation blocks."""
     return _each(ids, lambda game: table(observation_rows(game)))
 
 
 def _each(ids: Sequence[str], part: Callable[[Game], str]) -> str:
-    """Return the part of each game, once where games have the same one, each below its id if they differ."""
+    """Return the games' parts, each below the ids of the games that share it; without ids if all games share one."""
     shared: dict[str, list[str]] = {}
     for each in ids:
         shared.setdefault(part(ttt_envs.load(each)), []).append(_code(each))
@@ -100,7 +100,7 @@ def _each(ids: Sequence[str], part: Callable[[Game], str]) -> str:
 
 
 def options(ids: Sequence[str]) -> str:
-    """Return the options of these games, which all have the same ones: values, defaults, meanings."""
+    """Return a table of options with defaults and meanings; all these games must have the same options."""
     declared = options_of(ids[0])
     if not declared:
         return "None."
@@ -117,7 +117,7 @@ def _defaults(ids: Sequence[str], option: Parameter) -> str:
 
 
 def rewards(ids: Sequence[str]) -> str:
-    """Return when rewards are paid, and which."""
+    """Return when the first game pays rewards, and how much."""
     game = ttt_envs.load(ids[0])
     win, loss = "the winner gets +1, the loser -1", "A draw pays 0."
     if any(len(team) > 1 for team in game.teams):

@@ -1,4 +1,4 @@
-"""Pictures of games: positions that are given as text, and recorded games."""
+"""Draw pictures of games: lessons (positions given as text) and recorded games."""
 
 import hashlib
 from functools import cache
@@ -18,8 +18,8 @@ class Picture(NamedTuple):
     """A picture for a page.
 
     Attributes:
-        path: its file.
-        said: what it shows, for those who do not see it; Markdown without links.
+        path: the picture's file.
+        said: the alternative text, Markdown without links.
     """
 
     path: Path
@@ -27,7 +27,7 @@ class Picture(NamedTuple):
 
 
 def lesson(folder: Path, game_id: str, given: Lesson) -> Picture:
-    """Draw a lesson of a game into a folder; its name follows from what it shows."""
+    """Draw a lesson of a game into a folder; the file's name is a digest of the drawing."""
     game, states = shown(game_id, given)
     drawing = game.draw(states[0], given.viewer) + "\n"
     path = folder / f"{hashlib.sha256(drawing.encode()).hexdigest()[:16]}.svg"
@@ -36,9 +36,9 @@ def lesson(folder: Path, game_id: str, given: Lesson) -> Picture:
 
 
 def film(folder: Path, record: Path) -> Picture:
-    """Draw the first recorded game of a file into a folder, unless this library has drawn it there already.
+    """Draw the first recorded game of a file into a folder, unless the same library code already drew it there.
 
-    Raises OSError or ValueError for a file that is missing, or no record of a game by these rules.
+    Raises OSError or ValueError if the file is missing, or is no record of a game with the present rules.
     """
     (game,) = replay([next(records.read(record))])
     path = folder / f"{hashlib.sha256(record.read_bytes() + _sources()).hexdigest()[:16]}.gif"
@@ -49,7 +49,7 @@ def film(folder: Path, record: Path) -> Picture:
 
 @cache
 def _sources() -> bytes:
-    """Return a digest of the library."""
+    """Return a digest of the library's source files."""
     digest = hashlib.sha256()
     for path in sorted(Path(ttt_envs.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())

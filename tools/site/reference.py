@@ -1,4 +1,4 @@
-"""The reference of the library: which modules it has."""
+"""The library's reference: a section for each public module."""
 
 import pkgutil
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from importlib import import_module
 
 
 def modules(package: str, packages_only: bool = False) -> Iterator[str]:
-    """Yield the names of a package and of the public modules that lie directly in it, or of the packages in it."""
+    """Yield the names of a package and of its direct public modules, or with `packages_only` of its direct packages."""
     yield package
     for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
         if module.ispkg == packages_only and not module.name.rpartition(".")[2].startswith("_"):
@@ -14,6 +14,6 @@ def modules(package: str, packages_only: bool = False) -> Iterator[str]:
 
 
 def sections(packages: list[str], packages_only: bool = False) -> str:
-    """Return a section for each of these modules, from its docstrings."""
+    """Return a section for each module of these packages; Sphinx fills it with the module's docstrings."""
     names = [name for package in packages for name in modules(package, packages_only)]
     return "\n".join(f"## `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in names)

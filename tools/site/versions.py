@@ -1,8 +1,8 @@
-"""The sites of all versions: a folder each, `latest`, and a page that lists them.
+"""Publish the documentation of all versions: a folder for each, `latest`, and a page that lists them.
 
     python -m tools.site.versions build/docs PAGES v0.1.0
 
-The workflow `docs` calls it with the branch that is served. It needs nothing but Python.
+In the workflow `docs`, PAGES is a checkout of the branch gh-pages. The script needs only Python.
 """
 
 import re
@@ -26,15 +26,15 @@ _PAGE = """<!doctype html>
 
 
 def releases(pages: Path) -> list[str]:
-    """Return the folders of releases, the newest first; those before a release, such as v1.0.0rc1, are none."""
+    """Return the folders of releases, the newest first. Pre-releases such as v1.0.0rc1 do not count."""
     releases = {name.name: match for name in pages.iterdir() if (match := _RELEASE.fullmatch(name.name))}
     return sorted(releases, key=lambda name: [int(part) for part in releases[name].groups()], reverse=True)
 
 
 def publish(site: Path, pages: Path, folder: str) -> None:
-    """Copy a built site into its folder of `pages`, replacing an earlier one, and list all folders.
+    """Copy a built site to `folder` in `pages`, replacing an earlier copy, and update the list of all versions.
 
-    Raises ValueError for a folder that is no name of one, or for a site that is not built.
+    Raises ValueError for a `folder` that cannot name a version, or a site that is not built.
     """
     if not re.fullmatch(r"\w[\w.-]*", folder) or folder == LATEST:
         raise ValueError(f"{folder!r} is no folder for a version: use a tag, such as v0.1.0, or dev")
