@@ -1,6 +1,6 @@
 """An agent with a memory: a tree search that counts the cards of Tic-Tac Match.
 
-For two players and a deck of symbol cards alone. There is nothing to train. Rate it against itself without the memory:
+It supports two players and symbol cards only, and needs no training. Rate it against the search without memory:
 
     ttt tournament tic_tac_match --option flips=0 wipe_outs=0 double_plays=0 colours=2 copies=4 hand_size=3 \\
         --agents agents/card_counter.py:CardCounter ismcts:simulations=400 --games 2000
@@ -14,12 +14,12 @@ from ttt_envs.dev import ISMCTS, Game, View
 
 
 class Cards(NamedTuple):
-    """The cards that one player sees at a ply; cards are counted by kind, int64 (kinds,).
+    """The cards that one player sees at a ply; counts are int64 (kinds,), one for each kind of card.
 
     Attributes:
-        tops: int64 (9,), the kind of the top card of each cell, -1 where there is none.
+        tops: int64 (9,), the kind of the top card of each cell, -1 for an empty cell.
         hand: the player's own cards.
-        aside: cards that lie covered or in the discards, of which the next pile will be made.
+        aside: covered cards and discards, from which the next pile will be made.
         unseen: cards in the pile or in the other player's hand.
         acts: whether the player is to move.
     """
@@ -46,38 +46,38 @@ def cards(view: View) -> list[Cards]:
 
 
 class CardCounter(ISMCTS):
-    """Searches as `ismcts` does, over hands that the other player may hold by all that was seen since the deal.
+    """Searches like `ismcts`, but only over hands of the opponent that fit everything seen since the deal.
 
-    It keeps a sample of such hands, a particle filter. A card that is drawn comes from the pile, and the pile is what
-    lay covered or in the discards when it was made: so every hand of the sample fits all piles that there have been.
+    It keeps a sample of such hands (a particle filter). Cards are drawn from the pile, and each pile is made from the
+    cards that were covered or discarded at that time. So every hand in the sample is consistent with all earlier piles.
     """
 
     def __init__(self, simulations: int = 400, hands: int = 100) -> None:
-        """`simulations` for each decision; `hands` in the sample."""
+        """`simulations`: per decision. `hands`: size of the sample."""
         super().__init__(simulations)
         self.hands = hands
         self._games: dict[int, tuple[Cards, np.ndarray]] = {}  # what was seen last, and int64 (hands, kinds)
 
     def check(self, game: Game) -> None:
-        """Raise ValueError unless the game is Tic-Tac Match for two, with symbol cards alone."""
+        """Raise ValueError unless the game is Tic-Tac Match for two players with symbol cards only."""
         others = ("flips", "wipe_outs", "double_plays")
         if game.id != "tic_tac_match" or game.num_players != 2 or any(game.options[name] for name in others):
             raise ValueError(f"agent {self.name} plays Tic-Tac Match for two with symbol cards alone, not {game!r}")
 
     def observe(self, view: View) -> None:
-        """Bring the sampled hands up to date; called at each ply, also when the other player is to move."""
+        """Update the sampled hands. This method is called at each ply, even if the other player is to move."""
         for episode, seed, now in zip(view.episodes.tolist(), view.seeds.tolist(), cards(view), strict=True):
             generator, hands = np.random.default_rng(seed), None
             if episode in self._games:
                 hands = self._later(*self._games[episode], now, generator)
-            if hands is None:  # nothing is known: any cards that are not seen
+            if hands is None:  # no history to use: draw from all unseen cards
                 size = view.game.options["hand_size"]
                 hands = generator.multivariate_hypergeometric(now.unseen, size, self.hands)
             self._games[episode] = now, hands
 
     def _later(self, before: Cards, hands: np.ndarray, now: Cards, generator: np.random.Generator) -> np.ndarray | None:
-        """Return the hands one ply later, int64 (hands, kinds); None if a hand was exchanged, or if none of them
-        fits."""
+        """Return the sampled hands one ply later, int64 (hands, kinds); None if a player exchanged the hand, or if no
+        sampled hand is consistent with the ply."""
         pile = before.unseen - hands
         (cell,) = np.flatnonzero(now.tops != before.tops)
         card = now.tops[cell]
@@ -102,7 +102,7 @@ class CardCounter(ISMCTS):
         return hands[generator.choice(len(hands), len(hands), p=chances / chances.sum())]
 
     def possible_worlds(self, view: View) -> np.ndarray | None:
-        """Return the positions with each of the sampled hands: structured (n, hands)."""
+        """Return each position with each sampled hand of the opponent: structured (n, hands)."""
         if view.episodes is None:
             return None
         worlds = np.repeat(view.sample_worlds()[:, None], self.hands, axis=1)
@@ -113,6 +113,6 @@ class CardCounter(ISMCTS):
         return worlds
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Forget these games."""
+        """Delete the samples of these games."""
         for episode in episodes.tolist():
             self._games.pop(episode, None)

@@ -1,9 +1,9 @@
-"""Rules of thumb for Tic-Tac-Dice on 3x3: by the rows of a cell, and by the numbers that two dice show.
+"""Two rules of thumb for Tic-Tac-Dice on 3x3, and an agent that breaks greedy's ties with one of them.
 
-There is nothing to train. `by_place` claims the cell that most rows go through: the centre first, an edge last.
-`by_chances` asks of each row that is still open how likely the rest of it is to be claimed, by how many of the 36 rolls
-allow each card, for either player. `TieBreak` plays as greedy, and follows one of the two where greedy
-sees no difference. Measure them, or rate them:
+They need no training. `by_place` claims the cell that is in most rows: the centre first, an edge last. `by_chances`
+adds up, over each cell's open rows of both players, the probability that dice rolls allow the rest of the row; it
+claims the cell with the highest sum. `TieBreak` plays like greedy, and uses one of these rules if greedy rates actions
+equally. Measure their regret, or rate them:
 
     ttt regret tic_tac_dice --option rounds=single --games 1000 --agents greedy agents/rules_of_thumb.py:by_place \\
         agents/rules_of_thumb.py:by_chances agents/rules_of_thumb.py:TieBreak \\
@@ -20,18 +20,18 @@ from ttt_envs.dev import Agent, View, best_of, uniform
 
 LINES = np.array([(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)])
 
-#: How many of the 36 rolls of two dice allow a card of each rank, from 1 to 8.
+#: For cards of rank 1 to 8: how many of the 36 rolls of two dice allow a player to claim such a card.
 ROLLS = np.array([11, 12, 13, 14, 15, 16, 6, 5])
 
 
 def place(observations: np.ndarray) -> np.ndarray:
-    """Return the rows through each cell, int64 (n, 9), for observations int8 (n, ...)."""
+    """Return the number of rows through each cell, int64 (n, 9), for observations int8 (n, ...)."""
     return np.tile(np.bincount(LINES.ravel()), (len(observations), 1))
 
 
 def chances(observations: np.ndarray) -> np.ndarray:
-    """Return the worth of each cell, int64 (n, 9): over its open rows, how likely rolls allow the rest, in
-    millionths."""
+    """Return the worth of each cell, int64 (n, 9): the sum over its open rows of the probability that rolls allow the
+    row's other cells, in millionths."""
     ranks = observations[:, :72].reshape(-1, 8, 9)  # see `observation_layout`: a card of rank k + 1 lies in [k, cell]
     own, other = observations[:, 72:81], observations[:, 81:90]
     likely = np.einsum("nkc,k->nc", ranks, ROLLS) / 36
@@ -46,12 +46,12 @@ def chances(observations: np.ndarray) -> np.ndarray:
 
 
 def by_place(observation: np.ndarray, mask: np.ndarray) -> int:
-    """Return the legal action that most rows go through."""
+    """Return the legal cell that is in most rows."""
     return int(np.where(mask, place(observation[None])[0], -1).argmax())
 
 
 def by_chances(observation: np.ndarray, mask: np.ndarray) -> int:
-    """Return the legal action whose open rows are likeliest to be completed, by either player."""
+    """Return the legal cell with the highest worth by `chances`."""
     return int(np.where(mask, chances(observation[None])[0], -1).argmax())
 
 
@@ -59,7 +59,7 @@ RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"by_place": place, "by_c
 
 
 class TieBreak(Agent):
-    """Plays as greedy, and of the actions between which that sees no difference the best one by a rule of thumb."""
+    """Plays like greedy; among actions that greedy rates equally, it plays the best one by a rule of thumb."""
 
     def __init__(self, rule: str = "by_place") -> None:
         """`rule`: one of `RULES`."""

@@ -1,12 +1,12 @@
-"""MaskablePPO of sb3-contrib, trained against fixed opponents and played as an agent. Needs the extra `train`.
+"""Train sb3-contrib's MaskablePPO against fixed opponents, and play the model as an agent. Needs the extra `train`.
 
 Train it (a minute), then rate it:
 
     python agents/sb3_model.py super_tic_tac_toe --out runs/sb3_model.zip
     ttt tournament super_tic_tac_toe --agents random greedy agents/sb3_model.py:Model --games 100
 
-Stable-Baselines3's files can run code when they are loaded: load none that you do not trust. The policies of
-`ttt train ppo`, which learns by self-play, cannot.
+Loading a Stable-Baselines3 file can run code, so load only files that you trust. Policies of `ttt train ppo`, which
+learns by self-play, run no code when they are loaded.
 """
 
 from pathlib import Path
@@ -27,15 +27,15 @@ class Model(Agent):
     """Plays a trained MaskablePPO model."""
 
     def __init__(self, path: str = OUT) -> None:
-        """`path`: a model by `train`."""
+        """`path`: a file that `train` wrote."""
         self.model = from_sb3(MaskablePPO.load(path, device="cpu"))
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions)."""
+        """Return the model's policy, float64 (n, num_actions)."""
         return self.model.policy(view)
 
     def check(self, game: Game) -> None:
-        """Raise ValueError for a game with other observations or actions."""
+        """Raise ValueError for a game whose observations or actions do not fit the model."""
         self.model.check(game)
 
 
@@ -49,7 +49,7 @@ def train(
 
     Args:
         game: Id of the game.
-        steps: Learner's decisions to train on.
+        steps: Number of the learner's decisions.
         seed: Seed of the games and of learning.
         out: File to write.
     """

@@ -1,7 +1,7 @@
-"""Temporal-difference learning of a table through plain PettingZoo, by self-play: both players learn into one table.
+"""Tabular temporal-difference learning by self-play with plain PettingZoo; both players update the same table.
 
-For single rounds of Tic-Tac-Dice. The table holds the value of the afterstates: the claimed cells after a player's
-move, and whether they roll again (Sutton and Barto, "Reinforcement Learning", section 1.5, of tic-tac-toe).
+The table is for single rounds of Tic-Tac-Dice and has the values of afterstates (Sutton and Barto, "Reinforcement
+Learning", section 1.5, on tic-tac-toe): the claimed cells after a player's move, and whether that player rolls again.
 Train it (half a minute), then rate it:
 
     python agents/tabular.py --out runs/tabular.npz
@@ -26,20 +26,20 @@ Table = dict[bytes, float]
 
 
 def features() -> np.ndarray:
-    """Return bool (observation size,): the features that the table knows."""
+    """Return which features of an observation the table uses, bool (observation size,)."""
     blocks = ttt_envs.load(GAME, **OPTIONS).observation_layout
     return np.concatenate([np.full(block.size, block.name in BLOCKS) for block in blocks])
 
 
 def left_behind(state: np.ndarray, action: int) -> bytes:
-    """Return the table's entry for claiming cell `action`; `state` int8 (19,) begins with the own markers."""
+    """Return the table's key for claiming cell `action`; `state`, int8 (19,), begins with the player's own markers."""
     after = state.copy()
     after[action] = 1
     return after.tobytes()
 
 
 def train(games: int, seed: int = 0, rate: float = 0.05, epsilon: float = 0.1) -> Table:
-    """Play `games` games, each player choosing at random with probability `epsilon`."""
+    """Learn from `games` games of self-play with a share `epsilon` of random actions; return the table."""
     env = pettingzoo.make("aec", f"ttt_envs/{GAME}-v0", **OPTIONS)
     generator, shown, table = np.random.default_rng(seed), features(), Table()
     for game in range(games):
@@ -68,20 +68,20 @@ class Tabular(Agent):
     """Plays the action whose afterstate has the highest value."""
 
     def __init__(self, path: str = OUT) -> None:
-        """`path`: a table by `main`."""
+        """`path`: a file that `main` wrote."""
         with np.load(path) as file:  # arrays only: nothing in the file is run
             self.table = dict(zip(map(bytes, file["states"]), file["values"].tolist(), strict=True))
         self.shown = features()
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, 9): the same probability for all of the best actions."""
+        """Return float64 (n, 9): equal probabilities for the best actions."""
         values = np.zeros((len(view), 9))
         for i, action in np.argwhere(view.masks):
             values[i, action] = self.table.get(left_behind(view.observations[i, self.shown], action), 0.0)
         return uniform(best_of(values, view.masks))
 
     def check(self, game: Game) -> None:
-        """Raise ValueError for another game."""
+        """Raise ValueError unless the game is a single round of Tic-Tac-Dice on 3x3."""
         if game.id != GAME or game.options["rounds"] != OPTIONS["rounds"] or game.num_actions != 9:
             raise ValueError(f"agent {self.name} was trained for single rounds of {GAME}, not for {game!r}")
 

@@ -2,8 +2,9 @@
 
     python -m tools.benchmark --games super_tic_tac_toe --only aec batch
 
-Everything runs in one process. Values are medians of repeated runs. A peer is measured with the same loop as this
-library, in alternating runs; the ratio is the median over pairs of consecutive runs.
+Unless the table says otherwise, a measurement runs in one process and one thread. Values are medians of repeated runs.
+A peer is measured with the same loop as this library, in alternating runs; the ratio is the median over pairs of
+consecutive runs.
 """
 
 import os

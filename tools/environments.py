@@ -187,10 +187,9 @@ def play_single(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
-    """Play the first seat of our AEC environment randomly against the agent `random`; return that seat's steps per
-    second.
+    """Play our AEC environment's first seat randomly against the agent `random`; return its steps per second.
 
-    Users of the AEC environment would write such a loop; `make_single` contains it.
+    This loop does with `make_aec` what `make_single` does internally.
     """
     generator, agent = np.random.default_rng(seed), load("random")
     env.reset(seed=seed)

@@ -37,7 +37,7 @@ TESTS = tuple(f"tests/wrappers/test_{name}.py" for name in ("frameworks", "jax",
 #: The first line of a block of inline metadata.
 BLOCK = "# /// script"
 
-#: The argument that `short` passes, such as one step; every example makes at least one update.
+#: The argument of a short run: one training step or match. Every example makes at least one update.
 SHORT = "1"
 
 

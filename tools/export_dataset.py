@@ -86,7 +86,7 @@ class Decisions(NamedTuple):
 
 
 def decisions_of(played: ReplayedGame) -> Decisions:
-    """Return the decisions of one game. A player's rewards before the first decision are added to that decision's."""
+    """Return one game's decisions. Rewards before a player's first decision are added to that decision's reward."""
     game = played.game
     ply, player = np.nonzero(played.actions >= 0)
     states, action = played.states[ply], played.actions[ply, player]
@@ -239,7 +239,7 @@ def best_of(values: np.ndarray) -> np.ndarray:
 
 
 def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
-    """Solve a small game by PCFR+; return information sets that offer a choice and that the opponents can reach."""
+    """Solve a small game by PCFR+; return information sets that offer a choice and that opponents' play reaches."""
     walked = tree.walk(game)
     solver = cfr.Solver(walked)
     solver.run(_ITERATIONS)
@@ -272,7 +272,7 @@ def splits_of(game: Game, observations: np.ndarray) -> np.ndarray:
 def write_positions(folder: Path, game: Game, number: int, seed: int) -> dict[str, int]:
     """Write solved positions to a new folder: a file per split, and a card. Return the number of rows of each split.
 
-    Positions with equal players and observations are kept once, unless information is hidden: histories differ then.
+    Of positions with equal player and observation, one is kept, except with hidden information: histories differ.
     """
     solved = (by_equilibrium if game.hidden_information else by_oracle)(game, number, seed)
     observations = game.observations(solved.states, solved.player)

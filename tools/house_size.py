@@ -1,5 +1,4 @@
-"""Compare the lines of Python in each room, and the words of the pages, with the budget in house_size.json. `make
-check` runs this.
+"""Compare lines of Python per room, and words of the pages, with house_size.json. `make check` runs this.
 
 A room is a folder of the checkout or a package of ttt_envs. Raise one room's budget only if you lower another's.
 """

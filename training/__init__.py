@@ -1,3 +1,4 @@
-"""Scripts around training: `demo` trains, rates and films an agent, `compare` draws several runs on one page, `ship`
-makes the agents that come with the library. The methods are in `ttt_envs.learning`; `ttt train METHOD GAME` runs one.
+"""Training scripts: `demo` trains, rates and films an agent; `ship` makes the bundled agents; `layouts` measures regret
+on solved layouts; `ppo_self_play` and `value_learning` are methods in one file each. The library's methods are in
+`ttt_envs.learning`.
 """

@@ -1,10 +1,9 @@
-"""Train an agent by self-play, show its distance to optimal play, rate it, and film a game: about a minute on two
-cores.
+"""Train an agent by self-play, plot its regret, rate it and film a game: about a minute on two cores.
 
     python -m training.demo tic_tac_dice
 
-With the same seed, machine and library versions the figures are the same. After an interrupt, the same command
-continues with what was trained.
+The same seed, machine and library versions give the same figures. After an interrupt, repeat the command to continue
+the training.
 """
 
 import sys
@@ -40,27 +39,27 @@ from ttt_envs.storage.files import in_use, is_empty, locked_folder, write_whole
 
 FILM = "game.gif"
 
-#: Options of games whose short form says more in a minute.
+#: Default options for games whose short form gives clearer results after a minute of training.
 OPTIONS: dict[str, tuple[str, ...]] = {"tic_tac_dice": ("rounds=single",)}
 
-#: Games against each rung of the ladder of a game whose regret is not known.
+#: Games per rung when the agent is rated on a ladder, which the demo does for games without known regret.
 RUNG_GAMES = 20
 
-#: Games for a measurement of regret, and measurements on the way through training.
+#: Games per measurement of regret, and number of measurements during training.
 REGRET_GAMES, POINTS = 200, 12
 
 
 @dataclass(frozen=True)
 class Method:
-    """A learner, and how what it made plays.
+    """A learner, and the agent that plays with the learner's result.
 
     Attributes:
-        name: the learner's module.
-        config: its settings.
-        train: its function `train`.
-        steps: steps of about a minute or two.
-        agent: text for `agents.load`, in which {folder} stands for the run folder.
-        settings: settings other than the learner's own.
+        name: the learner's name.
+        config: the class of the learner's settings.
+        train: the learner's function `train`.
+        steps: training steps that take about a minute or two.
+        agent: string for `agents.load`; {folder} stands for the run's folder.
+        settings: settings that differ from the learner's defaults.
     """
 
     name: str
@@ -72,7 +71,7 @@ class Method:
 
 
 def method_for(game: Game) -> Method:
-    """Return the strongest method for such a game, as far as it was measured; docs/results.md has the figures."""
+    """Return the method that was strongest in measurements on such games; docs/results.md has figures."""
     if game.patterns is not None:
         return Method(ntuple.NAME, ntuple.Config, ntuple.train, 12_000_000, "alphabeta:{folder},depth=5")
     values = partial(Method, value_learning.NAME, value_learning.Config, value_learning.train)
@@ -93,23 +92,23 @@ class Config:
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")] = "tic_tac_dice"
     """Id of the game; `ttt games` lists them."""
     option: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[NAME=VALUE ...]")] = None
-    """Options of the game, such as size=3; `ttt describe GAME` lists them. By default a single round, where a match has
-    rounds that are best played each by itself."""
+    """Options of the game, such as size=3; `ttt describe GAME` lists them. By default, rounds=single for tic_tac_dice,
+    and the game's default options for other games."""
     steps: int | None = None
-    """Steps to train on, in the learner's unit; by default what takes a minute or two."""
+    """Training steps, in the learner's unit; the default takes a minute or two."""
     games: int = 100
-    """Games of each pairing of the tournament."""
+    """Games per pairing of the tournament."""
     rivals: tuple[str, ...] = ()
-    """Agents that the trained one is rated against; by default random, greedy, a tree search and optimal play, as far
+    """Opponents of the trained agent in the tournament; by default random, greedy, a tree search and the oracle, as far
     as they can play the game."""
     seed: int = 0
     """Seed of all random numbers."""
     out: Path = Path("runs/demo")
-    """Folder for the results; gets a number if it holds others."""
+    """Folder for the results; if it contains others, a number is appended to its name."""
 
 
 def demo(config: Config) -> Path:
-    """Train, rate, film; returns the folder with the results. Raises KeyboardInterrupt if it is interrupted."""
+    """Train, rate and film an agent; return the folder of the results. Raises KeyboardInterrupt if interrupted."""
     game = full_id(config.game)
     config = replace(config, game=game, option=OPTIONS.get(game, ()) if config.option is None else config.option)
     options = parse_options(game, config.option or ())
@@ -120,7 +119,7 @@ def demo(config: Config) -> Path:
 
 
 def given_away(game: Game, seed: int) -> dict[str, float]:
-    """Return the regret per game of random and greedy; empty where the oracle knows too few of their decisions."""
+    """Return the regret per game of random and greedy, or {} if the oracle covers too few of their decisions."""
     per_game = {}
     for name in ("random", "greedy"):
         try:
@@ -134,7 +133,7 @@ def given_away(game: Game, seed: int) -> dict[str, float]:
 
 
 def draw_regret(path: Path, game: Game, points: Sequence[Point], known: Mapping[str, float]) -> None:
-    """Plot regret over training as a PNG; lines show the other agents, and optimal play at 0."""
+    """Plot the regret during training as a PNG; horizontal lines show other agents, and optimal play at 0."""
 
     def draw(axes: Any) -> None:
         steps, means, widths = np.array([(each.steps, each.value, each.half_width) for each in points]).T
@@ -222,7 +221,7 @@ def _demo(config: Config, options: dict[str, Any], known: Mapping[str, float], f
 
 
 def place(game: Game, agent: str, seed: int) -> list[str]:
-    """Return the place of an agent on the game's ladder, as lines; none where the game has no ladder."""
+    """Return lines with the agent's rating on the game's ladder, or no lines if the game has no ladder."""
     try:
         rungs = find(game)
     except ValueError:
@@ -239,7 +238,7 @@ def place(game: Game, agent: str, seed: int) -> list[str]:
 
 
 def default_rivals(game: Game) -> list[str]:
-    """Return the usual opponents, without those that cannot play the game."""
+    """Return the default opponents that can play the game."""
     search = agents.search_for(game)
     rivals = []
     for name in ("random", "greedy", *([f"{search}:simulations=200"] if search else []), "oracle"):
@@ -254,7 +253,7 @@ def default_rivals(game: Game) -> list[str]:
 def training_config(
     config: Config, options: dict[str, object], known: Mapping[str, float], folder: Path, *, resume: bool
 ) -> Any:
-    """Return the settings of the training; its regret is measured where that of others is `known`."""
+    """Return the settings of the training, which measures regret only if `known` has that of other agents."""
     method = method_for(ttt_envs.load(config.game, **options))
     steps = method.steps if config.steps is None else config.steps
     measuring = {"eval_every": max(steps // POINTS, 1), "eval_games": 20, "regret_games": REGRET_GAMES}
@@ -270,10 +269,10 @@ def training_config(
 
 
 def folder_for(config: Config, options: dict[str, object], known: Mapping[str, float]) -> tuple[Path, bool]:
-    """Return the first of OUT, OUT-2, OUT-3, ... that is empty, or holds an interrupted demo with the same settings.
+    """Return the first of OUT, OUT-2, ... that is empty or has an interrupted demo with the same settings.
 
-    A folder that another process is writing is left out. Returns also whether to resume. The film is made last: a demo
-    without it was interrupted.
+    The second value is whether to resume that demo. Folders that another process is writing are skipped. A demo makes
+    its film last, so a folder without a film contains an interrupted demo.
     """
     for number in count(1):
         folder = config.out if number == 1 else config.out.with_name(f"{config.out.name}-{number}")
@@ -301,7 +300,7 @@ def play_command(config: Config, game: Game, ours: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command line; returns the exit status."""
+    """Run the command line; return the exit status."""
     config = tyro.cli(Config, prog="python -m training.demo", description=__doc__, args=arguments)
 
     def run() -> None:

@@ -1,9 +1,10 @@
-"""Regret of agents on single layouts of the dice games' 4x4 board, each solved exactly.
+"""Measure the regret of agents on a few layouts of the dice games' 4x4 boards, which are solved exactly.
 
     python -m training.layouts big_tic_tac_dice --agents trained:big_tic_tac_dice greedy --layouts 10 --games 40
 
-`ttt regret` refuses these boards: solving a layout takes some seconds and 0.85 GB. Here few layouts are dealt, and each
-agent plays many rounds on each, in both seats. The interval (95 %) takes layouts for independent.
+`ttt regret` refuses these boards, because solving one layout takes some seconds and 0.85 GB. This script deals a few
+layouts, and each agent plays many rounds on each layout, in both seats. The 95 % interval treats layouts as independent
+samples.
 """
 
 import sys
@@ -30,7 +31,7 @@ class Config:
     layouts: int = 10
     """Layouts to deal and solve."""
     games: int = 40
-    """Rounds that an agent plays on each."""
+    """Rounds that each agent plays on each layout."""
     seed: int = 1
     """Seed of the layouts and the dice."""
 

@@ -1,24 +1,24 @@
-"""PPO by self-play in one file, to read from top to bottom and to fork: environments and torch, nothing else.
+"""PPO by self-play in one file, to read and to fork; it uses only the environments and torch.
 
     python -m training.ppo_self_play --steps 500000 --seed 1
     python -m training.ppo_self_play --device cuda --num-envs 32768 --batch 65536 --steps 100000000
 
-One network plays all seats. Many games run side by side; each ply is a decision of the player to move, so an episode is
-the plies of a game, not of one player. Three things are other than in games of one player:
+One network plays all seats of many parallel games. An episode consists of all plies of a game, not only those of one
+player. Three things differ from PPO for a single agent:
 
-- Illegal actions: their logits are -1e8 before the softmax, in play and in every update alike, so that they have
-  neither probability nor gradient nor entropy (Huang and Ontanon, "A closer look at invalid action masking in policy
+- Illegal actions: their logits are set to -1e8 before the softmax, in play and in every update, so that they have no
+  probability, no gradient and no entropy (Huang and Ontanon, "A closer look at invalid action masking in policy
   gradient algorithms", 2022).
-- Signs: values belong to the player to move. The value of the next position is negated if it belongs to the other side,
-    because one side's gain is the other's loss.
-- The last reward: a game ends with a ply of, say, the winner. The loser has no ply any more that could get their -1.
-  By the signs they get it all the same: it is the +1 after the next ply, negated, in the advantage of their last one.
+- Signs: a position's value is the value for the player to move. If the other side moves next, the next position's value
+  is negated, because one side's gain is the other's loss.
+- The last reward: if the winner makes the last ply, the loser has no later ply that could receive the -1. The signs
+  solve this: the winner's +1 enters the advantage of the loser's last ply, negated.
 
-If players choose simultaneously, each has an episode of their own in each game, from their own view, and signs are all
-1.
+If players choose simultaneously, each player of a game has a separate episode, and all signs are 1.
 
-With `--device cuda` games and tensors stay on the GPU. For games of two sides. `ttt train ppo` learns from one seat of
-each game, on the CPU, with past selves and other agents as opponents, checkpoints, curves and logs.
+With `--device cuda`, games and tensors stay on the GPU. The game must have two sides. In contrast, `ttt train ppo`
+learns from one seat of each game, on the CPU, against past selves and other agents; it writes checkpoints, curves and
+logs.
 
 Sources: Schulman et al., "Proximal policy optimization algorithms", 2017; the details of Huang et al., "The 37
 implementation details of proximal policy optimization", ICLR blog track 2022.
@@ -39,7 +39,7 @@ import ttt_envs
 
 @dataclass
 class Args:
-    """Settings; the defaults are for a single round of the game they name."""
+    """Settings; the defaults train on single rounds of Tic-Tac-Dice."""
 
     game: str = "tic_tac_dice"
     options: str = "rounds=single"  # of the game, such as "size=3 lines=2"; "" for none
@@ -60,7 +60,7 @@ class Args:
 
 
 def make_game(args: Args) -> ttt_envs.Game:
-    """Return the game with its options; ValueError if it does not fit."""
+    """Return the game with its options; raise ValueError unless it has two sides."""
     options = dict(each.split("=", 1) for each in args.options.split())
     game = ttt_envs.load(args.game, **{name: int(text) if text.isdigit() else text for name, text in options.items()})
     if len(game.teams) != 2:
@@ -77,7 +77,7 @@ def layer(inputs: int, outputs: int, gain: float) -> nn.Linear:
 
 
 def mlp(inputs: int, hidden: int, outputs: int, gain: float) -> nn.Module:
-    """Return two hidden layers; the last layer has weights of size `gain`."""
+    """Return a network with two hidden layers; `gain` scales the initial weights of its last layer."""
     root = 2**0.5
     return nn.Sequential(
         layer(inputs, hidden, root), nn.ReLU(), layer(hidden, hidden, root), nn.ReLU(), layer(hidden, outputs, gain)
@@ -85,17 +85,18 @@ def mlp(inputs: int, hidden: int, outputs: int, gain: float) -> nn.Module:
 
 
 def masked(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Logarithms of probabilities (n, actions), almost none where `masks` bool (n, actions) is False."""
+    """Return log-probabilities (n, actions); where `masks`, bool (n, actions), is False, the probability is about 0."""
     return torch.log_softmax(logits.float().masked_fill(~masks, -1e8), dim=1)
 
 
 def advantages_of(
     rewards: torch.Tensor, done: torch.Tensor, signs: torch.Tensor, values: torch.Tensor, args: Args
 ) -> torch.Tensor:
-    """Generalised advantage estimation between two sides.
+    """Return the advantages by generalised advantage estimation between two sides.
 
-    All are (plies, games): rewards of the players who have just moved, whether that ended the game, 1 or -1 as the same
-    side moves next or the other one, and values of the positions, those after the last ply included.
+    All arrays are (plies, games). `rewards`: of the players who just moved. `done`: whether the ply ended the game.
+    `signs`: 1 if the same side moves next, otherwise -1. `values`: of the positions; its additional last row is for the
+    positions after the last ply.
     """
     advantages, after = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
@@ -125,7 +126,7 @@ def train(args: Args) -> nn.Module:
         return torch.zeros(shape, dtype=dtype, device=device)
 
     def of(array: Any) -> torch.Tensor:
-        """Return an array of the batch: the same memory, which the next step overwrites."""
+        """Return a tensor that shares memory with an array of the batch; the next step overwrites it."""
         return torch.as_tensor(array, device=device)
 
     def of_seats(look: Callable[[int | None], Any]) -> torch.Tensor:
@@ -144,13 +145,13 @@ def train(args: Args) -> nn.Module:
             for t in range(plies):
                 observations[t], masks[t] = of_seats(batch.observations), of_seats(batch.masks)
                 logs = masked(policy(observations[t].float()), masks[t])
-                # The largest of logarithms of probabilities with Gumbel noise is a draw from them.
+                # Gumbel-max trick: the action with the largest log-probability plus Gumbel noise is a sample.
                 chosen[t] = (logs - torch.empty_like(logs).exponential_().log()).argmax(dim=1)
                 chances[t] = logs.gather(1, chosen[t, :, None])[:, 0]
                 values[t] = value(observations[t].float())[:, 0]
                 movers = of(batch.to_move).long()
                 batch.step(chosen[t].view(len(seats), -1).T if game.simultaneous else chosen[t])
-                # With auto_reset the rewards belong to the finished game, and the position to the next one.
+                # After a game's last ply, rewards belong to that game, but auto_reset has already started the next one.
                 done[t] = of(batch.done).repeat(len(seats))
                 if game.simultaneous:
                     rewards[t] = of(batch.rewards).T.flatten()
@@ -189,7 +190,7 @@ def train(args: Args) -> nn.Module:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Train by the settings of a command line, and say how far the policy is from optimal play."""
+    """Train with the settings of a command line, and print the policy's regret."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for each in fields(Args):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=each.type, default=each.default)

@@ -1,14 +1,13 @@
-"""Make the agents that are shipped: train them, measure them, write their cards and the page of results.
+"""Make the bundled agents: train and measure them, and write their cards and the page of results.
 
     python -m training.ship super_tic_tac_toe/ntuple --runs runs/shipped
     python -m training.ship super_tic_tac_toe/ntuple --measure score:greedy milliseconds
     python -m training.ship --render
 
-training/recipes.toml describes each agent. Training runs go to RUNS/GAME/NAME/seed-K; existing ones are continued, or
-used if they are finished; figures measured for the same weights before an interrupt are kept, in measured.json there.
-The weights of the first seed are shipped, as float16. With --measure nothing is
-trained: figures of the bundled weights are measured again. Without names, and with --render alone, only docs/results.md
-and the cards' pages are written.
+training/recipes.toml describes each agent. Training runs are saved in RUNS/GAME/NAME/seed-K; unfinished runs are
+continued, and finished ones are reused. Figures are saved in RUNS/GAME/NAME/measured.json and reused for the same
+weights. The weights of the first seed are bundled, as float16. With --measure, nothing is trained, and figures of the
+bundled weights are measured again. Without names, only docs/results.md and the cards' pages are written.
 """
 
 import hashlib
@@ -62,9 +61,9 @@ class Config:
     runs: Path = Path("runs/shipped")
     """Folder of the training runs."""
     measure: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[MEASURE[:AGAINST] ...]")] = ()
-    """Measure these figures of the bundled weights again, such as score:greedy or milliseconds, and those that a card
-    lacks; train nothing. Other figures, and those of other training seeds, stay as they are; the texts become those of
-    recipes.toml."""
+    """Measure these figures of the bundled weights again, such as score:greedy or milliseconds, and figures that the
+    card lacks; train nothing. Other figures, and those of other training seeds, are kept; the card's texts are copied
+    from recipes.toml."""
     render: bool = False
     """Write the pages from the existing cards."""
     seed: int = 1
@@ -72,13 +71,13 @@ class Config:
 
 
 def recipes() -> dict[str, dict[str, Any]]:
-    """GAME/NAME -> the recipe."""
+    """Return GAME/NAME -> recipe."""
     games = tomllib.loads(RECIPES.read_text())
     return {f"{game}/{name}": recipe for game, named in games.items() for name, recipe in named.items()}
 
 
 def train(recipe: dict[str, Any], folder: Path, console: Console) -> list[Path]:
-    """Return the finished runs of all seeds, trained if they are not there yet."""
+    """Start or continue the training of all seeds, unless it is finished; return the folders of the runs."""
     program, *words = shlex.split(recipe["train"])
     assert program == "ttt"
     resume = ["--resume"] if folder.exists() else []
@@ -136,7 +135,7 @@ def ship(name: str, recipe: dict[str, Any], config: Config, console: Console) ->
 
 
 def training_of(recipe: dict[str, Any]) -> str:
-    """Return the command of a recipe's training; "" for an agent without weights of its own."""
+    """Return the recipe's training command, or "" for an agent without weights of its own."""
     return f"{recipe['train']} --seeds {recipe['seeds']}" if "train" in recipe else ""
 
 
@@ -158,7 +157,7 @@ def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Consol
             continue
         console.print(f"measuring: {name} {wanted}", highlight=False, markup=False)
         new = measured(name, recipe, wanted, [folder], config.seed)
-        # The results of other training seeds are measured for the same agent only.
+        # Keep the figures of other training seeds only if agent and command are unchanged.
         same = old is not None and old.command == new.command and card.agent == recipe["agent"]
         outcomes.append(replace(new, seeds=old.seeds if old is not None and same else ()))
         console.print(f"    {new.value:.4f} ({new.low:.4f} to {new.high:.4f})")
@@ -167,7 +166,7 @@ def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Consol
 
 
 def as_json(options: dict[str, Any]) -> str:
-    """Options as a text, to be compared."""
+    """Return options as JSON text, for comparison."""
     return json.dumps(options, sort_keys=True)
 
 
@@ -177,7 +176,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 
 def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Sequence[Path], seed: int) -> Outcome:
-    """Measure one figure for the weights in the first folder, and for the other seeds' if the recipe says so."""
+    """Measure one figure for the weights in `runs[0]`, and with `each_seed` also for those in the other folders."""
     options, games = wanted.get("options", {}), wanted.get("games", 0)
     game, against = ttt_envs.load(name.split("/")[0], **options), wanted.get("against", "")
     text = wanted.get("agent", recipe["agent"])
@@ -206,8 +205,7 @@ def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Se
 
 
 def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: int) -> float:
-    """Return the mean of a figure over several games, each of which is printed; a process for each core measures
-    them."""
+    """Return the mean of a figure over several games, and print each game's. Worker processes measure in parallel."""
     figures = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(_figure_of, game.id, dict(game.options), text, wanted, seed) for game in games]
@@ -218,12 +216,12 @@ def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: 
 
 
 def _figure_of(game_id: str, options: dict[str, Any], text: str, wanted: dict[str, Any], seed: int) -> float:
-    """Return the figure of a newly loaded game, in a process of its own."""
+    """Return the figure of a game that this worker process loads."""
     return figure(ttt_envs.load(game_id, **options), text, wanted, seed, quiet=True)[0]
 
 
 def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool = False) -> tuple[float, float, float]:
-    """Return a figure and its interval; `quiet`: without a progress bar."""
+    """Return a figure and the ends of its interval; `quiet` hides the progress bar."""
     agent, measure, games = agents.load(text), wanted["measure"], wanted.get("games", 0)
     if measure == "score":
         rated = _whole(tournament(game, [agent, wanted["against"]], games=games, seed=seed, quiet=quiet)).ratings
@@ -248,17 +246,16 @@ def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool
 
 
 def _whole(report: Any) -> Any:
-    """Return the report; raises KeyboardInterrupt if the measurement was interrupted: part of it is no figure for a
-    card."""
+    """Return the report; raise KeyboardInterrupt if it is incomplete, because cards need complete measurements."""
     if not report.complete:
         raise KeyboardInterrupt
     return report
 
 
 def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
-    """Median CPU time of a move in positions of random games, one at a time, and its quartiles.
+    """Return the median CPU time per move, in ms, and its lower and upper quartile, in positions of random games.
 
-    Other load on the machine hardly changes it.
+    Positions are asked one at a time. CPU time hardly depends on other load on the machine.
     """
     batch, other = ttt_envs.Batch(game, positions, seed=0), agents.load("random")
     generator = np.random.default_rng(0)
@@ -340,7 +337,7 @@ def rows(card: Card) -> Iterator[str]:
 
 
 def page(card: Card) -> str:
-    """Return the page of a card."""
+    """Return the card's page, as Markdown."""
     versions = ", ".join(f"{name} {version}" for name, version in card.versions.items())
     commands = "\n".join(f"    {each.command}" for each in card.outcomes if each.measure != "milliseconds")
     agent = card.agent.format(folder=f"agents/trained/{card.game}/{card.name}")
@@ -372,7 +369,7 @@ def page(card: Card) -> str:
 
 
 def results(shipped: list[Card]) -> str:
-    """Return the page of all results."""
+    """Return the page of all results, as Markdown."""
     example = next(card for card in shipped if card.best and not card.options)
     lines = [
         "# Results",
@@ -398,7 +395,7 @@ def results(shipped: list[Card]) -> str:
 
 
 def table(shipped: list[Card]) -> str:
-    """Return one line per agent: how far it is from optimal play, and how it scores against others."""
+    """Return a table with a row per agent: its distance from optimal play, and its scores against others."""
     lines = [
         "| game | agent | distance from optimal play | score against a search | against greedy | time per move |",
         "|:--|:--|:--|:--|:--|--:|",

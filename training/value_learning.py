@@ -1,21 +1,21 @@
-"""Value learning in one file, to read from top to bottom and to fork: environments and torch, nothing else.
+"""Value learning in one file, to read and to fork; it uses only the environments and torch.
 
     python -m training.value_learning --steps 500000 --seed 1
     python -m training.value_learning --device cuda --num-envs 4096 --batch 8192 --steps 10000000
 
-A network learns Q(observation, action) of the player to move, by full-width temporal differences: rules are exact and
-fast, so that in each position that the games come to, every legal action is played on a copy. An action is worth the
-reward if it ends the game, and otherwise the best Q of the position that follows, negated if the other side moves
-there, by a slowly moving average of the network. The network is regressed on all legal actions at once. Nothing thus
-depends on which action was played in the game, and there is no variance from that choice. Chance is sampled: a copy
-holds the random numbers of its game, so that all actions of a position are compared under the same rolls.
+A network learns Q(observation, action) of the player to move by full-width temporal differences. In each position of
+its games, every legal action is played on a copy of the game, because the rules are exact and fast. An action's target
+is its reward plus, unless the game is over, the best Q of the next position, negated if the other side moves next. A
+slowly moving average of the network computes this Q. The network is trained on the targets of all legal actions, so the
+choice of the action played adds no variance. Chance is sampled: a copy has its game's random generator, so all actions
+of a position are compared under the same rolls.
 
-With `--device cuda` games and tensors stay on the GPU. For games of two sides that move one at a time. If hidden
-information makes optimal play mixed, its greedy policy is no equilibrium. `ttt train value_learning` is the same method
-with checkpoints, curves, logs, and a backup for players who choose simultaneously.
+With `--device cuda`, games and tensors stay on the GPU. The game must have two sides that move one at a time. If hidden
+information makes optimal play mixed, the network's greedy policy is no equilibrium. `ttt train value_learning` is the
+same method with checkpoints, curves, logs, and a backup for players who choose simultaneously.
 
-Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); the average
-as target: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
+Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); a moving
+average as target network: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import ttt_envs
 
 @dataclass
 class Args:
-    """Settings; the defaults are for a single round of the game they name."""
+    """Settings; the defaults train on single rounds of Tic-Tac-Dice."""
 
     game: str = "tic_tac_dice"
     options: str = "rounds=single"  # of the game, such as "size=3 lines=2"; "" for none
@@ -53,7 +53,7 @@ class Args:
 
 
 def make_game(args: Args) -> ttt_envs.Game:
-    """Return the game with its options; ValueError if it does not fit."""
+    """Return the game with its options; raise ValueError unless it has two sides that move one at a time."""
     options = dict(each.split("=", 1) for each in args.options.split())
     game = ttt_envs.load(args.game, **{name: int(text) if text.isdigit() else text for name, text in options.items()})
     if game.simultaneous or len(game.teams) != 2:
@@ -62,7 +62,7 @@ def make_game(args: Args) -> ttt_envs.Game:
 
 
 class Backup:
-    """Values of all legal actions, from the network's values one ply later."""
+    """Computes targets for all legal actions from a network's values one ply later."""
 
     def __init__(self, game: ttt_envs.Game, args: Args) -> None:
         self.copies = ttt_envs.Batch(game, args.copies, seed=0, device=args.device)
@@ -71,23 +71,23 @@ class Backup:
         self.gamma, self.device = args.gamma, torch.device(args.device)
 
     def of(self, array: Any) -> torch.Tensor:
-        """Return an array of a batch: the same memory, which the next step overwrites."""
+        """Return a tensor that shares memory with an array of a batch; the next step overwrites it."""
         return torch.as_tensor(array, device=self.device)
 
     @torch.no_grad()
     def best(self, network: nn.Module, batch: ttt_envs.Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the best Q of each player to move, float32 (n,), and its action, int64 (n,)."""
+        """Return the best Q for the player to move in each game, float32 (n,), and its action, int64 (n,)."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             q = network(self.of(batch.observations()).float())
         found = q.float().masked_fill(~self.of(batch.masks()), -torch.inf).max(dim=1)
         return found.values, found.indices
 
     def values(self, network: nn.Module, batch: ttt_envs.Batch) -> torch.Tensor:
-        """Return float32 (n, actions), NaN for illegal actions of the players to move in `batch`."""
+        """Return the targets of the players to move in `batch`, float32 (n, actions); NaN for illegal actions."""
         masks, movers, n = self.of(batch.masks()), self.of(batch.to_move).long(), self.copies.n
         q = torch.full(masks.shape, torch.nan, device=self.device)
-        for pairs in masks.nonzero().split(n):  # of positions and actions, as many as there are copies
-            rows, actions = pairs.T.repeat(1, -(-n // len(pairs)))[:, :n]  # some of the last ones are tried again
+        for pairs in masks.nonzero().split(n):  # (position, action): at most as many as copies
+            rows, actions = pairs.T.repeat(1, -(-n // len(pairs)))[:, :n]  # a short last chunk repeats its pairs
             self.copies.branch(batch, rows.contiguous(), actions.contiguous())
             rewards, done = self.of(self.copies.rewards), self.of(self.copies.done)
             same_side = self.side[movers[rows]] == self.side[self.of(self.copies.to_move).long()]
@@ -114,7 +114,7 @@ def train(args: Args) -> nn.Module:
     backup = Backup(game, args)
     seen = torch.zeros(args.buffer, size, dtype=torch.int8, device=device)
     targets = torch.zeros(args.buffer, actions, device=device)
-    # Each symmetry of the board gives as good an example; a game without any has the identity.
+    # Every symmetric image of an example is equally valid. A game without symmetries uses the identity.
     permutations = [
         (torch.tensor(symmetry.features, device=device), torch.tensor(symmetry.actions, device=device))
         for symmetry in game.symmetries
@@ -123,7 +123,7 @@ def train(args: Args) -> nn.Module:
 
     rounds, began, loss = -(-args.steps // n), time.perf_counter(), torch.tensor(torch.nan)
     for number in range(rounds):
-        # --- label the positions that the games have come to, and play on ---
+        # --- compute targets for the current positions, and play on ---
         at = (number * n + places) % args.buffer  # the latest positions: a ring
         seen[at], targets[at] = backup.of(batch.observations()), backup.values(average, batch)
         masks = backup.of(batch.masks())
@@ -156,7 +156,7 @@ def train(args: Args) -> nn.Module:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Train by the settings of a command line, and say how far the greedy policy is from optimal play."""
+    """Train with the settings of a command line, and print the greedy policy's regret."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for each in fields(Args):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=each.type, default=each.default)

@@ -1,4 +1,4 @@
-"""Games on a GPU of NVIDIA: `Batch(game, n, device="cuda")`. See docs/gpu.md."""
+"""Games on an NVIDIA GPU: `Batch(game, n, device="cuda")`. See docs/gpu.md."""
 
 from ttt_envs.cuda.batch import DeviceBatch
 

@@ -11,7 +11,7 @@ _Base: Any = object if SIMULATED else import_module("numba.cuda.cudadrv.devicear
 
 
 class Array(_Base):
-    """A device array of Numba, which has `__cuda_array_interface__`, with DLPack added."""
+    """A Numba device array, which has `__cuda_array_interface__`, extended by DLPack."""
 
     def _view(self) -> Any:
         return import_module("cuda.core.utils").StridedMemoryView.from_cuda_array_interface(self, stream_ptr=-1)
@@ -48,7 +48,7 @@ def put(array: Any, values: np.ndarray) -> None:
 
 
 def from_others(array: Any) -> Any:
-    """View an array of torch, JAX, CuPy or Numba on the GPU as an array of Numba; TypeError for anything else."""
+    """View a GPU array of torch, JAX, CuPy or Numba as a Numba array; raise TypeError for anything else."""
     if SIMULATED:
         return np.asarray(array)
     if not hasattr(array, "__cuda_array_interface__"):
@@ -58,7 +58,7 @@ def from_others(array: Any) -> Any:
 
 
 def columns(array: Any) -> Any:
-    """View an array of one dimension as a column; return any other array unchanged."""
+    """View a one-dimensional array as a column; return any other array unchanged."""
     if array.ndim != 1:
         return array
     if SIMULATED:
@@ -67,7 +67,7 @@ def columns(array: Any) -> Any:
 
 
 def seat(array: Any, player: int) -> Any:
-    """Return `array[:, player]` of three dimensions. Numba's own slice assumes that the last index varies fastest."""
+    """Return `array[:, player]` of a 3-d array. Numba's own slice assumes that the last index varies fastest."""
     if SIMULATED:
         return array[:, player]
     (n, _, size), (first, second, third) = array.shape, array.strides

@@ -17,8 +17,8 @@ class DeviceBatch:
     """`n` games of `game` with all arrays on a GPU. The same seed gives the same games as in a `Batch`.
 
     Arrays on the GPU support `__cuda_array_interface__` and DLPack, so torch, JAX and CuPy use them without a copy;
-    `np.asarray` copies them to the host. Every step overwrites them in place. Calls are queued on `stream` and return
-    before the GPU has finished, unless their docstring says that they wait.
+    `np.asarray` copies them to the host. Every step overwrites these arrays in place. Calls are queued on `stream` and
+    return before the GPU has finished, unless their docstring says that they wait.
 
     Attributes:
         game: the game.
@@ -35,7 +35,7 @@ class DeviceBatch:
     def __init__(self, host: Any) -> None:
         """Take over the games of a `Batch`, which must not be used elsewhere; waits for the GPU.
 
-        Raises ImportError without the extra `cuda`, RuntimeError without a GPU of NVIDIA; ValueError for a Batch with
+        Raises ImportError without the extra `cuda`, RuntimeError without an NVIDIA GPU, and ValueError for a Batch with
         `history` or `recall`, which only the CPU supports.
         """
         if not SIMULATED:
@@ -91,14 +91,14 @@ class DeviceBatch:
     @stream.setter
     def stream(self, handle: int) -> None:
         self._stream = handle
-        threads = min(self.n, BLOCK)  # the simulator runs every thread, even one without a game
+        threads = min(self.n, BLOCK)  # the simulator runs every thread, even those without a game
         shape = -(-self.n // threads), threads
         with warnings.catch_warnings():  # Numba warns if the games do not fill the GPU
             warnings.simplefilter("ignore")
             self._launcher = self._kernel[(*shape, cuda.external_stream(handle)) if handle else shape]
 
     def observations(self, player: int | None = None) -> Any:
-        """Return int8 (n, observation size) on the GPU: of the player to move; in simultaneous games, of `player`."""
+        """Return observations of the mover, or of `player` if simultaneous: int8 (n, observation size) on the GPU."""
         return self._seen[self._viewer(player)][0]
 
     def masks(self, player: int | None = None) -> Any:
@@ -112,8 +112,8 @@ class DeviceBatch:
             actions: int32 or int64 on the GPU, (n,) for the player to move, or (n, players). Entries of players who do
                 not act and of finished games are ignored.
 
-        Raises TypeError or ValueError for another type, dtype or shape. An illegal action raises nothing, since that
-        would mean waiting for the GPU: it leaves the game unchanged and sets `illegal`.
+        Raises TypeError or ValueError for another type, dtype or shape. An illegal action does not raise, because that
+        would require waiting for the GPU. It leaves the game unchanged and sets `illegal`.
         """
         self._launch(PLAY, self._outputs.words, None, self._acts(actions))
 

@@ -1,4 +1,4 @@
-"""The kernel that plays games on a GPU: one thread per game, around the same functions that a `Batch` calls.
+"""The kernel that plays games on a GPU: one thread per game, which calls the same functions as a `Batch`.
 
 A thread copies its game to local memory, plays, writes observations and masks, and copies the game back. States are
 stored as 8-byte words. In all arrays the index of the game varies fastest, so neighbouring threads access neighbouring
@@ -31,7 +31,7 @@ SIMULATED = bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 #: Threads in a block.
 BLOCK = 128
 
-#: Work of a launch before it writes observations: none, a step, or a copy of other games and a step.
+#: What a launch does before it writes observations: nothing, a step, or a copy of other games and a step.
 LOOK, PLAY, BRANCH = range(3)
 
 _GAME = int(Purpose.GAME)
@@ -91,7 +91,7 @@ class Outputs(NamedTuple):
 
 @cache
 def kernel_for(kernels: Kernels, record: np.dtype, players: int) -> Any:
-    """Return the kernel of one game: (LOOK, PLAY or BRANCH, auto_reset, Inputs, Restart, Outputs).
+    """Return one game's kernel, with the arguments (LOOK, PLAY or BRANCH; auto_reset; Inputs; Restart; Outputs).
 
     The first launch compiles it, which takes seconds.
     """

@@ -45,13 +45,13 @@ def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
 def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
     """Return a context with an open file that replaces `path` at the end; after any error the old file remains.
 
-    It is meant for data too large for memory. Raises OSError as `write_whole`.
+    Use it for data that is too large for memory. Raises OSError like `write_whole`.
     """
     part = path.with_name(f"{_hidden(path)}.{os.urandom(4).hex()}{_PART}")
     inside = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not with tempfile, whose files are private regardless of the umask.
+        # Do not use tempfile, which makes files private regardless of the umask.
         with part.open("xb") as file:
             inside = True
             yield file
@@ -63,7 +63,7 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        # An OSError of the caller's `file.write` has a number and no file name; other errors concern the data's source.
+        # If writing to `file` fails, the OSError has a number but no file name. Other errors are the caller's.
         ours = not inside or (isinstance(error, OSError) and error.errno is not None and error.filename is None)
         if isinstance(error, OSError) and ours:
             raise _unwritable(path, error) from error
@@ -73,9 +73,9 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
 def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
     """Return `folder` if it contains no files; with `numbered`, else the first empty one of folder-2, folder-3, ...
 
-    `begun` is the name of a file that --resume continues: if it is in the folder, the error says so. The lock and the
-    unfinished files of a killed process do not count. `numbered` skips folders to which another process is writing.
-    Raises FileExistsError for a folder that contains files, so that no results are overwritten.
+    `begun` is the name of a file that marks a resumable run: if it is in the folder, the error suggests --resume. The
+    lock and the unfinished files of a killed process do not count. `numbered` skips folders to which another process is
+    writing. Raises FileExistsError for a folder that contains files, so that no results are overwritten.
     """
     first, numbers = folder, count(2)
     while not is_empty(folder) or (numbered and in_use(folder)):
@@ -131,7 +131,7 @@ def reason_of(error: OSError) -> str:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Return a context in which only this process writes to the folder. It is made, and removed again if empty.
+    """Return a context in which only this process writes to the folder; a folder created for it is removed if empty.
 
     The operating system holds the lock for this process and releases it when the process ends, even if it is killed.
     Unfinished files of a killed process are removed.
@@ -147,14 +147,14 @@ def locked_folder(folder: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             for each in made:
-                each.rmdir()  # fails for one that holds something
+                each.rmdir()  # fails for a folder that is not empty
 
 
 @contextmanager
 def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]:
-    """Return a context with an empty, locked folder for results; None for None. `begun` is as for `unused`.
+    """Return a context with an empty, locked folder for results; None for None. `begun` is passed to `unused`.
 
-    Raises FileExistsError as `unused`, and the errors of `locked_folder`.
+    Raises the errors of `unused` and `locked_folder`.
     """
     if out is None:
         yield None
@@ -206,7 +206,7 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             lock.acquire(timeout=_MOMENT)
         except Timeout:
             if wait is None:
-                # Without file system locks, the file itself is the lock, and may outlive a process on another machine.
+                # Without file system locks, the file itself is the lock; it may outlive a process on another machine.
                 hint = "" if isinstance(lock, UnixFileLock) else f"; if that process has ended, delete {place}"
                 raise InUse(
                     f"{what} is being written by {_holder(place)}: only one process at a time can{hint}"

@@ -1,4 +1,4 @@
-"""Modules of a package that load on first use."""
+"""Loads a package's modules on first use."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module

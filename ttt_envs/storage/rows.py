@@ -37,7 +37,7 @@ class Rows:
 
 
 class Listed(Rows):
-    """Results from given rows."""
+    """Results that consist of given rows."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """`rows`: one mapping of names to values per row."""
@@ -49,7 +49,7 @@ class Listed(Rows):
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's plain values: an interval becomes `..._low` and `..._high`; other compounds are dropped."""
+    """Return a record's plain values: an interval becomes `..._low` and `..._high`; other nested values are dropped."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if name.endswith("interval"):

@@ -53,7 +53,7 @@ def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def check_same(
     what: str, there: Mapping[str, Any], here: Mapping[str, Any], may_change: Collection[str], hint: str = ""
 ) -> None:
-    """Raise ValueError naming settings that differ but must not. `what` is the resumed thing, for the message."""
+    """Raise ValueError naming settings that differ but must not. `what` names the resumed run in the message."""
     changed = [
         f"{name} is {json.dumps(there.get(name))} there and {json.dumps(here.get(name))} here"
         for name in {**there, **here}

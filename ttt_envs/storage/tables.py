@@ -22,7 +22,7 @@ _HEAD = 512
 
 
 class BadTable(ValueError):
-    """Raised for a file that is damaged or no table for this version and these options."""
+    """Raised for a file that is damaged or has a table for another version or other options."""
 
 
 class TableMissing(Exception):
@@ -112,9 +112,9 @@ def load_or_build(
 
     Args:
         path: the file.
-        read: raises OSError, BadTable or BadTensorFile if there is no good table.
+        read: reads the table; raises OSError, BadTable or BadTensorFile if it is missing or damaged.
         build: computes the table.
-        write: raises OSError if it fails.
+        write: writes the table; raises OSError if that fails.
     """
     from rich.console import Console
     from rich.progress import Progress

@@ -26,7 +26,7 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
     """
     from safetensors.numpy import save
 
-    # A single entry, because safetensors writes several in random order.
+    # Use a single entry, because safetensors writes several entries in random order.
     metadata = {"ttt_envs": json.dumps({"format": form, **facts})}
     write_whole(path, save({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, metadata))
 
@@ -34,7 +34,7 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the facts and arrays of a file that `write_tensors` wrote.
 
-    With several `forms`, the fact "format" names the file's. Raises BadTensorFile for a damaged file or another form.
+    With several `forms`, the facts include "format". Raises BadTensorFile if the file is damaged or has another form.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -10,8 +10,8 @@ MOST_LEVELS = 64
 def read_json(data: str | bytes) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for invalid JSON, and for more than `MOST_LEVELS` levels: Python can read deeper nesting than
-    `repr` or a recursive function can handle.
+    Raises ValueError for invalid JSON, and for more than `MOST_LEVELS` levels, because `json` can read deeper nesting
+    than `repr` or a recursive function can handle.
     """
     try:
         value = json.loads(data)

@@ -1,8 +1,8 @@
 """Conformance: checks that every game must pass, including your own.
 
-`check_game(game)` runs all checks. `CHECKS` has them by name, for parametrised tests. They need only the Game and play
-random games. They compare rules, observations, text and drawing with each other, with the game's declared facts and
-symmetries, and with the requirements of environments and agents.
+`check_game(game)` runs all checks. `CHECKS` maps their names to the checks, for parametrised tests. The checks need
+only the Game, and play random games. They compare rules, observations, text and drawing with each other, with the
+game's declared facts and symmetries, and with the requirements of environments and agents.
 """
 
 from collections.abc import Callable

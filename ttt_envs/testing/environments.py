@@ -1,4 +1,4 @@
-"""Checks of batches and environments: the requirements of PettingZoo and of agents."""
+"""Checks that batches and environments meet the requirements of PettingZoo and of agents."""
 
 import copy
 import pickle

@@ -69,7 +69,7 @@ def positions(game: Game, most: int = POSITIONS) -> np.ndarray:
 
 
 def players_of(game: Game) -> range:
-    """0 to num_players - 1."""
+    """Return the players' numbers: 0 to num_players - 1."""
     return range(game.num_players)
 
 
@@ -110,7 +110,7 @@ def random_actions(game: Game, states: np.ndarray, generator: np.random.Generato
 
 
 def some_steps(game: Game, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return states (n,) and actions int64 (n, players): random ones in `positions`, and some games' last steps."""
+    """Return states (n,) and actions int64 (n, players): random steps from `positions`, and last steps of games."""
     states, play = positions(game), random_play(game)
     last = play.states["done"].argmax(axis=0)[: len(states) // 4] - 1
     games = np.arange(len(last))

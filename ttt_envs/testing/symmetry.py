@@ -19,7 +19,7 @@ from ttt_envs.testing.positions import (
     without_rng,
 )
 
-# With chance: number of steps per symmetry, and of samples per step.
+# For random steps: number of steps to check per symmetry, and of samples per step.
 _STEPS, _SAMPLES = 2, 100 if jit.DISABLED else 500
 
 DECLARE = (
@@ -45,7 +45,7 @@ def check_symmetries(game: Game) -> None:
 
 
 def check_egocentric(game: Game) -> None:
-    """Rotating seats gives each player the view and actions of the previous one; or the game explains why not."""
+    """After a rotation of seats, each player has the view and actions of the previous one, or the game says why not."""
     assert (game.rotate_players is None) == bool(game.players_differ), DECLARE
     if game.rotate_players is None:
         return
@@ -97,7 +97,7 @@ def _check_commutes(
     states: np.ndarray,
     joints: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Transformed states step to the transformed successors; if the step is random, in distribution.
+    """Check that transformed states step to the transformed successors; compare random steps in distribution.
 
     `joints`: the actions int64 (n, players), and the same actions after the transformation.
     """

@@ -1,4 +1,4 @@
-"""Checks of a game's text, its drawing and the clickable areas."""
+"""Checks of a game's text, its drawing and its clickable areas."""
 
 import contextlib
 import re

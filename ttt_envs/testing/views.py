@@ -30,7 +30,8 @@ _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
 
 
 def check_observations(game: Game) -> None:
-    """Every feature is written, is 0 or 1 and has a description; planes show exactly the features; parts are alike."""
+    """Every feature is written, is 0 or 1 and has a description; planes show all features; similar board parts
+    match."""
     states = positions(game)
     size = sum(block.size for block in game.observation_layout)
     assert game.observation_size == size, f"observation_size is {game.observation_size}, the blocks have {size}"
@@ -75,8 +76,8 @@ def check_worlds(game: Game) -> None:
 def check_indistinguishable(game: Game) -> None:
     """Positions that look alike to a player have the same distribution of sampled worlds.
 
-    There are two kinds of such pairs: a position and a world sampled from it; and positions of different games with the
-    same observation, mask and text. Therefore the text must show everything that the player knows.
+    The check compares two kinds of pairs: a position and a world sampled from it, and positions of different games with
+    the same observation, mask and text. So the text must show everything that the player knows.
     """
     if not game.hidden_information:
         return
@@ -108,7 +109,7 @@ def _alike(game: Game, states: np.ndarray, player: int) -> list[tuple[np.ndarray
         groups[seen[i].tobytes() + legal[i].tobytes()].append(i)
     pairs = []
     for group in groups.values():
-        # Only neighbours, and only a few of each group, because most may be the same position.
+        # Compare only neighbours, and only a few per group, because most of a group may be the same position.
         for first, second in pairwise(group[:8]):
             one, two = states[first : first + 1], states[second : second + 1]
             different = without_rng(one) != without_rng(two)
