@@ -76,7 +76,7 @@ class CardCounter(ISMCTS):
             self._games[episode] = now, hands
 
     def _later(self, before: Cards, hands: np.ndarray, now: Cards, generator: np.random.Generator) -> np.ndarray | None:
-        """Return the sampled hands one ply later, int64 (hands, kinds); None if a player exchanged the hand, or if no
+        """Return the sampled hands one ply later, int64 (hands, kinds); None if a player exchanged their hand, or if no
         sampled hand is consistent with the ply."""
         pile = before.unseen - hands
         (cell,) = np.flatnonzero(now.tops != before.tops)

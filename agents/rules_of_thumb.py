@@ -1,9 +1,9 @@
 """Two rules of thumb for Tic-Tac-Dice on 3x3, and an agent that breaks greedy's ties with one of them.
 
-They need no training. `by_place` claims the cell that is in most rows: the centre first, an edge last. `by_chances`
-adds up, over each cell's open rows of both players, the probability that dice rolls allow the rest of the row; it
-claims the cell with the highest sum. `TieBreak` plays like greedy, and uses one of these rules if greedy rates actions
-equally. Measure their regret, or rate them:
+They need no training. `by_place` claims the cell that is in most rows: the centre first, an edge last. For each cell,
+`by_chances` adds up the probabilities that dice rolls allow the rest of an open row through the cell, for both players;
+it claims the cell with the highest sum. `TieBreak` plays like greedy, and uses one of these rules if greedy rates
+actions equally. Measure their regret, or rate them:
 
     ttt regret tic_tac_dice --option rounds=single --games 1000 --agents greedy agents/rules_of_thumb.py:by_place \\
         agents/rules_of_thumb.py:by_chances agents/rules_of_thumb.py:TieBreak \\

@@ -1,7 +1,7 @@
 """Tabular temporal-difference learning by self-play with plain PettingZoo; both players update the same table.
 
-The table is for single rounds of Tic-Tac-Dice and has the values of afterstates (Sutton and Barto, "Reinforcement
-Learning", section 1.5, on tic-tac-toe): the claimed cells after a player's move, and whether that player rolls again.
+It learns single rounds of Tic-Tac-Dice. The table has the values of afterstates (Sutton and Barto, "Reinforcement
+Learning", section 1.5). An afterstate is the claimed cells after a player's move, and whether that player rolls again.
 Train it (half a minute), then rate it:
 
     python agents/tabular.py --out runs/tabular.npz

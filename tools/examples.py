@@ -4,8 +4,8 @@
     python -m tools.examples --tests
 
 An example lists its dependencies in a block of inline metadata (PEP 723), which tools such as uv also read. If this
-environment satisfies them, the example runs here. Otherwise it runs in a separate virtual environment with this
-checkout of `ttt-envs`, which is created on first use below .cache/examples.
+environment satisfies them, the example runs here. Otherwise it runs in a separate virtual environment, created on first
+use below .cache/examples, in which `ttt-envs` is this checkout.
 """
 
 import hashlib

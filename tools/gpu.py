@@ -71,7 +71,7 @@ SPEED = "time/steps_per_second"
 
 @dataclass(frozen=True)
 class Config:
-    """Play and train on this machine's GPU of NVIDIA."""
+    """Play and train on this machine's NVIDIA GPU."""
 
     games: tuple[str, ...] = tuple(ttt_envs.GAMES)
     """Ids of games."""

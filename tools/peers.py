@@ -48,7 +48,7 @@ from ttt_envs.storage.files import write_whole
 SUPER, SPIEL = next((name, goals["open_spiel"]) for name, goals in GOALS["games"].items() if "open_spiel" in goals)
 SIMULATIONS = 1000
 
-#: A function that works for the given number of seconds and returns its rate.
+#: A function that repeats one kind of work for the given CPU seconds and returns its rate.
 Work = Callable[[float], float]
 
 

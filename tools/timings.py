@@ -60,7 +60,7 @@ class Timing:
 
     @property
     def met(self) -> bool | None:
-        """True if the goal is met; None without goal or value."""
+        """Whether the goal is met; None without goal or value."""
         if self.goal is None or np.isnan(self.value):
             return None
         return self.value <= self.goal if self.unit == "s" else self.value >= self.goal

@@ -107,7 +107,7 @@ def advantages_of(
 
 
 def train(args: Args) -> nn.Module:
-    """Train; returns the policy, float32 (n, features) -> logits (n, actions). The same seed gives the same policy."""
+    """Return the trained policy, float32 (n, features) -> logits (n, actions). The same seed gives the same policy."""
     game, device = make_game(args), torch.device(args.device)
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # small networks get slower with more

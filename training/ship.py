@@ -140,7 +140,7 @@ def training_of(recipe: dict[str, Any]) -> str:
 
 
 def remeasure(name: str, recipe: dict[str, Any], config: Config, console: Console) -> None:
-    """Measure figures of a bundled agent again, and write its card."""
+    """Measure the figures in `config.measure` again for a bundled agent, and write its card."""
     folder = TRAINED / name
     card = read_card(folder)
     known = {(each.measure, each.against, each.games, as_json(each.options)): each for each in card.outcomes}
@@ -255,7 +255,7 @@ def _whole(report: Any) -> Any:
 def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[float, float, float]:
     """Return the median CPU time per move, in ms, and its lower and upper quartile, in positions of random games.
 
-    Positions are asked one at a time. CPU time hardly depends on other load on the machine.
+    The agent moves in one position at a time. CPU time hardly depends on other load on the machine.
     """
     batch, other = ttt_envs.Batch(game, positions, seed=0), agents.load("random")
     generator = np.random.default_rng(0)

@@ -11,8 +11,8 @@ choice of the action played adds no variance. Chance is sampled: a copy has its 
 of a position are compared under the same rolls.
 
 With `--device cuda`, games and tensors stay on the GPU. The game must have two sides that move one at a time. If hidden
-information makes optimal play mixed, the network's greedy policy is no equilibrium. `ttt train value_learning` is the
-same method with checkpoints, curves, logs, and a backup for players who choose simultaneously.
+information makes optimal play mixed, the network's greedy policy is no equilibrium. `ttt train value_learning` adds
+checkpoints, curves, logs, and targets for players who choose simultaneously.
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); a moving
 average as target network: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016.
@@ -98,7 +98,7 @@ class Backup:
 
 
 def train(args: Args) -> nn.Module:
-    """Train; returns the network, float32 (n, features) -> Q (n, actions). The same seed gives the same network."""
+    """Return the trained network, float32 (n, features) -> Q (n, actions). The same seed gives the same network."""
     game, device = make_game(args), torch.device(args.device)
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)  # small networks get slower with more

@@ -27,8 +27,8 @@ class DeviceBatch:
         rewards: float32 (n, players), what the last step paid each player.
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
         to_move: int8 (n,), the acting player, or SIMULTANEOUS.
-        illegal: bool (n,), games that got an illegal action, or in `branch` a wrong row, since the last `reset` or
-            `set_states`. Such a step leaves the game unchanged. See `check`.
+        illegal: bool (n,), games that got an illegal action, or in `branch` a row that does not exist, since the last
+            `reset` or `set_states`. Such a step leaves the game unchanged. See `check`.
         episode_seeds: uint64 (n,), the seed of each game's episode.
     """
 
@@ -83,7 +83,7 @@ class DeviceBatch:
     def stream(self) -> int:
         """Handle of the CUDA stream on which calls are queued; 0, the default, is the default stream.
 
-        To capture steps in a CUDA graph of torch, set it to `torch.cuda.current_stream().cuda_stream` during the
+        To capture steps in a CUDA graph of torch, set `stream` to `torch.cuda.current_stream().cuda_stream` during the
         capture.
         """
         return self._stream

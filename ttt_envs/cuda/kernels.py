@@ -19,7 +19,7 @@ from ttt_envs.core.rng import Purpose, derive, siphash
 from ttt_envs.storage.extras import require
 
 try:
-    # Imported by name: numba-cuda replaces this module by one with other types.
+    # Import by name, so that mypy does not check against Numba's own module, which numba-cuda replaces.
     cuda: Any = import_module("numba.cuda")
 except ModuleNotFoundError:  # a Numba without CUDA
     require("cuda", "numba_cuda")

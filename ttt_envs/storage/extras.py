@@ -6,7 +6,7 @@ from importlib.util import find_spec
 def require(extra: str, *modules: str) -> None:
     """Raise ImportError with the command that installs the extra, unless all its `modules` are installed.
 
-    The check imports nothing. Call it just before the import of the modules.
+    The check imports nothing. Call this function just before the import of the modules.
     """
     missing = [module for module in modules if not _installed(module)]
     if missing:

@@ -34,8 +34,8 @@ class InUse(OSError):
 def write_whole(path: Path, data: bytes | str, *, wait: bool = True) -> None:
     """Write `data` (text as UTF-8) to `path` atomically: a reader finds the old or the new file, never a part.
 
-    `wait=False` does not wait for the disk: for files that can be made again and whose reader detects damage after a
-    power failure. Raises OSError naming the file and the fault, such as a full disk; the old file then remains.
+    `wait=False` does not wait for the disk. Use it only for files that can be made again and whose reader detects
+    damage. Raises OSError naming the file and the fault, such as a full disk; the old file then remains.
     """
     with writing_whole(path, wait) as file:
         file.write(data.encode() if isinstance(data, str) else data)
@@ -71,7 +71,7 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
 
 
 def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
-    """Return `folder` if it contains no files; with `numbered`, else the first empty one of folder-2, folder-3, ...
+    """Return `folder` if it has no files; otherwise, with `numbered`, the first empty one of folder-2, folder-3, ...
 
     `begun` is the name of a file that marks a resumable run: if it is in the folder, the error suggests --resume. The
     lock and the unfinished files of a killed process do not count. `numbered` skips folders to which another process is

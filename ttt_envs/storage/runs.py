@@ -28,9 +28,9 @@ def write_config(folder: Path, settings: Mapping[str, Any], libraries: Mapping[s
 
 
 def read_config(folder: Path, missing: str = "nothing to resume") -> dict[str, Any]:
-    """Read the file that `write_config` wrote; of the settings, check only that they are a dict.
+    """Read the file that `write_config` wrote. The only check of the settings is that they are a dict.
 
-    Raises FileNotFoundError, whose text begins with `missing`; ValueError, naming the file, if it is damaged.
+    Raises FileNotFoundError with a text that begins with `missing`, and ValueError if the file is damaged.
     """
     path = folder / CONFIG
     if not path.is_file():

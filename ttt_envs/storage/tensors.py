@@ -12,7 +12,7 @@ from ttt_envs.storage.untrusted import read_json
 
 
 class BadTensorFile(ValueError):
-    """Raised for a file of arrays that is damaged, has another form or does not fit its use."""
+    """Raised for a file of arrays that is damaged, has another format or does not fit its use."""
 
 
 def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
@@ -20,8 +20,8 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
 
     Args:
         path: the file.
-        form: the name of the file's form for `read_tensors`, such as "ttt-envs network 1".
-        facts: for JSON; any name but "format".
+        form: the name of the file's format, such as "ttt-envs network 1", which `read_tensors` checks.
+        facts: values for JSON, by name; the name "format" is reserved.
         tensors: arrays of numbers by name.
     """
     from safetensors.numpy import save
@@ -34,7 +34,7 @@ def write_tensors(path: Path, form: str, facts: Mapping[str, Any], tensors: Mapp
 def read_tensors(path: Path, *forms: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the facts and arrays of a file that `write_tensors` wrote.
 
-    With several `forms`, the facts include "format". Raises BadTensorFile if the file is damaged or has another form.
+    With several `forms`, the facts include "format". Raises BadTensorFile if the file is damaged or has another format.
     """
     from safetensors import SafetensorError, safe_open
 
