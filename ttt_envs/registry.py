@@ -123,8 +123,8 @@ def game_of_file(game: "str | Game", options: Mapping[str, Any]) -> "Game":
     """Return the game named in a file, such as a record, ladder, network, run or tournament.
 
     Args:
-        game: the id in the file. It must be registered, because "module:function" could name any function. Or a Game,
-            which is used with its own options.
+        game: the id in the file. The game must be registered, because "module:function" could name any function. Or a
+            Game, which is used with its own options.
         options: the options in the file, in JSON's types; lists represent tuples.
 
     Raises:

@@ -13,7 +13,7 @@ from ttt_envs.registry import parse_options
 
 @dataclass(frozen=True, kw_only=True)
 class Warm(GameOptions):
-    """Compile all that a worker needs to play, such as in an image or on a node. It is kept on disk."""
+    """Compile all that a worker needs to play, such as in an image or on a node. The machine code is kept on disk."""
 
     games: Annotated[
         tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="GAME [GAME ...]", help_behavior_hint="")

@@ -219,8 +219,8 @@ class Batch:
         """Replace all positions. `done` is taken from the states. `rewards` becomes the rewards of finished games, and
         0 in others.
 
-        A position that was parsed from text has no generator. It gets one from the seed of the game's episode, a
-        different one at each call.
+        A position that was parsed from text has no generator. It gets a generator from the seed of the game's episode,
+        a different one at each call.
 
         Args:
             states: structured (n,).

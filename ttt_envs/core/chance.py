@@ -42,7 +42,7 @@ _NOTHING = 0.5 / rng.MOST_OUTCOMES
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
-# Two seeds that must lead to the same starts. They differ in every bit, and in their remainders by small divisors.
+# Two seeds that must lead to the same starts. The seeds differ in every bit, and in their remainders by small divisors.
 _SEEDS = (_ONE, np.uint64(2**64 - 2))
 
 
@@ -206,7 +206,7 @@ class Chance:
                 outcomes.
 
         Returns arrays as `outcomes` does; raises ValueError for a finished game. The weighted mean over the outcomes is
-        an unbiased estimate of the expectation. It is exact if the steps have no further draws.
+        an unbiased estimate of the expectation. The estimate is exact if the steps have no further draws.
         """
         within(1, MOST_STRATA, most=most)
         return self._enumerate(False, states, np.ascontiguousarray(joint, np.int64), most)

@@ -272,7 +272,7 @@ class State:
     def chance_outcomes(self, action: int | Sequence[int]) -> list[tuple[float, "State"]]:
         """Return the possible states after an action, each with its probability, see `Game.chance_outcomes`.
 
-        All have the same generator, so later draws must be enumerated too, or redrawn with `redrawn`.
+        All these states have the same generator, so later draws must be enumerated too, or redrawn with `redrawn`.
         """
         self.clone().apply(action)
         _, chances, states = self._kind.game.chance_outcomes(self._states, [action], check=False)

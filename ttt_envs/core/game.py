@@ -46,8 +46,9 @@ class Counterpart(NamedTuple):
 
     Attributes:
         name: its name in OpenSpiel, with parameters if it needs them.
-        history: (states (1,), since) -> OpenSpiel's actions from the start to this position. They begin with `since`,
-            for example the history of an earlier position of the same game. Raises ValueError if there is none.
+        history: (states (1,), since) -> OpenSpiel's actions from the start to this position. The actions begin with
+            `since`, for example the history of an earlier position of the same game. Raises ValueError if there is
+            none.
         action: (states (1,), OpenSpiel's actions by the player to move) -> the action of this library.
     """
 
@@ -112,7 +113,7 @@ class Game:
         observation_layout: the blocks of an observation, in order.
             A network trained with an older layout can still play.
         parts: the similar parts of the board, if it has any: a learner may share weights between them. No action is in
-            two of them.
+            two parts.
         simultaneous: whether several players act simultaneously in some states.
         chance: "none"; "start" if only the start is random; or "play" if later steps may be random, too.
         hidden_information: whether some player does not know the whole position.
@@ -415,7 +416,7 @@ class Game:
     def to_planes(self, observations: np.ndarray) -> np.ndarray:
         """Convert flat observations int8 (..., size) to planes int8 (..., channels, rows, columns).
 
-        They may include a history. Raises ValueError for another size, and in a game without a board.
+        Flat observations may include a history. Raises ValueError for another size, and in a game without a board.
         """
         size, given = self.observation_size, observations.shape[-1]
         history, rest = divmod(given - size, size + self.num_actions)
@@ -544,7 +545,7 @@ class Game:
 
         Args:
             seed: seed of the game, the same as in `Batch(game, 1, seed=seed)`; with `state`, the seed of future chance.
-                None for a random one from the system.
+                None for a random seed from the system.
             state: the position to begin with: a record, an array of one, or text, see `parse_state`. A record keeps its
                 generator if there is no seed.
             recall: track the players' information states, for `State.info_state_key`; this takes several times as long.

@@ -36,8 +36,8 @@ class Kernels(NamedTuple):
     Attributes:
         reset: (state, seed uint64): starts a new game in place; option fields are already filled in, the rest is zero.
         legal_mask: (state, player, out bool (num_actions,)): writes every entry; all False if `player` does not act.
-        step: (state, actions int (players,)): plays a ply and adds its payments to `rewards`, see `Game.rewards`. It
-            ignores entries of players who do not act. If another entry is illegal, it calls `refuse` and changes
+        step: (state, actions int (players,)): plays a ply and adds its payments to `rewards`, see `Game.rewards`.
+            Entries of players who do not act are ignored. If another entry is illegal, it calls `refuse` and changes
             nothing. The caller counts `ply`, see `advance`.
         observe: (state, player, out int8 (observation size,)): writes every entry.
         resample: (state, player, seed uint64): redraws hidden information and future chance that `player` cannot know.

@@ -53,8 +53,8 @@ class Keys:
     """Keys of positions: numbers that are equal for equivalent positions.
 
     A key contains every field that can change, in as many bits as its declared range needs, so a position can be
-    decoded from its key. It omits the generator, fields that are only shown, `done`, `rewards` and the fields that the
-    game's `Extras.without_past` ignores. It is the least number among the images under the game's symmetries.
+    decoded from its key. A key omits the generator, fields that are only shown, `done`, `rewards` and the fields that
+    the game's `Extras.without_past` ignores. The key is the least number among the images under the game's symmetries.
 
     Attributes:
         words: a key is uint64 (words,).

@@ -64,14 +64,16 @@ class Faces:
         rules_text: the rules with these options for a player: Markdown paragraphs and lists, one line per paragraph and
             item; empty if there are none.
         legend: sentences that explain the abbreviations of `format_state`; `Game.rules_text` ends with them.
-        ending: (state record) -> the reason why a finished game, or the round of `finished_round`, ended. It follows
-            "Draw:" or "You win:", for example "a row of three on the diagonal". None if the text's first line says it.
+        ending: (state record) -> the reason why a finished game, or the round of `finished_round`, ended. The reason
+            follows "Draw:" or "You win:", for example "a row of three on the diagonal". None if the text's first line
+            says it.
         lessons: positions that illustrate the rules, each with its options.
         pitch: a description in one or two sentences, for people who choose a game.
         player_names: the players' names in rules and positions, such as ("X", "O"); by default "player 0", ...
         text_styles: highlights in positions as text: pairs of a regular expression and a style of rich.
         spots: (state record, viewer=None) -> the clickable areas of `draw`'s picture for that viewer, by readable names
-            such as "cell 4/4"; they do not overlap. None in a game without any: actions are then chosen by name.
+            such as "cell 4/4"; they do not overlap. None in a game without clickable areas: actions are then chosen by
+            name.
         clicks: (state record, legal action) -> the names of the spots that are clicked to choose this action. People
             click them in any order, so no two legal actions of a player have the same set of spots, and no action's
             list begins with the whole list of another.

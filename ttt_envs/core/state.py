@@ -49,8 +49,8 @@ def state_dtype(players: int, fields: Sequence[tuple[Any, ...]], shown: Sequence
     A field is (name, type) or (name, type, shape), followed by its range, `between(low, high)` or `option(low, high)`.
     `Game.check_states` rejects states outside the range. A field without a range may have any value; a bool, 0 or 1.
 
-    `shown` are fields only for texts and pictures, such as the last action: no rule and no observation reads them. They
-    precede the others, so that a search can skip them when it compares positions, see `position_start`.
+    `shown` are fields only for texts and pictures, such as the last action: no rule and no observation reads them.
+    These fields precede the others, so that a search can skip them when it compares positions, see `position_start`.
     """
     ranges = {field[0]: field[-1] for field in (*fields, *shown) if isinstance(field[-1], Range)}
     fields, shown = ([field[:-1] if field[0] in ranges else field for field in some] for some in (fields, shown))
@@ -93,7 +93,8 @@ def position_start(dtype: np.dtype) -> int:
 
 
 def copied(states: np.ndarray) -> np.ndarray:
-    """Return a copy of records, structured (n,). It copies bytes, ten times as fast as NumPy's copy by fields.
+    """Return a copy of records, structured (n,). The function copies bytes, ten times as fast as NumPy's copy by
+    fields.
 
     To copy only some records, use `take`, which is faster than an index.
     """

@@ -183,9 +183,9 @@ class View:
 
     @lazy
     def episodes(self) -> NDArray[np.int64] | None:
-        """Return int64 (n,): a random number below 2**53 for each player of each running game. It identifies the game
-        for agents that keep information between decisions, see `Agent.episodes_over`. None if the positions do not
-        belong to running games.
+        """Return int64 (n,): a random number below 2**53 for each player of each running game. The number identifies
+        the game for agents that keep information between decisions, see `Agent.episodes_over`. None if the positions do
+        not belong to running games.
         """
         return None if self._episodes is None else np.frombuffer(self._episodes, np.int64)
 

@@ -14,7 +14,7 @@ Here all agents get the same positions. A mistake is an action that loses more t
 in reward units. With rewards of 1, 0 and -1 every worse result is a mistake; if values are expectations, `least`
 matters.
 
-All lengths of positions are equally frequent. The oracle of a completely solved game draws them itself (`Drawer` in
+Positions of all lengths are equally frequent. The oracle of a completely solved game draws them itself (`Drawer` in
 `ttt_envs.core.oracle`): from positions that the player to move wins or draws. Their length is the number of remaining
 plies under optimal play; endless draws count as one length. With other oracles, positions are sampled from random
 games, so that each number of plies played is equally frequent. Positions that the oracle does not know, and positions

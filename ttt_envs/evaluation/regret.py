@@ -27,7 +27,7 @@ knows the value of the chosen action. The means include only measured decisions,
 some decisions are not measured, the regret per game is a lower bound.
 
 95 % intervals treat seeds as independent, with all games and decisions of a seed as one cluster; few seeds and rare
-mistakes widen them, see `reports.intervals.mean_interval`. They do not include the error of an inexact oracle.
+mistakes widen them, see `reports.intervals.mean_interval`. The intervals do not include the error of an inexact oracle.
 """
 
 from collections.abc import Sequence
@@ -375,7 +375,7 @@ def _share(part: Any, whole: Any) -> float:
 def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, seed: int = 1) -> np.ndarray:
     """Return the regret per side and round on individually solved layouts, float64 (agents, layouts).
 
-    It is the mean over the rounds and both seats.
+    The regret is the mean over the rounds and both seats.
 
     Args:
         game: a game of single rounds, with a command to solve a layout.

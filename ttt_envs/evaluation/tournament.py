@@ -200,7 +200,7 @@ class Schedule:
     def jobs(self, finished: Iterable[Result] = ()) -> list[Job]:
         """Return the jobs that are not finished, pair by pair.
 
-        They depend only on the number of games, not on the workers. A pair's first jobs are small, so that results come
+        Jobs depend only on the number of games, not on the workers. A pair's first jobs are small, so that results come
         early; with `one_by_one` each job is one seed.
         """
         size = len(seatings(self.game))

@@ -24,7 +24,7 @@ from ttt_envs.evaluation.arena.seating import seatings
 #: The largest number of different entries; further ones are dropped.
 LIMIT = 12_000_000
 
-# The share of random actions. It can be small, because each visit tries all actions.
+# The share of random actions. This share can be small, because each visit tries all actions.
 _RANDOM = 0.3
 
 # Values are recomputed when this share of new entries, or this number of entries, is waiting.

@@ -4,10 +4,10 @@ the previous policy.
 If optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a magnet,
 KL(policy, magnet), which turns the cycles into spirals toward the equilibrium. It also pays for its divergence from the
 policy that has played the games, KL(policy, behaviour), which keeps each update small. By default the magnet is the
-uniform policy, and its weight decreases during the run (--magnet-final). It can also be the policy's own moving average
-(--magnet-rate), or a copy of the policy that is replaced several times (--magnet-copies); then its weight may stay
-constant. The learner plays all seats, and games are played to their ends. The method needs two players; simultaneous
-choices and hidden information are allowed. network.safetensors contains the policy and its value network:
+uniform policy, and its weight decreases during the run (--magnet-final). The magnet can also be the policy's own moving
+average (--magnet-rate), or a copy of the policy that is replaced several times (--magnet-copies); then its weight may
+stay constant. The learner plays all seats, and games are played to their ends. The method needs two players;
+simultaneous choices and hidden information are allowed. network.safetensors contains the policy and its value network:
 agents.load("network:runs/x").
 
 Sources: Sokota et al., "A unified approach to reinforcement learning, quantal response equilibria, and two-player

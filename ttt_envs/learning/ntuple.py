@@ -3,9 +3,10 @@
 The value of a position after a move is the tanh of the sum of its patterns' weights. The learner plays against itself:
 it chooses the move with the highest value, except for some random moves. After a game, the values of its positions move
 toward TD(lambda) returns. Each weight has its own learning rate, which decreases if the signs of its errors alternate
-(temporal coherence). All this is one compiled kernel with hundreds of thousands of plies per second. The method needs
-perfect information, and no chance after the start. With more than two sides, each player learns from the positions
-after the player's own moves. network.safetensors contains the weights: agents.load("alphabeta:runs/x,depth=5").
+(temporal coherence). Play and learning are one compiled kernel with hundreds of thousands of plies per second. The
+method needs perfect information, and no chance after the start. With more than two sides, each player learns from the
+positions after the player's own moves. network.safetensors contains the weights:
+agents.load("alphabeta:runs/x,depth=5").
 
 Sources: Lucas, "Learning to play Othello with n-tuple systems", 2008; Beal and Smith, "Temporal coherence and
 prediction decay in TD learning", IJCAI 1999; Jaskowski, "Mastering 2048 with delayed temporal coherence learning,

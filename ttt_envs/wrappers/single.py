@@ -140,7 +140,7 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     def render(self) -> Any:
         """Return text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
-        It shows the learner's view; everything when the game is over.
+        The picture shows the learner's view, or everything when the game is over.
         """
         self._check_live("render")
         return self._renderer(*self._shown())

@@ -142,8 +142,8 @@ def play_games(
         seeds: uint64 (n,), instead of `games` and `seed`: one per game, such as `game_seeds(0, n)`.
         record: numbers of games to return move by move, with their positions.
         keep: numbers of games whose actions to return, which need little memory; `evaluation.records` replays them.
-        chunk: number of concurrent games; None chooses chunks of a few seconds. It does not change results, except for
-            networks, whose rounding depends on the batch.
+        chunk: number of concurrent games; None chooses chunks of a few seconds. The chunk does not change results,
+            except for networks, whose rounding depends on the batch.
         progress: callback for the number of finished games.
         strict: whether an agent's error or illegal action ends everything with an error. Otherwise the agent's side
             loses the game (-1, the others share +1), and `Games.failures` records it.

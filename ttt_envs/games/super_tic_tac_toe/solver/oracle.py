@@ -14,7 +14,7 @@ class StrategyOracle:
     """X's proven strategy as an oracle. It covers the positions that can arise while X follows the strategy; X wins all
     of them.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. It does not know which other positions X wins.
+    See `ttt_envs.core.oracle.Oracle` for shapes. The oracle does not know which other positions X wins.
     """
 
     error = 0.0

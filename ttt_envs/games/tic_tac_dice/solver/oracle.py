@@ -100,7 +100,7 @@ class DiceOracle:
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
     def solution(self, ranks: Any, payoffs: np.ndarray, progress: Progress | None = None) -> np.ndarray:
-        """Return all values of a layout, see `solve_part`: float64 (2, 3**cells). They are kept for later calls.
+        """Return all values of a layout, see `solve_part`: float64 (2, 3**cells). The values are kept for later calls.
         `progress` is called with the finished share. Raises ValueError as `layout_value`.
         """
         ranks = check_ranks(ranks, self.size)
