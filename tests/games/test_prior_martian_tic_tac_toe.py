@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from slow_martian_tic_tac_toe import SlowMartianTicTacToe
 
 import ttt_envs
 
@@ -13,13 +14,11 @@ CELLS = [(EMPTY, 0), (MINE, 1), (MINE, 2), (MINE, 3), (THEIRS, 1), (THEIRS, 2), 
 
 
 def after(cell):
-    """What a cell can hold after a move of mine onto it: the rule of placing, swapping and capturing."""
+    """What a cell can hold after a move of mine onto it, by the slow rules."""
     whose, size = cell
-    if whose == EMPTY:
-        return [(MINE, 1)]
-    if whose == MINE:
-        return [(MINE, placed) for placed in (1, 2, 3) if placed < size or placed == size + 1]
-    return [(MINE, placed) for placed in (1, 2, 3) if placed == size + 1]
+    slow = SlowMartianTicTacToe()
+    slow.start({} if whose == EMPTY else {0: (int(whose == THEIRS), size)}, 0, ply=2)
+    return [(MINE, action + 1) for action in slow.moves_of(0) if action < 3]
 
 
 def moves(cell, wanted):

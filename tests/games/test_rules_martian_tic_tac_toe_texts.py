@@ -58,6 +58,7 @@ REFUSED = {
     ),
     "a line, and not over": (text_of("B to move", LINE, 50), "R has a line, so the first line must say"),
     "wins without a line": (change(KINDS, "R to move", "over: R wins"), "R must have a line, and nobody else"),
+    "a large piece first": (text_of("B to move", "R3 . . / . . . / . . .", 1), "as it is first placed"),
     "no such player": (change(KINDS, "R to move", "Y to move"), "the first line must be like"),
     "a log of another form": (change(SHUFFLED, "R a1 from R1,", "R a1=1,"), "is like 'R b2 from B1', not 'R a1=1'"),
     "other lines": (KINDS + "\nand so on", "only 'since the last placement: ...' may stand"),

@@ -81,7 +81,7 @@ def make(
         "max_plies": max_plies,
         "same_size_swap": choice("same_size_swap", same_size_swap, (False, True)),
     }
-    pieces = line = min(size, 5)
+    pieces = line = rules.row_length(size)
     prototype = np.zeros(1, rules.state_dtype_for(size, players, repetition_limit is not None))
     prototype["size"], prototype["line"], prototype["pieces"] = size, line, pieces
     prototype["repetition_limit"] = repetition_limit or 0

@@ -7,7 +7,7 @@ import numpy as np
 from ttt_envs.core.compile.bits import mark_equal, write_set
 from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.observation_layout import Block
-from ttt_envs.games.martian_tic_tac_toe.rules import SIZES, is_first_turn
+from ttt_envs.games.martian_tic_tac_toe.rules import FIRST_TURN, SIZES, rule_for
 
 # Parts of the longest game that the observation tells apart.
 STAGES = 16
@@ -49,7 +49,8 @@ def observe(state, player, out):
     at += place
     now, stage = np.int64(0), min(np.int64(state["ply"]) * STAGES // state["max_plies"], STAGES - 1)
     if not state["done"]:
-        now = np.int64(1) << (state["to_move"] - player) % players | np.int64(is_first_turn(state)) << players
+        now = np.int64(1) << (state["to_move"] - player) % players
+        now |= np.int64(rule_for(state["ply"], players, False) == FIRST_TURN) << players
     now |= np.int64(1) << (players + 1 + stage)
     if state["repetition_limit"] > 0:
         now |= np.int64(1) << (players + STAGES + state["occurred"])

@@ -1,6 +1,6 @@
 """The rules of Martian Tic-Tac-Toe for a player."""
 
-from ttt_envs.games.martian_tic_tac_toe.rules import usual_plies
+from ttt_envs.games.martian_tic_tac_toe.rules import row_length, usual_plies
 
 #: The players, in turn order.
 COLOURS = ("red", "blue", "yellow", "green")
@@ -15,7 +15,7 @@ PITCH = "Place pyramids of three sizes: swap your own, capture smaller ones. Thr
 
 def rules_text(size: int, players: int, repetition_limit: int | None, max_plies: int, same_size_swap: bool) -> str:
     """Return the rules with these options; see `Faces.rules_text` for the form."""
-    line = pieces = min(size, 5)
+    line = pieces = row_length(size)
     colours = f"{', '.join(COLOURS[: players - 1])} and {COLOURS[players - 1]}"
     last = f"{chr(ord('a') + size - 1)}{size}"
     same = ", of the same size," if same_size_swap else ""

@@ -22,7 +22,15 @@ import numpy as np
 from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.core.symmetry import Patterns, dihedral
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, owner_of, size_of
+from ttt_envs.games.martian_tic_tac_toe.rules import (
+    EMPTY,
+    SIZES,
+    SIZES_FOR,
+    USUAL,
+    owner_of,
+    row_length,
+    size_of,
+)
 
 _BOARDS = range(3, 9)
 # The contents of a cell, see `relation`.
@@ -40,7 +48,7 @@ def _places(size: int) -> list[list[int]]:
         for column in range(size - 2)
         if size <= _WITH_RECTANGLES
     ]
-    return rectangles + [[int(cell) for cell in line] for line in lines(size, size, min(size, 5))]
+    return rectangles + [[int(cell) for cell in line] for line in lines(size, size, row_length(size))]
 
 
 @cache
@@ -142,7 +150,7 @@ def prior(size: int, number: int) -> np.ndarray:
     """
     weights = np.zeros(number, np.float32)
     cells, begins, _ = _table(size)
-    length = min(size, 5)
+    length = row_length(size)
     contents = np.indices((_CONTENTS,) * length).reshape(length, -1)  # column n: the pattern with number n
     # Seen by the others, what is whose is exchanged.
     exchanged = np.where(contents == 0, 0, (contents + SIZES - 1) % (2 * SIZES) + 1)
@@ -153,14 +161,9 @@ def prior(size: int, number: int) -> np.ndarray:
     return weights
 
 
-def _moves_to_own(content: int, size: int) -> float:
-    """Return the moves of a player that turn what a cell holds into a piece of theirs of this size."""
-    if content == 0:
-        return size  # a small one, then one size up at a time
-    if content <= SIZES:
-        return size - content if size >= content else 1
-    captor = content - SIZES + 1
-    return np.inf if captor > SIZES else 1 + _moves_to_own(captor, size)
-
-
-_MOVES = np.array([[_moves_to_own(content, size) for content in range(_CONTENTS)] for size in range(1, SIZES + 1)])
+# Whether player 0 may put each size in the place of each of the contents, which are pieces for the rules too.
+_MAY_PUT = (SIZES_FOR[USUAL, 0, :_CONTENTS, None] >> np.arange(SIZES) & 1).astype(np.bool_)
+# The fewest moves that turn the contents of a cell into the player's piece of a size: [size - 1, contents].
+_MOVES = np.where(np.arange(1, SIZES + 1)[:, None] == np.arange(_CONTENTS), 0, np.inf)
+for _ in range(SIZES):  # a shortest way passes no size twice
+    _MOVES = np.minimum(_MOVES, np.where(_MAY_PUT, 1 + _MOVES[:, None, 1 : SIZES + 1], np.inf).min(axis=2))

@@ -62,6 +62,11 @@ SIZES_FOR = np.vectorize(_sizes_for)(*np.ogrid[:3, :MOST_PLAYERS, : SIZES * MOST
 _TOGETHER = 16
 
 
+def row_length(size: int) -> int:
+    """Return the number of pieces in a row that win; each player has as many of each size."""
+    return min(size, 5)
+
+
 def usual_plies(size: int) -> int:
     """Return the default of the option max_plies, and the most moves that are remembered."""
     return 300 if size == 3 else 25 * size * size
@@ -119,8 +124,7 @@ def legal_mask(state, player, out):
 @inlined
 def sizes_for(state, player, cell):
     """Return the sizes that the player, if it is their turn, may put into the cell from their stash, as a set."""
-    # Else USUAL or SAME_SIZE_TOO, by the option.
-    rule = FIRST_TURN if is_first_turn(state) else np.int64(state["same_size_swap"])
+    rule = rule_for(state["ply"], state["stash"].shape[0], state["same_size_swap"])
     in_stash = np.int64(0)
     for size in range(SIZES):
         in_stash |= np.int64(state["stash"][player, size] > 0) << size
@@ -128,9 +132,9 @@ def sizes_for(state, player, cell):
 
 
 @kernel
-def is_first_turn(state):
-    """Return whether the mover has not moved yet. All have an empty cell at first: no first turn is skipped."""
-    return state["ply"] < state["stash"].shape[0]
+def rule_for(ply, players, same_size_swap):
+    """Return FIRST_TURN until all have moved, as an empty cell is left for each; else the rule of the option."""
+    return FIRST_TURN if ply < players else np.int64(same_size_swap)
 
 
 @kernel
@@ -153,18 +157,21 @@ def step(state, actions):
     else:
         next_player(state)
     remember(state, cell, replaced, player)
-    limit = state["repetition_limit"]
-    if (limit > 0 and state["occurred"] >= limit) or state["ply"] + 1 >= state["max_plies"]:
+    if is_repeated(state) or state["ply"] + 1 >= state["max_plies"]:
         state["done"] = True
 
 
 @kernel
 def completes_line(state, cell):
-    """Return whether the piece just put into `cell` is one of `line` equal ones in a row: of the same size and player.
+    """Return whether the piece just put into `cell` makes a line: there are no more such pieces than a line has."""
+    return has_line(state["piece"], state["piece"][cell], state["size"], state["line"])
 
-    There are no more of them, so that none is a row without it.
-    """
-    return has_row(where_equal(state["piece"], state["piece"][cell]), state["size"], state["line"])
+
+@kernel
+@inlined
+def has_line(pieces, piece, size, line):
+    """Return whether `line` of the pieces, int8 (cells,), in a row are equal to `piece`: of its size and player."""
+    return has_row(where_equal(pieces, piece), size, line)
 
 
 @kernel
@@ -216,6 +223,12 @@ def remember(state, cell, replaced, player):
 
 
 @kernel
+def is_repeated(state):
+    """Return whether the position has occurred so often that the game is a draw."""
+    return 0 < state["repetition_limit"] <= state["occurred"]
+
+
+@kernel
 def forget_oldest(state):
     """Make room for a move at the end of the log."""
     state["logged"] -= 1
@@ -252,6 +265,15 @@ def read_entry(state, k):
     players = state["stash"].shape[0]
     rest = np.int64(state["log"][k])
     return rest % players, rest // players % (SIZES * players + 1), rest // (players * (SIZES * players + 1))
+
+
+def stashes_of(pieces: np.ndarray, players: int, each: int) -> np.ndarray:
+    """Return what the players have left of `each` pieces of each size, (n, players, SIZES): all that is on no board.
+
+    `pieces`: of the boards, (n, cells). A replaced piece returns to its owner's stash.
+    """
+    kinds = np.arange(1, SIZES * players + 1)
+    return (each - (pieces[:, :, None] == kinds).sum(axis=1)).reshape(len(pieces), players, SIZES)
 
 
 @kernel

@@ -9,16 +9,20 @@ from ttt_envs.core.lines import lines as rows_of
 from ttt_envs.core.lines import where
 from ttt_envs.games.martian_tic_tac_toe.rules import (
     EMPTY,
+    FIRST_TURN,
     NONE,
     SIZES,
-    SMALL,
+    SIZES_FOR,
     can_move,
-    completes_line,
     entry,
+    has_line,
+    is_repeated,
     occurrences,
     owner_of,
     read_entry,
     size_of,
+    stashes_of,
+    win,
 )
 
 #: Red, blue, yellow, green.
@@ -94,7 +98,7 @@ def result(state: Any) -> str:
         ]
         how = f"with {' and '.join(rows)}" if rows else "by forfeit"
         return f"{' and '.join(winners)} {'wins' if len(winners) == 1 else 'win'} {how}"
-    if 0 < state["repetition_limit"] <= state["occurred"]:
+    if is_repeated(state):
         return "draw by repetition"
     return f"draw after {state['ply']} plies" if state["ply"] >= state["max_plies"] else "draw as nobody can move"
 
@@ -113,7 +117,14 @@ def winning_rows(state: Any) -> list[list[int]]:
     """Return the cells of each winning row."""
     size, pieces = int(state["size"]), state["piece"]
     rows = rows_of(size, size, int(state["line"]))
-    return [row.tolist() for row in rows if pieces[row[0]] != EMPTY and (pieces[row] == pieces[row[0]]).all()]
+    alone = [np.where(np.isin(np.arange(size * size), row), pieces, np.int8(EMPTY)) for row in rows]
+    return [row.tolist() for row, board in zip(rows, alone, strict=True) if _lines(state, board)]
+
+
+def _lines(state: Any, pieces: np.ndarray) -> list[int]:
+    """Return the players with a line if these are the pieces on the board."""
+    kinds = np.unique(pieces[pieces != EMPTY]).tolist()
+    return sorted({owner_of(kind) for kind in kinds if has_line(pieces, kind, state["size"], state["line"])})
 
 
 def last_move(state: Any) -> str:
@@ -138,12 +149,10 @@ def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     if len(rows) != size or any(len(row) != size for row in rows):
         raise ValueError(f"a position needs {size} numbered rows of {size} cells, each like '.' or 'R2'")
     state["piece"] = [_piece(word, colours) for row in rows for word in row]
-    for player in range(players):
-        for kind in range(SIZES):
-            left = state["pieces"] - (state["piece"] == SIZES * player + kind + 1).sum()
-            if left < 0:
-                raise ValueError(f"{COLOURS[player]} has only {state['pieces']} pieces of size {kind + 1}")
-            state["stash"][player, kind] = left
+    (left,) = stashes_of(states["piece"], players, int(state["pieces"]))
+    for player, kind in np.argwhere(left < 0):
+        raise ValueError(f"{COLOURS[player]} has only {state['pieces']} pieces of size {kind + 1}")
+    state["stash"] = left
     rest = lines[2 + size :]
     if rest and rest[0].startswith("stashes:"):
         given = re.findall(r"\d+", rest[0])
@@ -204,20 +213,17 @@ def _read_turn(state: Any, line: str, colours: str) -> None:
         raise ValueError(f"by the moves since the last placement the position has occurred {times} times")
     if times > max(state["repetition_limit"], 1):
         raise ValueError(f"the game was over before the position occurred {times} times")
-    lines = [player for player in range(len(colours)) if _has_line(state, player)]
+    lines = _lines(state, state["piece"])
     if read["what"] == "wins":
         if lines != [who]:
             raise ValueError(f"{read['who']} must have a line, and nobody else")
-        state["done"] = True
-        state["rewards"] = -1 / (len(colours) - 1)
-        state["rewards"][who] = 1
+        win(state, who)
         _check_result(state, read["with"] and f"{read['who']} wins{read['with']}")
         return
     if lines:
         raise ValueError(f"{COLOURS[lines[0]]} has a line, so the first line must say that it is over")
     stuck = not any(can_move(state, player) for player in range(len(colours)))
-    limit = state["repetition_limit"] or times + 1
-    if (times >= limit or state["ply"] == state["max_plies"] or stuck) != bool(read["over"]):
+    if (is_repeated(state) or state["ply"] == state["max_plies"] or stuck) != bool(read["over"]):
         raise ValueError("whether it is over must fit the count of plies and of occurrences")
     if not stuck and not can_move(state, who):
         raise ValueError(f"{read['who']} has no legal move, so it is another player's turn")
@@ -249,18 +255,12 @@ def _last_action(state: Any, words: str) -> int:
 
 def _check_first_turns(state: Any, players: int) -> None:
     first = min(int(state["ply"]), players)
-    on_board = np.flatnonzero(state["piece"] != EMPTY)
-    if len(on_board) < first:
+    pieces = sorted(state["piece"][state["piece"] != EMPTY].tolist())
+    if len(pieces) < first:
         raise ValueError(
             f"each player's first turn places a piece, so after ply {first} there are {first} on the board"
         )
-    if state["ply"] <= players:
-        pieces = sorted(int(piece) for piece in state["piece"][on_board])
-        if pieces != [SIZES * player + SMALL for player in range(first)]:
-            wanted = ", ".join(piece_name(SIZES * player + SMALL) for player in range(first)) or "nothing"
-            raise ValueError(f"after {first} plies there stands on the board: {wanted}")
-
-
-def _has_line(state: Any, player: int) -> bool:
-    own = np.flatnonzero((state["piece"] - 1) // SIZES == player)
-    return any(state["piece"][cell] != EMPTY and completes_line(state, cell) for cell in own)
+    for player, piece in enumerate(pieces if state["ply"] <= players else ()):
+        sizes = SIZES_FOR[FIRST_TURN, player, EMPTY]
+        if owner_of(piece) != player or not sizes >> size_of(piece) - 1 & 1:
+            raise ValueError(f"after {first} plies {COLOURS[player]} has one piece on the board, as it is first placed")
