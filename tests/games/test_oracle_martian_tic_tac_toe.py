@@ -91,7 +91,7 @@ def table_boards(n: int, seed: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     boards = generator.choice(np.flatnonzero(bits), n, replace=False)
     digits = boards[:, None] // 7 ** np.arange(9) % 7
-    turns = positions._TURNS[generator.integers(8, size=n)]
+    turns = positions.SYMMETRIES[generator.integers(8, size=n)]
     return np.take_along_axis(digits, turns, axis=1)
 
 

@@ -6,26 +6,18 @@ import numpy as np
 
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.games.martian_tic_tac_toe import rules
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
-from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, POWERS, digits_of
+from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
+from ttt_envs.games.martian_tic_tac_toe.solver.positions import CELLS, POWERS, SEEN, digits_of
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
 from ttt_envs.games.martian_tic_tac_toe.solver.tables import find
 
 
 @kernel
 def find_in_state(state, digits, weights, table):
-    """Return `find` for a state's board, seen by the player to move; digits int64 (9,) is room to work."""
+    """Return `find` for a state's board, seen by the player to move; digits int8 (9,) is room to work."""
     for cell in range(CELLS):
-        digits[cell] = digit_of(state["piece"][cell], state["to_move"])
+        digits[cell] = SEEN[state["to_move"], state["piece"][cell]]
     return find(digits, weights, table)
-
-
-@kernel
-def digit_of(piece, player):
-    """Return a piece as `player` sees it."""
-    if piece == EMPTY:
-        return np.int64(EMPTY)
-    return np.int64(rules.size_of(piece)) + (0 if rules.owner_of(piece) == player else SIZES)
 
 
 @kernel
@@ -62,13 +54,13 @@ def in_danger(state, plies, weights, table):
     pieces = state["piece"].copy()
     boards = np.empty(logged, np.int64)
     movers = np.empty(logged, np.int64)
-    digits = np.empty(CELLS, np.int64)
+    digits = np.empty(CELLS, np.int8)
     for k in range(logged - 1, -1, -1):
         mover, was, where = rules.read_entry(state, k)
         pieces[where] = was
         number = np.int64(0)
         for cell in range(CELLS):
-            number += digit_of(pieces[cell], mover) * POWERS[cell]
+            number += SEEN[mover, pieces[cell]] * POWERS[cell]
         boards[k], movers[k] = number, mover
     winner = state["to_move"] if plies % 2 == 1 else 1 - state["to_move"]
     for k in range(logged):
@@ -90,7 +82,7 @@ def judge_rows(states, weights, table, plies, values):
 
     The value of a finished game is what was paid.
     """
-    digits = np.empty(CELLS, np.int64)
+    digits = np.empty(CELLS, np.int8)
     for i in range(states.shape[0]):
         if states[i]["done"]:
             plies[i], values[i] = 0, states[i]["rewards"][states[i]["to_move"]]
@@ -102,7 +94,7 @@ def judge_rows(states, weights, table, plies, values):
 @kernel
 def actions_rows(states, weights, table, plies, values):
     """The same after each action, for the player to move now: int64 (n, 27) and float64 (n, 27), nan where illegal."""
-    digits = np.empty(CELLS, np.int64)
+    digits = np.empty(CELLS, np.int8)
     trial = np.empty(1, states.dtype)
     actions = np.empty(2, np.int64)
     legal = np.empty(SIZES * CELLS, np.bool_)

@@ -13,13 +13,13 @@ from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import SolveCommand, StageProgress
 from ttt_envs.games.martian_tic_tac_toe import rules
 from ttt_envs.games.martian_tic_tac_toe.drawing import draw
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, NONE, SIZES, SMALL
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     CELLS,
-    DIGITS,
+    PIECES,
     check_solved,
-    count_digits,
     digits_of,
+    put_boards,
     weights_of_images,
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN
@@ -75,29 +75,12 @@ class BuildTable:
 COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
 
 
-def states_of(boards: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
-    """Return the states, structured (n + 1,), of boards int64 (n, 1 + cells): the mover, and each cell's piece.
-
-    The last one is another copy of the first. Nothing of the past is in them, and no limit is near.
-    """
-    players, pieces = options["players"], boards[:, 1:]
-    states = np.zeros(len(boards), rules.state_dtype_for(options["size"], players, False))
-    for name in ("size", "line", "pieces"):
-        states[name] = options["size"]
-    states["same_size_swap"], states["max_plies"] = options["same_size_swap"], rules.MOST_PLIES
-    states["ply"], states["to_move"], states["piece"] = players, boards[:, 0], pieces
-    for digit in range(1, SIZES * players + 1):
-        stash = options["size"] - (pieces == digit).sum(axis=1)
-        states["stash"][:, (digit - 1) // SIZES, (digit - 1) % SIZES] = stash
-    return np.append(states, states[:1])
-
-
 def facts(table: SolvedTable) -> Iterator[str]:
     """Yield lines about the openings, and about how many positions are won, lost and drawn."""
-    digits = np.zeros(CELLS, np.int64)
+    digits = np.zeros(CELLS, np.int8)
     for cell, name in enumerate(cell_names(3)):
         digits[:] = EMPTY
-        digits[cell] = SIZES + 1
+        digits[cell] = SIZES + SMALL
         value = find(digits, weights_of_images(), table)
         result = "drawn" if value == DRAWN else f"{'lost' if value % 2 == 0 else 'won'} in {value} plies"
         yield f"opening on {name}: {result}"
@@ -112,7 +95,7 @@ def facts(table: SolvedTable) -> Iterator[str]:
 @kernel
 def count_all(table, weights, counts):
     """Won, lost and drawn positions: int64 (3,). Each is counted as often as it has different mirror images."""
-    digits, images = np.empty(CELLS, np.int64), np.empty(8, np.int64)
+    digits, images = np.empty(CELLS, np.int8), np.empty(8, np.int64)
     at = 0
     for word in range(table.present.shape[0]):
         for bit in range(64):
@@ -135,23 +118,26 @@ def count_all(table, weights, counts):
 
 @kernel
 def emptiest_drawn(table, digits):
-    """The first of the drawn positions with the fewest pieces; out int64 (9,)."""
-    trial, counts, most, at = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64), -1, 0
+    """The first of the drawn positions with the fewest pieces; out int8 (9,)."""
+    trial, most, at = np.empty(CELLS, np.int8), -1, 0
     for word in range(table.present.shape[0]):
         for bit in range(64):
             if (table.present[word] >> np.uint64(bit)) & np.uint64(1):
                 if table.values[at] == DRAWN:
                     digits_of(64 * word + bit, trial)
-                    count_digits(trial, counts)
-                    if counts[EMPTY] > most:
-                        most = counts[EMPTY]
+                    empty = (trial == EMPTY).sum()
+                    if empty > most:
+                        most = empty
                         digits[:] = trial
                 at += 1
 
 
 def drawn_picture(table: SolvedTable) -> str:
     """Return SVG of the position of `emptiest_drawn`, red to move."""
-    digits = np.empty(CELLS, np.int64)
+    digits = np.empty(CELLS, np.int8)
     emptiest_drawn(table, digits)
-    options = {"size": 3, "players": 2, "same_size_swap": False}
-    return draw(states_of(np.append(0, digits)[None], options)[0])
+    states = np.zeros(1, rules.state_dtype_for(PIECES, 2, False))
+    states["size"] = states["line"] = PIECES
+    states["ply"], states["last_action"] = CELLS, NONE
+    put_boards(states, digits[None], 0)
+    return draw(states[0])

@@ -16,6 +16,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     PIECES,
     POWERS,
     SYMMETRIES,
+    put_boards,
     weights_of_images,
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.response import Response
@@ -86,13 +87,7 @@ class MartianOracle:
         digits = boards[:, None] // POWERS % DIGITS
         digits = np.take_along_axis(digits, SYMMETRIES[rng.integers(0, len(SYMMETRIES), len(states))], axis=1)
         mover = rng.integers(0, 2, len(states))
-        owner = np.where(digits > PIECES, 1 - mover[:, None], mover[:, None])
-        size = (digits - 1) % PIECES + 1
-        states["piece"] = np.where(digits == 0, rules.EMPTY, PIECES * owner + size)
-        for player in range(2):
-            for k in range(SIZES):
-                standing = (states["piece"] == PIECES * player + k + 1).sum(axis=1)
-                states["stash"][:, player, k] = states["pieces"] - standing
+        put_boards(states, digits, mover[:, None])
         placed = (digits > 0).sum(axis=1)
         states["to_move"], states["ply"] = mover, placed + (placed + mover) % 2
         return states, plies

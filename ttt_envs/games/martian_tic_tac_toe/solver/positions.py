@@ -1,6 +1,7 @@
 """Positions of the 3x3 game of two players as numbers below 7**9, seen by the player to move.
 
-A cell is empty (0), holds a piece of the player to move (1 to 3) or of the opponent (4 to 6).
+A cell is empty (0), holds a piece of the player to move (1 to 3) or of the opponent (4 to 6): as for the rules, if the
+player to move were player 0. During the first turns there are as many pieces on the board as plies were played.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,15 +11,24 @@ from functools import cache
 import numpy as np
 
 from ttt_envs.core.compile.jit import kernel
-from ttt_envs.core.lines import lines_through
 from ttt_envs.core.symmetry import dihedral
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.rules import (
+    EMPTY,
+    SIZES,
+    SIZES_FOR,
+    has_line,
+    row_length,
+    rule_for,
+    stashes_of,
+)
 
-CELLS, DIGITS, PIECES = 9, 7, 3
+CELLS, DIGITS, PIECES = 9, 7, row_length(3)
 BOARDS = DIGITS**CELLS
 POWERS = DIGITS ** np.arange(CELLS, dtype=np.int64)
-_THROUGH = lines_through(3, 3, 3)
 SYMMETRIES = np.array(list(dihedral(3).values()))
+
+#: int8 [player, piece]: the digit of a piece as the player sees it; and the piece of a digit.
+SEEN = np.array([range(DIGITS), [EMPTY, *range(SIZES + 1, DIGITS), *range(1, SIZES + 1)]], np.int8)
 
 
 def check_solved(size: int, players: int) -> None:
@@ -31,70 +41,52 @@ def check_solved(size: int, players: int) -> None:
 
 @kernel
 def digits_of(board, digits):
-    """The digits of a board's number; out int64 (9,)."""
+    """The digits of a board's number; out int8 (9,)."""
     for cell in range(CELLS):
         digits[cell] = board % DIGITS
         board //= DIGITS
 
 
 @kernel
-def swapped(digit):
-    """Return the digit as the other player sees it."""
-    if digit == EMPTY:
-        return digit
-    return digit + SIZES if digit <= SIZES else digit - SIZES
+def swap_sides(digits, swapped):
+    """Fill in the digits that the other player sees; return the number of that board."""
+    board = np.int64(0)
+    for cell in range(CELLS):
+        swapped[cell] = SEEN[1, digits[cell]]
+        board += swapped[cell] * POWERS[cell]
+    return board
 
 
 @kernel
-def line_of(digits, first):
-    """Return whether equal digits `first` to `first`+2 are in a row: first 1 for the mover's, 4 for the other's."""
-    for cell in (0, 4, 8):  # every line goes through one of these
-        if first <= digits[cell] < first + SIZES:
-            for k in range(_THROUGH.shape[1]):
-                if digits[_THROUGH[cell, k, 0]] == digits[cell] and digits[_THROUGH[cell, k, 1]] == digits[cell]:
-                    return True
+def has_lost(digits):
+    """Return whether the opponent has a line."""
+    for piece in range(SIZES + 1, DIGITS):
+        if has_line(digits, piece, PIECES, PIECES):
+            return True
     return False
 
 
 @kernel
 def count_digits(digits, counts):
-    """Count how often each digit occurs; out int64 (7,). Return whether the stashes have enough pieces."""
+    """Count how often each digit occurs; out int64 (7,)."""
     counts[:] = 0
     for cell in range(CELLS):
         counts[digits[cell]] += 1
-    for digit in range(1, DIGITS):
-        if counts[digit] > PIECES:
-            return False
-    return True
 
 
 @kernel
-def is_move(digits, counts, cell, size, same_size_swap):
-    """Return whether the mover may put a piece of that size into the cell: the rules once more, on digits."""
-    if counts[size] == PIECES:
-        return False
-    digit = digits[cell]
-    if digit == EMPTY:
-        return size == 1
-    if counts[EMPTY] == CELLS - 1:
-        return False  # one piece on the board: the second player's first turn
-    if digit <= SIZES:
-        return size <= digit + 1 and (size != digit or same_size_swap)
-    return size == digit - SIZES + 1
+def may_put(size, digit, left, rule):
+    """Return whether the mover, who has `left` pieces of this size, may put one in the place of the digit."""
+    return left > 0 and SIZES_FOR[rule, 0, digit] >> (size - 1) & 1 != 0
 
 
 @kernel
-def kind_of(board, digits, counts):
-    """Fill digits and counts. 0: no position that can arise; 1: one to move in; 2: the mover has lost.
-
-    A single piece on the board is the opponent's small one, since a first turn places.
-    """
-    digits_of(board, digits)
-    if not count_digits(digits, counts) or line_of(digits, 1):
-        return 0
-    if counts[EMPTY] == CELLS - 1 and counts[SIZES + 1] == 0:
-        return 0
-    return 2 if line_of(digits, SIZES + 1) else 1
+def sizes_into(digits, counts, cell, same_size_swap):
+    """Return the sizes that the mover may put into the cell, as a set: bit s - 1 is size s."""
+    sizes, rule = np.int64(0), rule_for(CELLS - counts[EMPTY], 2, same_size_swap)
+    for size in range(1, SIZES + 1):
+        sizes |= np.int64(may_put(size, digits[cell], PIECES - counts[size], rule)) << (size - 1)
+    return sizes
 
 
 @kernel
@@ -108,6 +100,12 @@ def least_image(digits, weights):
         if number < least:
             least = number
     return least
+
+
+def put_boards(states: np.ndarray, digits: np.ndarray, player: int | np.ndarray) -> None:
+    """Write boards, (n, 9) as `player` sees them, and the stashes; `player` is an int or int (n, 1)."""
+    states["piece"] = SEEN[player, digits]
+    states["stash"] = stashes_of(states["piece"], 2, PIECES)
 
 
 @cache

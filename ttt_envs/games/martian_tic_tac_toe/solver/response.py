@@ -12,18 +12,19 @@ import numpy as np
 
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import Policy, Progress
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.rules import SIZES, has_line
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     BOARDS,
     CELLS,
     DIGITS,
     PIECES,
     POWERS,
+    SEEN,
     count_digits,
     digits_of,
-    is_move,
-    line_of,
-    swapped,
+    put_boards,
+    sizes_into,
+    swap_sides,
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.tables import bits_set
 
@@ -71,17 +72,15 @@ class PositionGroup(NamedTuple):
 @kernel
 def legal_moves(boards, mine, same_size_swap, moves):
     """Fill moves, see `PositionGroup`; `mine`: whether the responder is to move."""
-    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     for i in range(boards.shape[0]):
         digits_of(np.int64(boards[i]), digits)
         if not mine:
-            for cell in range(CELLS):
-                digits[cell] = swapped(digits[cell])
+            swap_sides(digits, digits)
         count_digits(digits, counts)
         moves[i] = 0
-        for action in range(SIZES * CELLS):
-            if is_move(digits, counts, action // SIZES, action % SIZES + 1, same_size_swap):
-                moves[i] |= 1 << action
+        for cell in range(CELLS):
+            moves[i] |= sizes_into(digits, counts, cell, same_size_swap) << SIZES * cell
 
 
 class Reached(NamedTuple):
@@ -100,7 +99,7 @@ def spread(boards, moves, mine, reached, end):
     those with a line reached.values are set: 1 for the responder's, -1 for the other's.
     """
     seen, values, queue = reached
-    digits = np.empty(CELLS, np.int64)
+    digits = np.empty(CELLS, np.int8)
     first = 1 if mine else SIZES + 1
     for i in range(boards.shape[0]):
         digits_of(np.int64(boards[i]), digits)
@@ -113,7 +112,7 @@ def spread(boards, moves, mine, reached, end):
                 after = boards[i] + (digits[cell] - old) * POWERS[cell]
                 if not seen[after]:
                     seen[after] = True
-                    if line_of(digits, first):
+                    if has_line(digits, digits[cell], PIECES, PIECES):
                         values[after] = 1 if mine else -1
                     else:
                         queue[end] = after
@@ -215,10 +214,7 @@ class Response:
         self._policy, self._start = policy, starts[:1].copy()
         self._mine = bool(starts["to_move"][0] == player)
         self._plies = int(starts["max_plies"][0] - starts["ply"][0])
-        pieces = starts["piece"].astype(np.int64)
-        digits = np.where(pieces == EMPTY, EMPTY, (pieces - 1) % SIZES + 1)
-        digits[(pieces != EMPTY) & ((pieces - 1) // SIZES != player)] += SIZES
-        self._boards = digits @ POWERS
+        self._boards = SEEN[player, starts["piece"]] @ POWERS
         self._values = np.zeros(BOARDS), np.zeros(BOARDS)  # with the other, with the responder to move
         self.parts = list(self._explore(progress))
         self.heeded_at = self._heeded_at()
@@ -275,12 +271,7 @@ class Response:
     def _states(self, boards: np.ndarray, depth: int) -> np.ndarray:
         """Return the states with these boards in which the other is to move: structured (n,)."""
         states = np.repeat(self._start, len(boards))
-        digits = boards[:, None] // POWERS % DIGITS
-        owner = np.where(digits <= SIZES, self.player, 1 - self.player)
-        states["piece"] = np.where(digits == EMPTY, EMPTY, SIZES * owner + (digits - 1) % SIZES + 1)
-        for size in range(1, SIZES + 1):
-            states["stash"][:, self.player, size - 1] = PIECES - (digits == size).sum(axis=1)
-            states["stash"][:, 1 - self.player, size - 1] = PIECES - (digits == SIZES + size).sum(axis=1)
+        put_boards(states, boards[:, None] // POWERS % DIGITS, self.player)
         states["to_move"], states["occurred"] = 1 - self.player, 1
         states["ply"] += depth
         return states

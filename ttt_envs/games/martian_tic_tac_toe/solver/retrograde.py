@@ -11,9 +11,10 @@ checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", I
 
 import numpy as np
 
+from ttt_envs.core.compile.bits import set_size
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.oracle import StageProgress
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES, rule_for
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     BOARDS,
     CELLS,
@@ -22,9 +23,10 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     POWERS,
     count_digits,
     digits_of,
-    is_move,
-    kind_of,
-    swapped,
+    has_lost,
+    may_put,
+    sizes_into,
+    swap_sides,
 )
 
 #: In a table: drawn by endless play, or no position at all; else 1 + the plies to the end.
@@ -32,18 +34,17 @@ DRAWN = 0
 
 
 @kernel
-def prepare(start, stop, same_size_swap, moves, values):
-    """Count the legal moves of each board from start to stop-1; out uint8 (7**9,) twice. Lost ones get value 1."""
-    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
-    for board in range(start, stop):
-        kind = kind_of(board, digits, counts)
-        moves[board], values[board] = 0, DRAWN
-        if kind == 2:
+def prepare(boards, same_size_swap, moves, values):
+    """Count the legal moves of these boards; out uint8 (7**9,) twice. Lost ones get value 1 instead."""
+    digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
+    for board in boards:
+        digits_of(board, digits)
+        if has_lost(digits):
             values[board] = 1
-        elif kind == 1:
-            for cell in range(CELLS):
-                for size in range(1, SIZES + 1):
-                    moves[board] += is_move(digits, counts, cell, size, same_size_swap)
+            continue
+        count_digits(digits, counts)
+        for cell in range(CELLS):
+            moves[board] += set_size(np.uint64(sizes_into(digits, counts, cell, same_size_swap)))
 
 
 @kernel
@@ -54,33 +55,23 @@ def retract(queue, first, last, same_size_swap, moves, values):
     number of each board's legal moves that are not yet known to lose. Return the queue's new length.
     """
     end = last
-    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     for k in range(first, last):
         board = np.int64(queue[k])
         digits_of(board, digits)
-        count_digits(digits, counts)
         lost = values[board] % 2 == 1
-        seen = np.int64(0)  # by the player who made the move
+        seen = swap_sides(digits, digits)  # by the player who made the move
+        count_digits(digits, counts)
         for cell in range(CELLS):
-            seen += swapped(digits[cell]) * POWERS[cell]
-        for cell in range(CELLS):
-            size = digits[cell] - SIZES
-            if size < 1:
+            size = np.int64(digits[cell])
+            if not 1 <= size <= SIZES:
                 continue
             for old in range(DIGITS):
-                if old == EMPTY:
-                    legal = size == 1
-                elif old <= SIZES:
-                    legal = size <= old + 1
-                    if size == old:
-                        legal = same_size_swap and counts[digits[cell]] < PIECES
-                else:
-                    legal = size == old - SIZES + 1
                 before = seen + (old - size) * POWERS[cell]
-                if not legal or values[before] != DRAWN or moves[before] == 0:
+                left = PIECES - counts[size] + (old != size)
+                rule = rule_for(CELLS - counts[EMPTY] - (old == EMPTY), 2, same_size_swap)
+                if not may_put(size, old, left, rule) or values[before] != DRAWN or moves[before] == 0:
                     continue
-                if old != EMPTY and counts[EMPTY] == CELLS - 1:
-                    continue  # a first turn only places
                 moves[before] -= 1
                 if lost or moves[before] == 0:
                     values[before] = values[board] + 1
@@ -106,7 +97,7 @@ def reach(flags, queue, first, same_size_swap):
 
     Goes on from queue[first], and gives where to go on and the number found.
     """
-    digits, counts = np.empty(CELLS, np.int64), np.empty(DIGITS, np.int64)
+    digits, swapped, counts = np.empty(CELLS, np.int8), np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     if first == 0:
         queue[0], flags[0] = 0, True
     end = np.int64(flags.sum())
@@ -114,15 +105,16 @@ def reach(flags, queue, first, same_size_swap):
     while first < min(last, end):
         board = np.int64(queue[first])
         first += 1
-        if kind_of(board, digits, counts) == 2:
+        digits_of(board, digits)
+        if has_lost(digits):
             continue
-        seen = np.int64(0)
+        count_digits(digits, counts)
+        seen = swap_sides(digits, swapped)
         for cell in range(CELLS):
-            seen += swapped(digits[cell]) * POWERS[cell]
-        for cell in range(CELLS):
+            sizes = sizes_into(digits, counts, cell, same_size_swap)
             for size in range(1, SIZES + 1):
-                if is_move(digits, counts, cell, size, same_size_swap):
-                    after = seen + (size + SIZES - swapped(digits[cell])) * POWERS[cell]
+                if sizes >> (size - 1) & 1:
+                    after = seen + (size + SIZES - swapped[cell]) * POWERS[cell]
                     if not flags[after]:
                         flags[after] = True
                         queue[end] = after
@@ -141,17 +133,14 @@ def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, 
     while first < end:
         first, end = reach(arises, queue, first, same_size_swap)
         progress("finding positions", first / end)
-    moves, values = np.empty(BOARDS, np.uint8), np.empty(BOARDS, np.uint8)
-    parts = 49
-    for part in range(parts):
-        prepare(BOARDS // parts * part, BOARDS // parts * (part + 1), same_size_swap, moves, values)
-        progress("counting moves", (part + 1) / parts)
-    moves[~arises] = 0
-    values[~arises] = DRAWN
-    total = int(arises.sum())
+    moves, values = np.zeros(BOARDS, np.uint8), np.full(BOARDS, DRAWN, np.uint8)
+    part = BOARDS // 49
+    for start in range(0, BOARDS, part):
+        prepare(start + np.flatnonzero(arises[start : start + part]), same_size_swap, moves, values)
+        progress("counting moves", (start + part) / BOARDS)
     first, last = 0, collect_lost(values, queue)
     while first < last:
         first, last = last, retract(queue, first, last, same_size_swap, moves, values)
-        progress("going back from the end", last / total)
+        progress("going back from the end", last / end)
     # Boards that are known to be lost have no moves left in the count.
     return values, arises & ((moves > 0) | (values > 1))

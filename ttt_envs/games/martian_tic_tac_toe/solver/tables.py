@@ -43,7 +43,7 @@ class SolvedTable(NamedTuple):
 @kernel
 def compress(values, live, weights, present, out):
     """Mark the boards of a table in `present`, uint64, zero before; and write their values. Gives their number."""
-    digits, end = np.empty(CELLS, np.int64), 0
+    digits, end = np.empty(CELLS, np.int8), 0
     for board in range(live.shape[0]):
         if live[board]:
             digits_of(board, digits)
