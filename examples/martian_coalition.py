@@ -27,9 +27,16 @@ import tyro
 
 from ttt_envs.core.compile.bits import lowest_bit, set_size
 from ttt_envs.core.compile.jit import kernel
-from ttt_envs.core.lines import lines
 from ttt_envs.core.symmetry import dihedral
-from ttt_envs.games.martian_tic_tac_toe.rules import EMPTY, SIZES
+from ttt_envs.games.martian_tic_tac_toe.rules import (
+    EMPTY,
+    SIZES,
+    SIZES_FOR,
+    SMALL,
+    has_line,
+    row_length,
+    rule_for,
+)
 from ttt_envs.games.martian_tic_tac_toe.text import cell_names
 
 #: The value of a position that neither side can win. Won and lost ones have 1 + the plies to the end, from 2 on.
@@ -52,7 +59,8 @@ class Setting(NamedTuple):
         weights: int64 (8, cells), the amount that a digit in each cell adds to the number of each mirror image.
         lines: bool (2**cells,), whether a set of cells has a line in it.
         sizes: int64 (2**cells,), the number of cells in a set.
-        replaced: int64 (digits, k), the digits in whose place each digit may be put; -1 for no more.
+        same_size_swap: the game's option of that name.
+        may_put: bool (rules, digits - 1, digits), whether digit d + 1 may take the place of each digit, by rule.
     """
 
     players: int
@@ -60,7 +68,8 @@ class Setting(NamedTuple):
     weights: np.ndarray
     lines: np.ndarray
     sizes: np.ndarray
-    replaced: np.ndarray
+    same_size_swap: bool
+    may_put: np.ndarray
 
 
 class Analysis(NamedTuple):
@@ -80,29 +89,21 @@ class Analysis(NamedTuple):
 
 
 def setting(players: int, same_size_swap: bool = False, size: int = 3) -> Setting:
-    """Return the game's setting for so many players on a board of `size` rows, with as many pieces and in a line."""
-    cells, digits = size * size, SIZES * players + 1
+    """Return the game's setting for so many players on a board of `size` rows."""
+    cells, length, digits = size * size, row_length(size), SIZES * players + 1
     powers = digits ** np.arange(cells, dtype=np.int64)
     turns = np.array(list(dihedral(size).values()))
-    sets = np.arange(1 << cells)
-    masks = (1 << lines(size, size, size).astype(np.int64)).sum(axis=1)
-    replaced = np.full((digits, 2 + players), -1)
-    for digit in range(1, digits):
-        owner, new = divmod(digit - 1, SIZES)
-        olds = [EMPTY] if new == 0 else []
-        for old in range(1, digits):
-            other, was = divmod(old - 1, SIZES)
-            mine = was >= new - 1 and (was != new or same_size_swap)
-            if mine if other == owner else was == new - 1:
-                olds.append(old)
-        replaced[digit, : len(olds)] = olds
+    sets = (np.arange(1 << cells)[:, None] >> np.arange(cells) & 1).astype(np.int8)
+    has_lines = np.array([has_line(each, 1, size, length) for each in sets])
+    owners, kinds = np.divmod(np.arange(digits - 1), SIZES)
     return Setting(
         players,
-        size,
+        length,
         powers[np.argsort(turns, axis=1)],
-        (sets[:, None] & masks == masks).any(axis=1),
-        (sets[:, None] >> np.arange(cells) & 1).sum(axis=1),
-        replaced,
+        has_lines,
+        sets.sum(axis=1, dtype=np.int64),
+        same_size_swap,
+        (SIZES_FOR[:, owners, :digits] >> kinds[:, None] & 1).astype(np.bool_),
     )
 
 
@@ -197,14 +198,17 @@ def cells_for(sets, digit, setting):
     """Return the set of cells into which the owner of this digit may put a piece of its size."""
     if setting.sizes[sets[digit]] == setting.pieces:
         return 0
-    # With fewer pieces than players it is somebody's first turn, which places.
-    placing = setting.sizes[sets[EMPTY]] > setting.weights.shape[1] - setting.players
-    found = 0
-    for k in range(setting.replaced.shape[1]):
-        old = setting.replaced[digit, k]
-        if old == EMPTY or (old > 0 and not placing):
-            found |= sets[old]
+    found, rule = 0, rule_of(sets, 0, setting)
+    for old in range(sets.shape[0]):
+        found |= sets[old] * setting.may_put[rule, digit - 1, old]
     return found
+
+
+@kernel
+def rule_of(sets, fewer, setting):
+    """Return the rule for a board with so many fewer pieces than this one: during first turns each ply adds one."""
+    placed = setting.weights.shape[1] - setting.sizes[sets[EMPTY]] - fewer
+    return rule_for(placed, setting.players, setting.same_size_swap)
 
 
 @kernel
@@ -251,17 +255,15 @@ def predecessors(digits, sets, images, mover, setting, boards):
 
     `images`: those of this board. Out int64 (k,). Some are no boards that are kept.
     """
-    count = 0
-    placing = setting.sizes[sets[EMPTY]] > digits.shape[0] - setting.players
+    count, rules = 0, (rule_of(sets, 0, setting), rule_of(sets, 1, setting))
     for cell in range(digits.shape[0]):
         digit = digits[cell]
         if not SIZES * mover < digit <= SIZES * mover + SIZES:
             continue
-        for k in range(setting.replaced.shape[1]):
-            old = setting.replaced[digit, k]
-            if old < 0:
-                break
-            if old != EMPTY and (placing or setting.sizes[sets[old]] == setting.pieces):
+        for old in range(sets.shape[0]):
+            if not setting.may_put[rules[np.int64(old == EMPTY)], digit - 1, old]:
+                continue
+            if old != EMPTY and setting.sizes[sets[old]] == setting.pieces:
                 continue
             least = images[0] + (old - digit) * setting.weights[0, cell]
             for turn in range(1, 8):
@@ -300,9 +302,9 @@ def retract(value, setting, analysis):
     Gives how many positions are thereby found out; their value is one more.
     """
     kept, known, found = analysis.kept, analysis.known, 0
-    digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(setting.replaced.shape[0], np.int64)
+    digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(SIZES * setting.players + 1, np.int64)
     images = np.empty(8, np.int64)
-    boards = np.empty(digits.shape[0] * setting.replaced.shape[1], np.int64)
+    boards = np.empty(digits.shape[0] * sets.shape[0], np.int64)
     places = np.empty(boards.shape[0], np.int64)
     for block in range(analysis.found.shape[1]):
         if not analysis.found[value % 2, block]:
@@ -337,7 +339,7 @@ def tally(setting, analysis, counts):
 
     Drawn ones have the value DRAWN.
     """
-    digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(setting.replaced.shape[0], np.int64)
+    digits, sets = np.empty(setting.weights.shape[1], np.int64), np.empty(SIZES * setting.players + 1, np.int64)
     images = np.empty(8, np.int64)
     for word in range(analysis.kept.shape[0]):
         at, left = np.int64(analysis.kept[word, 1]), analysis.kept[word, 0]
@@ -354,7 +356,7 @@ def tally(setting, analysis, counts):
 
 def analyse(setting: Setting) -> Analysis:
     """Work out all positions. Raises OverflowError if some are too far from the end for their numbers."""
-    words = -(-(len(setting.replaced) ** setting.weights.shape[1]) // 64)
+    words = -(-((SIZES * setting.players + 1) ** setting.weights.shape[1]) // 64)
     blocks = -(-words // _BLOCK)
     kept = np.zeros((words, 2), np.uint64)
     mark(setting, kept)
@@ -395,7 +397,7 @@ def forced(setting: Setting, analysis: Analysis) -> Iterator[str]:
     yield f"from the start: {', '.join(against([EMPTY] * cells, 0))}"
     for cell, name in enumerate(cell_names(3)):
         pieces = [EMPTY] * cells
-        pieces[cell] = 1
+        pieces[cell] = SMALL
         if cell in (0, 1, 4):  # the others are mirror images
             yield f"after the opening on {name}: {', '.join(against(pieces, 1))}"
     counts = np.zeros((players, OPEN), np.int64)
