@@ -2,11 +2,7 @@
 
 - **What it adds**: loops and captures. Perfect information, two to four players, no chance.
 - **Action** `3*cell + (size-1)`, written `b2=3`: put a pyramid of that size, 1 to 3, from your stash into the cell.
-- **Rules**: a small piece goes into an empty cell. A piece of your own is exchanged for one that is smaller or one
-  size larger; an opponent's piece is captured by one that is one size larger. A replaced pyramid returns to its owner's
-  stash. On your first turn you place. `line` pieces of one size and your colour in a row win. A player who cannot move
-  passes (inside the step). The third occurrence of a position with the same player to move, and the end of `max_plies`,
-  are draws.
+- **Rules**: see `manual.rules_text`. A player who cannot move passes inside the step.
 - **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
 - **Options**: see `make`.
 - **Larger boards**, from 6x6 on, have more cells than two players have pieces: unless they fight for a line the game is
