@@ -130,7 +130,9 @@ class RespondingOracle(MartianOracle):
         self._start["same_size_swap"], self._start["max_plies"] = same_size_swap, max_plies
         self._start["repetition_limit"], self._start["occurred"] = repetition_limit or 0, 1
 
-    def best_response(self, policy: Policy, player: int, progress: Progress = lambda share: None) -> float:
+    def best_response(
+        self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
+    ) -> float:
         """Return the expected reward, within PRECISION, of `player`'s best response to the other's policy.
 
         The policy is asked once in each position that can arise against it, at the first ply at which it can. Whether
@@ -142,6 +144,7 @@ class RespondingOracle(MartianOracle):
             policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
             player: the player who plays best; the other one follows the policy.
             progress: called with the share that is done.
+            equivariant: makes no difference here.
 
         Raises ValueError for a game with the draw by repetition, or a policy that gives no distributions over the legal
         moves.
