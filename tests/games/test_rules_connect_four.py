@@ -53,9 +53,6 @@ def game(module) -> Game:
     return ttt_envs.load(ID)
 
 
-# --- its rules ---
-
-
 class SlowConnectFour:
     """Seven strings, the columns, each from the bottom."""
 
@@ -120,9 +117,6 @@ def test_positions_that_cannot_be_are_refused(game):
         game.parse_state(floating)
     with pytest.raises(ValueError, match="6 rows of 7"):
         game.parse_state("")
-
-
-# --- conformance ---
 
 
 # Compiled, it is checked by the commands of docs/your_own_game.md.

@@ -32,8 +32,6 @@ from ttt_envs.testing.positions import after
 load = partial(ttt_envs.load, ID)
 
 
-# --- random games, with both versions ---
-
 #: (slow game, generator, the player's memory) -> action
 Choose = Callable[[SlowMartianTicTacToe, random.Random, dict], int]
 

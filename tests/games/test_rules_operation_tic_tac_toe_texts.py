@@ -12,9 +12,6 @@ ID = "operation_tic_tac_toe"
 load = partial(ttt_envs.load, ID)
 
 
-# --- options ---
-
-
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
@@ -50,8 +47,6 @@ def test_specialists_as_text(text, hands):
     """As command lines give them."""
     assert load(mode="round", specialists=text).options == load(mode="round", specialists=hands).options
 
-
-# --- texts that are refused ---
 
 GOOD = """X places, O predicts
 A x            B .            C O:sniper

@@ -62,9 +62,6 @@ def test_fast_and_slow_agree(first_move, won_boards, part):
     assert compare_with_slow(game, games, seed=part) > 17 * games
 
 
-# --- random openings ---
-
-
 @pytest.mark.parametrize("plies", [1, 16])
 @pytest.mark.parametrize(("first_move", "won_boards"), OPTIONS)
 def test_random_openings_are_games_so_far(first_move, won_boards, plies):

@@ -23,8 +23,6 @@ from ttt_envs.testing.positions import Play, play_batch
 #: What the fast version's bytes mean in the slow one.
 MARK = np.array([None, 0, 1], object)
 
-# --- the fast version against the slow one, roll by roll ---
-
 #: Game id, options, and how many games: 20,000 in all.
 COMPARED = [
     *((game_id, {}, 2000) for game_id in IDS),
@@ -170,9 +168,6 @@ def test_matches_of_drawn_rounds_end():
     assert compare_with_slow(game, games, seed=0, player=play_against_rows)["matches of 32 draws"] == games
 
 
-# --- rows ---
-
-
 def test_the_rows_that_the_rule_text_counts():
     assert [len(lines(*each)) for each in ((3, 3), (4, 3), (4, 4))] == [8, 24, 10]
 
@@ -212,9 +207,6 @@ def test_rows(size, win_length):
         assert np.array_equal(rewards == 1, expected)
         assert np.array_equal(after["done"], expected | sets.all(axis=1))
         assert np.array_equal(rewards, -after["rewards"][:, 1 - player])
-
-
-# --- options ---
 
 
 @pytest.mark.parametrize(

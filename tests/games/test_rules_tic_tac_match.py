@@ -32,8 +32,6 @@ ID = "tic_tac_match"
 #: A deck without Flips, in which a hand is one card: a Double Play cannot be played, and is exchanged.
 STUCK = {"colours": 1, "copies": 3, "flips": 0, "wipe_outs": 0, "double_plays": 9, "hand_size": 1}
 
-# --- the fast version against the slow one, card by card ---
-
 #: Options, how many games, and what is to be seen in each 500 of them. 20,000 games in all.
 COMPARED: list[tuple[dict, int, tuple[str, ...]]] = [
     ({}, 300, ("new piles", "lines between", "lost by oneself")),
@@ -121,9 +119,6 @@ def test_fast_and_slow_agree(case, part):
     games = min(games, CHUNK if part else FEW) if not jit.DISABLED else 3
     seen = compare_with_slow(ttt_envs.load(ID, **options), games, seed=part)
     assert jit.DISABLED or not [word for word in wanted if not seen[word]], f"only {seen} were seen"
-
-
-# --- cards ---
 
 
 def reseeded(states: np.ndarray) -> np.ndarray:

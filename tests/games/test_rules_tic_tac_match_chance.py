@@ -29,9 +29,6 @@ TWO, FOUR = ttt_envs.load(ID), ttt_envs.load(ID, players=4)
 ALONE = ttt_envs.load(ID, players=4, teams=False)
 
 
-# --- chance ---
-
-
 def chance_of(drawn: int, cards: int, such: int, size: int) -> float:
     """That of `drawn` cards out of `size`, of which `such` are of a kind, so many (`cards`) are of that kind."""
     return comb(such, cards) * comb(size - such, drawn - cards) / comb(size, drawn) if cards <= drawn else 0.0
@@ -61,8 +58,6 @@ def test_deals(game):
         close(np.array(found[revealed]), MANY, np.array(chance), f"{revealed} revealed")
     assert not states["covered"].any()
 
-
-# --- what a player cannot know ---
 
 #: Decks so small that all hands can be listed, and in which the mover's hand tells that they can play.
 SMALL = {"colours": 1, "max_turns": 2}
