@@ -69,7 +69,6 @@ class MachineCode:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the compiled code for a signature; None if its file is missing or damaged."""
-        target.refresh()
         try:
             data = self._path(signature, target.codegen()).read_bytes()
         except OSError:
@@ -78,6 +77,7 @@ class MachineCode:
             if notice.notice is not None:
                 notice.notice.begins()
             return None
+        target.refresh()
         return self._results.rebuild(self._loading(target) if self._loading else target, pickle.loads(data[_SIZE:]))
 
     def save_overload(self, signature: Any, result: Any) -> None:
