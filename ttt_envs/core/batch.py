@@ -43,8 +43,7 @@ class Position:
 class Batch:
     """`n` games of `game`.
 
-    Game i of a batch with seed s is the same for every `n`: the seeds of its episodes depend only on s, i and the
-    episode's number.
+    Game i of a batch with seed s is the same for every `n`: its episodes' seeds depend only on s, i and the episode.
 
     Every argument is checked before it reaches a kernel. A Batch serves one thread at a time; the other threads wait.
     Call `reset()` after Ctrl-C has interrupted a call.
@@ -216,8 +215,7 @@ class Batch:
             self.step(actions)
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
-        """Replace all positions. `done` is taken from the states. `rewards` becomes the rewards of finished games, and
-        0 in others.
+        """Replace all positions. `done` follows from them, and `rewards` are 0 in games that are not finished.
 
         A position that was parsed from text has no generator. It gets a generator from the seed of the game's episode,
         a different one at each call.

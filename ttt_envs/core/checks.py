@@ -18,8 +18,7 @@ _INT8 = np.iinfo(np.int8)
 class Validity:
     """The checks of the states of one game.
 
-    Fields of int8 and bool, options and padding are compared together as bytes, which is much faster than field by
-    field.
+    Fields of int8 and bool, options and padding are compared together as bytes, which is much faster.
     """
 
     def __init__(
@@ -38,8 +37,7 @@ class Validity:
         Args:
             dtype: dtype of the states.
             ranges: ranges of the fields by name; None takes the ranges declared with the dtype.
-            prototype: a state, structured (1,), whose options all states must have; None allows any options within
-                their ranges.
+            prototype: a state, structured (1,), whose options all states must have; None allows any options in range.
             max_plies: the most steps of a game; None for no limit.
             simultaneous: whether several players may act simultaneously.
             at_end: whether rewards are 0 before the end.

@@ -112,8 +112,8 @@ class Game:
         action_names: one text per action, unique.
         observation_layout: the blocks of an observation, in order.
             A network trained with an older layout can still play.
-        parts: the similar parts of the board, if it has any: a learner may share weights between them. No action is in
-            two parts.
+        parts: the similar parts of the board, if it has any: a learner may share weights between them. Their actions
+            are disjoint.
         simultaneous: whether several players act simultaneously in some states.
         chance: "none"; "start" if only the start is random; or "play" if later steps may be random, too.
         hidden_information: whether some player does not know the whole position.

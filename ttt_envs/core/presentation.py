@@ -72,8 +72,7 @@ class Faces:
         player_names: the players' names in rules and positions, such as ("X", "O"); by default "player 0", ...
         text_styles: highlights in positions as text: pairs of a regular expression and a style of rich.
         spots: (state record, viewer=None) -> the clickable areas of `draw`'s picture for that viewer, by readable names
-            such as "cell 4/4"; they do not overlap. None in a game without clickable areas: actions are then chosen by
-            name.
+            such as "cell 4/4"; they do not overlap. None in a game whose actions are chosen by name.
         clicks: (state record, legal action) -> the names of the spots that are clicked to choose this action. People
             click them in any order, so no two legal actions of a player have the same set of spots, and no action's
             list begins with the whole list of another.

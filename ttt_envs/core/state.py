@@ -93,8 +93,7 @@ def position_start(dtype: np.dtype) -> int:
 
 
 def copied(states: np.ndarray) -> np.ndarray:
-    """Return a copy of records, structured (n,). The function copies bytes, ten times as fast as NumPy's copy by
-    fields.
+    """Return a copy of records, structured (n,). It copies bytes, ten times as fast as NumPy.
 
     To copy only some records, use `take`, which is faster than an index.
     """

@@ -95,8 +95,8 @@ def rotate_header(states: np.ndarray) -> np.ndarray:
 class Patterns(NamedTuple):
     """The patterns of a game, by which an n-tuple network looks up its weights.
 
-    A position's value is the sum of the weights of its patterns: Lucas, "Learning to play Othello with n-tuple
-    systems", 2008.
+    The weights of a position's patterns add up to its value: Lucas, "Learning to play Othello with n-tuple systems",
+    2008.
 
     Attributes:
         size: number of weights; patterns are numbers from 0 to size-1.

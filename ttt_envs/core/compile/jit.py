@@ -1,9 +1,9 @@
 """The one place that sets Numba's options.
 
-Numba's disk cache notices changes in a function's own file, but not in other files with functions that it calls. It
-would then run stale machine code. Therefore every kernel's qualified name, which is part of the cache key, contains a
-digest of all source that the kernel can call: its file and the files of this package that it imports, directly or
-indirectly. For a kernel defined elsewhere (a game of your own) it also covers the file's folder.
+Numba's disk cache notices changes in a function's own file, but not in other files with functions that it calls; it
+would run stale machine code. Therefore every kernel's qualified name, which is part of the cache key, contains a digest
+of all source that the kernel can call: its file and the files of this package that it imports, directly or indirectly.
+For a kernel defined elsewhere (a game of your own), the digest also covers the file's folder.
 """
 
 import gc
@@ -30,7 +30,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
-#: True when Numba is switched off (NUMBA_DISABLE_JIT=1) and kernels are plain Python functions.
+#: True if Numba is switched off (NUMBA_DISABLE_JIT=1), so that kernels are plain Python functions.
 DISABLED: bool = bool(numba.core.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
@@ -45,7 +45,7 @@ def _number_kernels_apart() -> None:
 
     Numba numbers the versions of a kernel for different states. Each process counts from the same start, and the number
     is part of the symbol's name on disk. Two processes that compile at the same time may give different versions the
-    same name, and a third one that loads both would run either for both.
+    same name. A third process that loads both would then run the wrong version.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 
@@ -59,8 +59,8 @@ if not DISABLED:
 class _NoCollection(event.Listener):
     """Pauses Python's cyclic garbage collector while Numba compiles.
 
-    Otherwise it scans Numba's objects again and again, a twelfth of the compile time. Numba holds a lock while it
-    reports a compilation, so only one thread calls these methods at a time.
+    Otherwise the collector scans Numba's objects again and again, which takes a twelfth of the compile time. Numba
+    holds a lock while it reports a compilation, so only one thread calls these methods at a time.
     """
 
     def __init__(self) -> None:
@@ -107,13 +107,13 @@ _ANEW = "_compiled_anew"
 
 
 # Finds imports without parsing, which would take 0.1 s in each process. It also finds text in a docstring that looks
-# like an import; the digest then changes more often than necessary.
+# like an import, so the digest may change more often than necessary.
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE)
 
 
 @cache
 def _imports(path: Path) -> frozenset[Path]:
-    """Return the package's files that a Python file imports by name, itself included if it is one of them."""
+    """Return the files of the package that a Python file imports by name; itself, too, if it is one of them."""
     names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)} if PACKAGE in path.parents else set()
     text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
     for module, members, modules in _IMPORT.findall(text):
@@ -129,7 +129,7 @@ def _imports(path: Path) -> frozenset[Path]:
 
 
 def _with_imports(paths: Iterable[Path]) -> set[Path]:
-    """Return the files and the package's files that they import, directly or indirectly."""
+    """Return the files and all files of the package that they import, directly or indirectly."""
     files: set[Path] = set()
     waiting = set(paths)
     while waiting:
@@ -143,8 +143,8 @@ def _with_imports(paths: Iterable[Path]) -> set[Path]:
 def source_digest(place: Path) -> str:
     """Return a hex digest of the names and contents of `place` and the package's files that it imports.
 
-    `place` is a file of this package, or a folder elsewhere. Of a folder, all Python files count if it is a package;
-    otherwise only those directly in it.
+    `place` is a file of this package, or a folder elsewhere. In a folder that is a package, all Python files count; in
+    other folders only those directly in it.
     """
     if place.is_file():
         files = {place}
@@ -200,15 +200,15 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
 
 
 def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `template_for` without constants in types: otherwise Numba compiles a version per constant argument."""
+    """Return `template_for` without constants in types, because Numba would compile a version per constant argument."""
     return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
 def allocates_nothing(function: Function) -> Function:
     """Declare that neither the function nor its callees make an array. A decorator below `kernel` or on a template.
 
-    Numba then counts no references to the arguments, which saves a tenth of the time for short rows. For a template
-    this requires that all kernels it names are declared in the same way.
+    Numba then counts no references to the arguments, which saves a tenth of the time for short rows. For a template,
+    all kernels that it names must be declared in the same way.
     """
     setattr(function, _ALLOCATES_NOTHING, True)
     return function
@@ -239,7 +239,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `kernel`, for 64-bit arithmetic that overflows on purpose: without the JIT, NumPy does not warn."""
+    """Compile as `kernel`, for 64-bit arithmetic that overflows on purpose: without the JIT, NumPy does not warn."""
     if not DISABLED:
         return kernel(function)
 
@@ -254,9 +254,8 @@ def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a copy of the plain function `template` whose global names are bound to the given `kernels`.
 
-    Numba compiles a function that takes kernels as arguments or closes over them in every process. A copy with its own
-    globals and qualified name is cached on disk like any other kernel. Kernels that the template does not name have no
-    effect.
+    If a function takes kernels as arguments or closes over them, Numba recompiles it in every process. A copy with its
+    own globals and qualified name is cached like other kernels. Kernels that the template does not name are ignored.
     """
     assert isinstance(template, types.FunctionType)
     kernels = {name: function for name, function in kernels.items() if name in template.__code__.co_names}
@@ -288,7 +287,7 @@ def specialise(template: Callable[..., Any], **kernels: Callable[..., Any]) -> C
 def entry(kernel: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
     """Compile a kernel for arguments of exactly these types; Python calls the result in half the time.
 
-    A kernel checks the types of all arguments at each call. This function omits the check: it would read an array of
+    A kernel checks the types of all arguments at each call. This function omits the check, so it would read an array of
     another dtype as if it had this one.
     """
     if DISABLED:
