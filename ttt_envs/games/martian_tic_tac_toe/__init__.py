@@ -1,13 +1,13 @@
-"""Martian Tic-Tac-Toe: pyramids of three sizes that swap and capture, so that a game need never end.
+"""Martian Tic-Tac-Toe: pyramids of three sizes that are swapped and captured, so a game may never end.
 
 - **What it adds**: loops and captures. Perfect information, two to four players, no chance.
-- **Action** `3*cell + (size-1)`, written `b2=3`: put a pyramid of that size, 1 to 3, from your stash into the cell.
+- **Action** `3*cell + (size-1)`, written `b2=3`: put a pyramid of this size, 1 to 3, from your stash in the cell.
 - **Rules**: see `manual.rules_text`. A player who cannot move passes inside the step.
 - **Observation**: see `encoding.blocks`; 94 features on the 3x3 board with two players.
 - **Options**: see `make`.
-- **Larger boards**, from 6x6 on, have more cells than two players have pieces: unless they fight for a line the game is
-  a draw, by `max_plies`, or because no player can move once all pieces are on the board. Random play there hardly ever
-  wins.
+- **Boards from 6x6 on** have more cells than two players have pieces. Unless the players fight for a line, the game is
+  a draw: by `max_plies`, or because no player can move when all pieces are on the board. Random games on them hardly
+  ever have a winner.
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`. `examples/martian_coalition.py` computes
     what each of three players can force alone against the two others.
 """
@@ -31,10 +31,10 @@ from ttt_envs.games.martian_tic_tac_toe.tips import tips
 
 ID = "martian_tic_tac_toe"
 
-#: The least `max_plies` on the 3x3 board: the longest game under optimal play after any opening is that long.
+#: The least `max_plies` on the 3x3 board: the length of the longest game under optimal play after any opening.
 LEAST_PLIES = 152
 
-#: The least `size` of a board for four players.
+#: The smallest `size` for four players.
 FOUR_PLAYERS = 5
 
 
@@ -49,18 +49,18 @@ def make(
     """Return the game with these options.
 
     Args:
-        size: 3 to 8: rows and columns of the board. Each player has as many pieces of each size, at most 5,
-            and as many in a row win.
-        players: 2 or 3; on boards from size 5 on also 4. The rule text has more than two on larger boards only.
-        repetition_limit: 2 to 9: the game is a draw when a position occurs for that time; None: never for
-            that reason. The board is compared with the boards of the last 300 moves, on larger boards 25 per cell.
-        max_plies: the game is a draw after that many moves, 152 or more on the 3x3 board; None: 300 on the
-            3x3 board, on larger ones 25 a cell.
-        same_size_swap: True: a piece may also be swapped for one of its own size.
+        size: 3 to 8: number of rows and columns. Each player has this number of pieces of each size, at most 5, and the
+            same number in a row wins.
+        players: 2 or 3, and from size 5 on also 4. The rule text has more than two players only on larger boards.
+        repetition_limit: 2 to 9: the game is a draw when a position occurs for the limit-th time; None for no limit.
+            The board is compared with the boards of the last 300 moves, or on larger boards of 25 moves per cell.
+        max_plies: the game is a draw after this many moves, at least 152 on the 3x3 board; None for 300 on the 3x3
+            board and 25 per cell on larger boards.
+        same_size_swap: True: a piece may also be swapped for one of the same size.
 
     Raises:
-        ValueError: a wrong value of an option, which the message names.
-        TypeError: an option of a wrong type.
+        ValueError: an option has a wrong value; the message names the option.
+        TypeError: an option has a wrong type.
     """
     size = whole("size", size, 3, 8)
     most = 4 if size >= FOUR_PLAYERS else 3
@@ -131,7 +131,7 @@ def _oracle(options: dict[str, Any]) -> Oracle:
 
 
 def _patterns(size: int, pieces: int, players: int) -> Patterns:
-    # Imported when it is needed: it builds the tables of all boards, which takes a while.
+    # Imported on first use, because the import builds the tables of all boards, which takes a while.
     from ttt_envs.games.martian_tic_tac_toe.patterns import patterns_for
 
     return patterns_for(size, pieces, players)

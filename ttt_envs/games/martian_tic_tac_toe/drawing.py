@@ -1,4 +1,4 @@
-"""The board of Martian Tic-Tac-Toe as SVG: pyramids from the side, and below the board what each stash holds."""
+"""Draw the board of Martian Tic-Tac-Toe as SVG: pyramids from the side, and the stashes below the board."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
 )
 from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES, cell_names, result, spoken_names, winning_rows
 
-#: The colours of each player: both faces of a pyramid, and the pips on them.
+#: The colours of each player: both faces of a pyramid, and its pips.
 NAMES = ("red", "blue", "yellow", "green")
 LEFT_FACES = tuple(COLOURS[name][0] for name in NAMES)
 RIGHT_FACES = tuple(COLOURS[f"{name}_shade"][0] for name in NAMES)
@@ -51,20 +51,20 @@ LETTERS, NUMBERS = 22, 22  # room for the names of columns and rows
 STASH_HEAD, STASH_ROW = 34, 50
 _NAME_WIDTH = 112
 
-# Height and half the base of each size, in parts of a cell; the width of the dark edge in parts of it.
+# Height and half the base of each size, as shares of a cell; width of the dark edge, as a share of half the base.
 _HEIGHTS, _HALVES = (0.36, 0.56, 0.78), (0.16, 0.25, 0.34)
 _BASE = 0.9  # where in a cell they stand
 _SPOT_WIDTH = (INNER - _NAME_WIDTH) / SIZES
 
-# In smaller cells no text can be read at 300 pixels.
+# In smaller cells, text would be illegible in a picture of 300 pixels.
 _LEAST_FOR_TEXT = 66
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
     """Return SVG text, the same for every viewer.
 
-    A pyramid has as many pips as its size, of another shape for each player. Cells that the player to move may put
-    something into are yellow, with the sizes that fit. The last move is framed, the winning row struck through.
+    The number of pips of a pyramid is its size, and their shape shows its player. Cells with a legal move are yellow
+    and show the legal sizes. The last move has a frame, and a stroke goes through the winning row.
     """
     size, players = int(state["size"]), len(state["stash"])
     names, side = cell_names(size), _side(size)
@@ -95,7 +95,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the cells, such as "cell b2", and the sizes in the stash of the player to move; see `Faces.spots`."""
+    """Return the spots: cells, such as "cell b2", and sizes in the stash of the player to move; see `Faces.spots`."""
     size = int(state["size"])
     boxes = {f"cell {name}": cell_box(cell, size) for cell, name in enumerate(cell_names(size))}
     if not state["done"]:
@@ -105,7 +105,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the piece in the stash, then the cell; see `Faces.clicks`."""
+    """Return the spots to click: the piece in the stash, then the cell; see `Faces.clicks`."""
     cell, kind = divmod(int(action), SIZES)
     return f"stash {SIZE_NAMES[kind]}", f"cell {cell_names(int(state['size']))[cell]}"
 
@@ -163,7 +163,7 @@ def cell_box(cell: int, size: int) -> Box:
 
 
 def _cell(state: Any, cell: int) -> str:
-    """Return the piece in a cell, and the sizes that may be put there now."""
+    """Draw the piece in a cell and the sizes that may be put there now."""
     box, piece, parts = cell_box(cell, int(state["size"])), int(state["piece"][cell]), []
     sizes = _fitting(state, cell)
     if sizes:
@@ -178,14 +178,14 @@ def _cell(state: Any, cell: int) -> str:
 
 
 def _fitting(state: Any, cell: int) -> int:
-    """Return the sizes that the player to move may put into a cell, as a bit mask; 0 once the game is over."""
+    """Return the sizes that the player to move may put in a cell, as a bit mask; 0 after the end of the game."""
     if state["done"]:
         return 0
     return int(sizes_for(state, int(state["to_move"]), cell))
 
 
 def _pyramid(player: int, size: int, x: float, low: float, cell: float) -> str:
-    """Return a pyramid of that size, its base's middle at (x, low): two faces, and pips above the base."""
+    """Draw a pyramid with two faces and pips; (x, low) is the middle of its base."""
     height, half = _HEIGHTS[size - 1] * cell, _HALVES[size - 1] * cell
     ridge, edge = x + 0.35 * half, max(0.045 * cell, 2)
     tip, left, right = f"{x:g} {low - height:g}", f"{x - half:g} {low - 0.07 * cell:g}", f"{x + half:g}"

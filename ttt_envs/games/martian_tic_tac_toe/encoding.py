@@ -9,12 +9,12 @@ from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.observation_layout import Block
 from ttt_envs.games.martian_tic_tac_toe.rules import FIRST_TURN, SIZES, rule_for
 
-# Parts of the longest game that the observation tells apart.
+# Number of parts of the longest game that the observation distinguishes.
 STAGES = 16
 
 
 def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple[Block, ...]:
-    """Return the blocks of an observation; a limit of 0 means none."""
+    """Return the blocks of an observation; a limit of 0 means no limit."""
     cells = size * size
     board = np.arange(players * SIZES * cells).reshape(players * SIZES, size, size)
     whose = "of the player k turns after me"
@@ -35,7 +35,7 @@ def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple
 @kernel
 @allocates_nothing
 def observe(state, player, out):
-    """Fill `out` int8 (observation size,) with the blocks in their order."""
+    """Write the blocks, in their order, to `out`, int8 (observation size,)."""
     cells, players, pieces = state["piece"].shape[0], state["stash"].shape[0], np.int64(state["pieces"])
     at, place, stashes = np.int64(0), np.int64(0), np.int64(0)
     for turns in range(players):

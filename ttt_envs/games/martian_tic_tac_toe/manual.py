@@ -6,10 +6,10 @@ from ttt_envs.games.martian_tic_tac_toe.rules import row_length, usual_plies
 COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
 
-#: How to read the positions as text.
+#: An explanation of positions as text.
 LEGEND = "In a position as text R, B, Y and G are the colours, and R2 is red's medium pyramid."
 
-#: A summary, for people who choose a game.
+#: A summary for the list of games.
 PITCH = "Place pyramids of three sizes: swap your own, capture smaller ones. Three of one size in a row wins."
 
 

@@ -1,16 +1,16 @@
 """Patterns of Martian Tic-Tac-Toe, for n-tuple networks.
 
-The patterns of each position, as seen by the player who has just moved, to whom all opponents' pieces are alike:
+The patterns of a position, from the view of the player who has just moved, which does not distinguish opponents:
 
-- on boards of 3x3 and 4x4 the pieces in each rectangle of two by three cells, lying or standing: on larger ones these
-  would be the most of a megabyte of weights;
-- the pieces on each line that wins;
-- the pieces of each size in their own stash and an opponent's: 1 pattern for each opponent, in the order of turns;
-- on the board of 3x3 the pieces in all cells but a corner and one next to it. These have the highest numbers, so that
-    older weights still fit.
+- on boards of 3x3 and 4x4, the pieces in each rectangle of two by three cells, horizontal or vertical; on larger boards
+  these would need most of a megabyte of weights;
+- the pieces on each winning line;
+- the pieces of each size in the own stash and an opponent's stash: 1 pattern per opponent, in the order of turns;
+- on the 3x3 board, the pieces in all cells except a corner and a cell next to it. These patterns have the highest
+  numbers.
 
-Places that the symmetries of the square turn into each other share their patterns, and so do the ways to read a place
-that they turn into itself.
+Places that are symmetric images of each other share their patterns. If a symmetry maps a place to itself, both ways to
+read the place also share them.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -33,15 +33,15 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
 )
 
 _BOARDS = range(3, 9)
-# The contents of a cell, see `relation`.
+# Number of different contents of a cell, see `relation`.
 _CONTENTS = 2 * SIZES + 1
 _MOST_CELLS = 6
-# The largest board with patterns of rectangles, and the one with patterns of seven cells.
+# Size of the largest board with patterns of rectangles, and of the board with patterns of seven cells.
 _WITH_RECTANGLES, _WITH_SEVENS = 4, 3
 
 
 def _places(size: int) -> list[list[int]]:
-    """Return the cells of a lying rectangle in each place, if these count, and of each line, in reading order."""
+    """Return the cells of each horizontal rectangle, if there are such patterns, and of each line, in reading order."""
     rectangles = [
         [(row + k // 3) * size + column + k % 3 for k in range(6)]
         for row in range(size - 1)
@@ -53,12 +53,12 @@ def _places(size: int) -> list[list[int]]:
 
 @cache
 def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return how the places of a board are read.
+    """Return the ways to read the places of a board.
 
     Returns:
-        Cells int8 (places, 2, 6), two ways to read each place, -1 behind the last cell, and at the beginning of a
-        second way that there is not; the number that each place's patterns begin with, int64 (places,); the number
-        behind the last.
+        Three values: cells, int8 (places, 2, 6), up to two ways to read each place (-1 after the last cell, and a
+            missing second way begins with -1); the first pattern number of each place, int64 (places,); and the number
+            of patterns.
     """
     ways_of: dict[frozenset[int], tuple[int, list[list[int]]]] = {}
     begin = 0
@@ -78,7 +78,7 @@ def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
     return cells, np.array([first for first, _ in ways_of.values()]), begin
 
 
-# The patterns of all boards in one table, so that one kernel finds them.
+# The patterns of all boards in one table, so that a single kernel suffices.
 _CELLS = np.full((len(_BOARDS), max(len(_table(size)[0]) for size in _BOARDS), 2, _MOST_CELLS), -1, np.int8)
 _BEGINS = np.zeros((len(_BOARDS), _CELLS.shape[1] + 1), np.int64)
 for _board, _size in enumerate(_BOARDS):
@@ -90,13 +90,13 @@ _SEVENS = np.array([turn[2:] for turn in dihedral(_WITH_SEVENS).values()], np.in
 
 @kernel
 def relation(piece, player):
-    """0 for an empty cell, 1 to 3 for a piece of the player's, by its size, 4 to 6 for an opponent's."""
+    """Return 0 for an empty cell, the size for a piece of the player, and 3 + size for a piece of an opponent."""
     return 0 if piece == EMPTY else size_of(piece) + SIZES * (owner_of(piece) != player)
 
 
 @kernel
 def _seen(state, player, cells):
-    """Return the number of what is in these cells, up to the first that is negative."""
+    """Return the contents of these cells as a number, up to the first negative cell."""
     number = np.int64(0)
     for cell in cells:
         if cell < 0:
@@ -138,21 +138,20 @@ def patterns_for(size: int, pieces: int, players: int) -> Patterns:
     return Patterns(larger, more, find, partial(prior, size, larger))
 
 
-# Chosen by play against `greedy` on 5x5 with three players, one ply deep.
+# Chosen by games against `greedy` on 5x5 with three players and one ply of search.
 _NEAR, _SHARE_OF_A_PLY, _SHARE_OF_THEIRS = 0.3, 0.6, 0.2
 
 
 def prior(size: int, number: int) -> np.ndarray:
-    """Return initial weights, float32 (number,): a line is worth more the fewer moves complete it, if no one resists.
-
-    An opponent's lines count against the player; patterns other than lines get the weight 0. With one ply of
-    search, these weights suffice to complete lines.
+    """Return initial weights, float32 (number,): the fewer moves complete a line without resistance, the larger its
+    weight. An opponent's lines have negative weights, and other patterns have weight 0. With one ply of search, these
+    weights suffice to complete lines.
     """
     weights = np.zeros(number, np.float32)
     cells, begins, _ = _table(size)
     length = row_length(size)
     contents = np.indices((_CONTENTS,) * length).reshape(length, -1)  # column n: the pattern with number n
-    # Seen by the others, what is whose is exchanged.
+    # From an opponent's view, own and opponents' pieces are exchanged.
     exchanged = np.where(contents == 0, 0, (contents + SIZES - 1) % (2 * SIZES) + 1)
     worth = [(_SHARE_OF_A_PLY ** _MOVES[:, seen].sum(axis=1)).max(axis=0) for seen in (contents, exchanged)]
     for place, begin in zip(cells, begins, strict=True):
@@ -161,9 +160,10 @@ def prior(size: int, number: int) -> np.ndarray:
     return weights
 
 
-# Whether player 0 may put each size in the place of each of the contents, which are pieces for the rules too.
+# Whether player 0 may replace each contents of a cell by each size; the contents are valid pieces of the rules.
 _MAY_PUT = (SIZES_FOR[USUAL, 0, :_CONTENTS, None] >> np.arange(SIZES) & 1).astype(np.bool_)
-# The fewest moves that turn the contents of a cell into the player's piece of a size: [size - 1, contents].
+# The smallest number of moves that replace the contents of a cell by the player's piece of a size: [size - 1,
+# contents].
 _MOVES = np.where(np.arange(1, SIZES + 1)[:, None] == np.arange(_CONTENTS), 0, np.inf)
 for _ in range(SIZES):  # a shortest way passes no size twice
     _MOVES = np.minimum(_MOVES, np.where(_MAY_PUT, 1 + _MOVES[:, None, 1 : SIZES + 1], np.inf).min(axis=2))

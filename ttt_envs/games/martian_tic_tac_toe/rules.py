@@ -1,14 +1,14 @@
 """The rules of Martian Tic-Tac-Toe, and nothing else.
 
-A square board and pyramids of three sizes. Action 3*cell + (size-1) puts a pyramid of that size from the mover's stash
-into a cell, numbered row-major: an empty one, or replacing the pyramid there. Source of the
-rules: Chris Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
+A square board and pyramids of three sizes. Action 3*cell + (size-1) puts a pyramid of this size from the player's stash
+in a cell, where it replaces a pyramid if there is one. Cells are numbered row-major. Source of the rules: Chris
+Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
 
-A position that occurs too often is a draw, so a state must know its past. A cell once taken is never empty again, so
-that no position from before the last placement can come back; the moves since then are kept in a log of what they
-replaced, and are taken back one by one in order to count. This takes a byte or two a ply, and is skipped after every
-placement. The log has room for a game of the usual length, `usual_plies`, whatever `max_plies` is: machine code is
-compiled for each size of it. In a longer game it forgets its oldest moves.
+A position that occurs too often is a draw, so a state must know its past. An occupied cell is never empty again, so no
+position before the last placement in an empty cell can occur again. A log keeps what the later moves replaced; to count
+occurrences, the moves are taken back one by one. The log needs one or two bytes per ply, and a placement in an empty
+cell clears it. The log has room for a game of the usual length, `usual_plies`, for any `max_plies`, because code is
+compiled for each size of the log. In a longer game, the log forgets its oldest moves.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -28,13 +28,13 @@ EMPTY = 0
 NONE = -1
 SMALL, SIZES = 1, 3
 
-#: The most that the option repetition_limit can be.
+#: The largest value of the option repetition_limit.
 MOST_OCCURRENCES = 9
 
-#: The most that the option max_plies can be.
+#: The largest value of the option max_plies.
 MOST_PLIES = 65535
 
-#: The most players of a game.
+#: The largest number of players.
 MOST_PLAYERS = 4
 
 # The rules for putting a piece: by the option same_size_swap, or on a player's first turn.
@@ -42,7 +42,7 @@ USUAL, SAME_SIZE_TOO, FIRST_TURN = np.arange(3)
 
 
 def _sizes_for(rule: int, player: int, piece: int) -> int:
-    """Return the sizes that may replace a piece, as a set: bit s - 1 is size s."""
+    """Return the set of sizes that may replace a piece: bit s - 1 stands for size s."""
     size, owner = (piece - 1) % SIZES + 1, (piece - 1) // SIZES
     if piece == EMPTY:  # place a small piece
         sizes = {SMALL}
@@ -55,35 +55,35 @@ def _sizes_for(rule: int, player: int, piece: int) -> int:
     return sum(1 << each - 1 for each in sizes if each <= SIZES)
 
 
-#: `_sizes_for` as a table, int64 [rule, player, piece], with which searches are twice as fast.
+#: `_sizes_for` as a table, int64 [rule, player, piece], which makes searches twice as fast.
 SIZES_FOR = np.vectorize(_sizes_for)(*np.ogrid[:3, :MOST_PLAYERS, : SIZES * MOST_PLAYERS + 1])
 
-# Number of cells whose actions are written together, as a set.
+# Number of cells whose actions are written together as one set.
 _TOGETHER = 16
 
 
 def row_length(size: int) -> int:
-    """Return the number of pieces in a row that win; each player has as many of each size."""
+    """Return the number of pieces in a row that wins, which is also each player's number of pieces of each size."""
     return min(size, 5)
 
 
 def usual_plies(size: int) -> int:
-    """Return the default of the option max_plies, and the most moves that are remembered."""
+    """Return the default of the option max_plies, which is also the largest number of moves in the log."""
     return 300 if size == 3 else 25 * size * size
 
 
 @cache
 def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
-    """Return the dtype of states; `remembers`: repetitions are counted, and so there is a log."""
+    """Return the dtype of states; `remembers`: whether repetitions are counted, which requires a log."""
     cells, remembered = size * size, usual_plies(size) if remembers else 1
     entries = cells * (SIZES * players + 1) * players
     return state_dtype(
         players=players,
         fields=[
-            # In each cell: EMPTY, or SIZES * player + size, sizes from 1 to 3.
+            # Each cell: EMPTY, or SIZES * player + size, with sizes from 1 to 3.
             ("piece", np.int8, (cells,), between(EMPTY, SIZES * players)),
             ("stash", np.int8, (players, SIZES), between(0, "pieces")),  # pieces of each size that a player has left
-            # Times that this board with this player to move has occurred, now included.
+            # Number of occurrences of this board with this player to move, including now.
             ("occurred", np.int8, between(1, MOST_OCCURRENCES)),
             ("logged", np.int32, between(0, remembered)),  # moves in the log
             ("log", np.uint8 if entries <= 256 else np.uint16, (remembered,), between(0, entries - 1)),  # see `entry`
@@ -110,7 +110,7 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def legal_mask(state, player, out):
-    """Each cell with each size that the mover may put into it."""
+    """Write the legal actions: each cell with each size that the player may put in it."""
     cells = state["piece"].shape[0]
     for first in range(0, cells, _TOGETHER):
         moves, beyond = np.int64(0), min(first + _TOGETHER, cells)
@@ -123,7 +123,7 @@ def legal_mask(state, player, out):
 @kernel
 @inlined
 def sizes_for(state, player, cell):
-    """Return the sizes that the player, if it is their turn, may put into the cell from their stash, as a set."""
+    """Return the set of sizes that the player may put in the cell; empty if it is not the player's turn."""
     rule = rule_for(state["ply"], state["stash"].shape[0], state["same_size_swap"])
     in_stash = np.int64(0)
     for size in range(SIZES):
@@ -133,14 +133,14 @@ def sizes_for(state, player, cell):
 
 @kernel
 def rule_for(ply, players, same_size_swap):
-    """Return FIRST_TURN until all have moved, as an empty cell is left for each; else the rule of the option."""
+    """Return FIRST_TURN until every player has moved (each finds an empty cell); then the rule of the option."""
     return FIRST_TURN if ply < players else np.int64(same_size_swap)
 
 
 @kernel
 @allocates_nothing
 def step(state, actions):
-    """Put a piece and give back the one in its place; see who has won or moves next, and whether it is a draw."""
+    """Put a piece, return a replaced piece to its stash, and settle a win, a draw, or who moves next."""
     player = np.int64(state["to_move"])
     cell, size = actions[player] // SIZES, actions[player] % SIZES + 1
     if not 0 <= cell < state["piece"].shape[0] or sizes_for(state, player, cell) >> (size - 1) & 1 == 0:
@@ -163,20 +163,20 @@ def step(state, actions):
 
 @kernel
 def completes_line(state, cell):
-    """Return whether the piece just put into `cell` makes a line: there are no more such pieces than a line has."""
+    """Return whether the piece just put in `cell` completes a line, which takes all equal pieces of its player."""
     return has_line(state["piece"], state["piece"][cell], state["size"], state["line"])
 
 
 @kernel
 @inlined
 def has_line(pieces, piece, size, line):
-    """Return whether `line` of the pieces, int8 (cells,), in a row are equal to `piece`: of its size and player."""
+    """Return whether `line` of the pieces, int8 (cells,), in a row equal `piece`, in size and player."""
     return has_row(where_equal(pieces, piece), size, line)
 
 
 @kernel
 def win(state, player):
-    """End the game: the player gets 1, for which all others pay alike."""
+    """End the game: the player gets 1, and the others share -1."""
     state["done"] = True
     players = state["stash"].shape[0]
     for each in range(players):
@@ -185,7 +185,7 @@ def win(state, player):
 
 @kernel
 def next_player(state):
-    """The next player is to move; who has no legal move passes, and if all must pass, the game is a draw."""
+    """Let the next player with a legal move be to move; if no player has one, the game is a draw."""
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players
@@ -197,7 +197,7 @@ def next_player(state):
 
 @kernel
 def can_move(state, player):
-    """Return whether the player, if it were their turn, would have a legal move."""
+    """Return whether the player would have a legal move if it were the player's turn."""
     for cell in range(state["piece"].shape[0]):
         if sizes_for(state, player, cell) != 0:
             return True
@@ -206,7 +206,7 @@ def can_move(state, player):
 
 @kernel
 def remember(state, cell, replaced, player):
-    """Log the move of `player`, and count how often the position has occurred."""
+    """Add the move of `player` to the log, and count the occurrences of the position."""
     state["occurred"] = 1
     if state["repetition_limit"] == 0:
         return
@@ -224,7 +224,7 @@ def remember(state, cell, replaced, player):
 
 @kernel
 def is_repeated(state):
-    """Return whether the position has occurred so often that the game is a draw."""
+    """Return whether the number of occurrences of the position makes the game a draw."""
     return 0 < state["repetition_limit"] <= state["occurred"]
 
 
@@ -238,9 +238,9 @@ def forget_oldest(state):
 
 @kernel
 def occurrences(state):
-    """Return the number of times that this board with this player to move has occurred, by the log; now included.
+    """Return how often this board with this player to move has occurred in the log, including now.
 
-    It is MOST_OCCURRENCES at most: no game continues after that many.
+    The result is at most MOST_OCCURRENCES, after which no game continues.
     """
     times = 1
     differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
@@ -254,7 +254,7 @@ def occurrences(state):
 
 @kernel
 def entry(state, cell, replaced, player):
-    """Return a move as a number: the player, the place, and its former contents."""
+    """Return a move as a number: the player, the cell, and its former contents."""
     players = state["stash"].shape[0]
     return (np.int64(cell) * (SIZES * players + 1) + replaced) * players + player
 
@@ -268,9 +268,9 @@ def read_entry(state, k):
 
 
 def stashes_of(pieces: np.ndarray, players: int, each: int) -> np.ndarray:
-    """Return what the players have left of `each` pieces of each size, (n, players, SIZES): all that is on no board.
+    """Return the stashes, (n, players, SIZES): of `each` pieces of each size, those that are not on the board.
 
-    `pieces`: of the boards, (n, cells). A replaced piece returns to its owner's stash.
+    `pieces`: the boards, (n, cells). A replaced piece returns to its owner's stash.
     """
     kinds = np.arange(1, SIZES * players + 1)
     return (each - (pieces[:, :, None] == kinds).sum(axis=1)).reshape(len(pieces), players, SIZES)
@@ -278,7 +278,7 @@ def stashes_of(pieces: np.ndarray, players: int, each: int) -> np.ndarray:
 
 @kernel
 def owner_of(piece):
-    """Return the player whose piece it is."""
+    """Return the player who owns the piece."""
     return (piece - 1) // SIZES
 
 
@@ -290,5 +290,5 @@ def size_of(piece):
 
 @kernel
 def resample(state, player, seed):
-    """Nothing is hidden, and nothing is left to chance."""
+    """Change nothing: there is no hidden information and no chance."""
     rng.start(state, seed)

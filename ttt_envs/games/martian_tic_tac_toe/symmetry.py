@@ -1,4 +1,4 @@
-"""Symmetries of Martian Tic-Tac-Toe: turning the board, and giving each part to the next player."""
+"""Symmetries of Martian Tic-Tac-Toe: rotations and reflections of the board, and rotation of the players."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -37,7 +37,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 
 
 def rotate_players(states: States) -> np.ndarray:
-    """Return the states (n,) with each player's part given to the next."""
+    """Return the states, (n,), with each player's role given to the next player."""
     new, players = rotate_header(states), states["stash"].shape[1]
     count = rules.SIZES * players
     pieces = np.concatenate([[0], 1 + (np.arange(count) + rules.SIZES) % count])

@@ -1,4 +1,4 @@
-"""Positions and actions of Martian Tic-Tac-Toe as text, both ways."""
+"""Format and parse positions and actions of Martian Tic-Tac-Toe as text."""
 
 import re
 from typing import Any
@@ -39,7 +39,7 @@ STYLES = tuple(
 
 
 def cell_names(size: int) -> list[str]:
-    """Columns are letters from the left, rows numbers from the top: a1, b1, ..."""
+    """Return the names of cells: letters for columns from the left, numbers for rows from the top: a1, b1, ..."""
     return [f"{chr(ord('a') + cell % size)}{cell // size + 1}" for cell in range(size * size)]
 
 
@@ -59,17 +59,16 @@ def piece_name(piece: int) -> str:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: turn or result; board; stashes; count of plies; repeatable moves; the last move.
-
-    A move that can still be repeated is written as what it replaced: `R b2 from B1` says that red took blue's small
-    piece on b2. The same for every viewer. `parse_state` reads it back.
+    """Return a position as text: turn or result, board, stashes, number of plies, moves that count for repetitions, and
+    the last move. A move that counts for repetitions is written with the piece it replaced: `R b2 from B1` means that
+    red took blue's small piece on b2. The text is the same for every viewer. `parse_state` reads it.
     """
     size, names = int(state["size"]), cell_names(int(state["size"]))
     mover = COLOURS[int(state["to_move"])]
     if not state["done"]:
         lines = [f"{mover} to move"]
     else:
-        # To move if there is no winner: the next player.
+        # The next player is to move if there is no winner.
         lines = [f"over: {result(state)}" + ("" if state["rewards"].any() else f", {mover} to move")]
     lines.append("  " + "".join(f"{chr(ord('a') + column):>3}" for column in range(size)))
     for row in range(size):
@@ -104,7 +103,7 @@ def result(state: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game ended, for people; see `Faces.ending`."""
+    """Return how a finished game ended, as a sentence; see `Faces.ending`."""
     rows = [f"{len(row)} pyramids of one size {where(row, int(state['size']))}" for row in winning_rows(state)]
     if rows or state["rewards"].any():
         return " and ".join(rows) or "the other side made no legal choice"
@@ -122,7 +121,7 @@ def winning_rows(state: Any) -> list[list[int]]:
 
 
 def _lines(state: Any, pieces: np.ndarray) -> list[int]:
-    """Return the players with a line if these are the pieces on the board."""
+    """Return the players with a line on a board with these pieces."""
     kinds = np.unique(pieces[pieces != EMPTY]).tolist()
     return sorted({owner_of(kind) for kind in kinds if has_line(pieces, kind, state["size"], state["line"])})
 
@@ -135,9 +134,9 @@ def last_move(state: Any) -> str:
 
 
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
-    """Return the position of a text made by `format_state`: structured (1,). Options come from `prototype`.
+    """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last move, and how it ended, may be left out. Raises ValueError that names the part that is wrong.
+    The last move, and how the game ended, may be missing. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()

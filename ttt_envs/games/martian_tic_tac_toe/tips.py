@@ -1,4 +1,4 @@
-"""Tips for the picture of Martian Tic-Tac-Toe: what its pyramids can do."""
+"""Tips for the picture of Martian Tic-Tac-Toe: the possible moves of its pyramids."""
 
 from itertools import compress
 from typing import Any
@@ -12,7 +12,7 @@ from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Return where pyramids in the stashes may go, and what may happen to those on the board; see `Faces.tips`."""
+    """Return where pyramids in the stashes may go, and what may replace those on the board; see `Faces.tips`."""
     shown, board = [], int(state["size"])
     # [piece there, size - 1]: whether player 0 may put a pyramid of that size; pieces of players 0 and 1 stand for all.
     may_put = SIZES_FOR[int(state["same_size_swap"]), 0, :, None] >> np.arange(SIZES) & 1

@@ -1,4 +1,4 @@
-"""Answers of the table about states of the game, with its limits of plies and of repetitions."""
+"""Look up states of the game in the table, considering the limits of plies and repetitions."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -14,7 +14,7 @@ from ttt_envs.games.martian_tic_tac_toe.solver.tables import find
 
 @kernel
 def find_in_state(state, weights, table):
-    """Return `find` for a state's board, seen by the player to move."""
+    """Return the table's value of a state's board, from the view of the player to move."""
     digits = np.empty(CELLS, np.int8)
     for cell in range(CELLS):
         digits[cell] = SEEN[state["to_move"], state["piece"][cell]]
@@ -23,14 +23,13 @@ def find_in_state(state, weights, table):
 
 @kernel
 def judge(state, past, weights, table):
-    """Return the answer for an unfinished state: (plies to the end, the mover's value, whether it is exact).
+    """Return for an unfinished state: plies to the end, the value for the player to move, and whether it is exact.
 
     `past`, structured (1,), is scratch space.
 
-    A won or lost position that cannot be brought to its end within `max_plies` is worth a draw: the loser can hold
-    out so long, and the winner need not lose. It is not exact if the way to the end might meet a position that has
-    occurred before and would be a draw by repetition. Plies are -1 for a draw by endless play, and -2 where nothing is
-    known.
+    A won or lost position whose end is beyond `max_plies` has the value of a draw: the loser can resist until then, and
+    the winner need not lose. The value is not exact if an earlier position on the way to the end could be repeated as a
+    draw. Plies are -1 for a draw by endless play, and -2 if unknown.
     """
     value = find_in_state(state, weights, table)
     if value < 0:
@@ -47,10 +46,10 @@ def judge(state, past, weights, table):
 
 @kernel
 def in_danger(past, plies, weights, table):
-    """Return whether some winning line passes an earlier position that, repeated once more, draws the game.
+    """Return whether a winning sequence of moves could repeat an earlier position, so that the game is a draw.
 
-    The plies to the end go down with every move of the winner's. It must thus be nearer to the end, and won by the same
-    player. The moves in the log of `past`, a copy of the state, are taken back.
+    The plies to the end decrease with every move of the winner, so such a position is nearer to the end and won by the
+    same player. The moves in the log of `past`, a copy of the state, are taken back.
     """
     winner = past["to_move"] if plies % 2 == 1 else 1 - past["to_move"]
     while past["logged"] > 0:
@@ -68,9 +67,8 @@ def in_danger(past, plies, weights, table):
 
 @kernel
 def judge_rows(states, weights, table, plies, values):
-    """`judge` for each state: plies int64 (n,), values float64 (n,) for the player to move, nan where not exact.
-
-    The value of a finished game is what was paid.
+    """Call `judge` for each state: plies int64 (n,), values float64 (n,) for the player to move, nan if not exact. The
+    value of a finished game is its reward.
     """
     past = np.empty(1, states.dtype)
     for i in range(states.shape[0]):
@@ -83,7 +81,7 @@ def judge_rows(states, weights, table, plies, values):
 
 @kernel
 def actions_rows(states, weights, table, plies, values):
-    """The same after each action, for the player to move now: int64 (n, 27) and float64 (n, 27), nan where illegal."""
+    """Return the same after each action, for the player to move now: int64 (n, 27), float64 (n, 27), nan if illegal."""
     trial, past = np.empty(1, states.dtype), np.empty(1, states.dtype)
     actions = np.empty(2, np.int64)
     legal = np.empty(SIZES * CELLS, np.bool_)

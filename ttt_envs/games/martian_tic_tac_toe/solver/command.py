@@ -38,9 +38,8 @@ from ttt_envs.storage.files import check_writable, locked_file, write_whole
 
 @dataclass(frozen=True)
 class BuildTable:
-    """Say what is in the table of optimal play of the 3x3 game with two players, and build it if it is asked for.
-
-    The table of the usual rules comes with the package.
+    """Describe the table of optimal play of the 3x3 game with two players; build it if requested. The table of the
+    usual rules is in the package.
     """
 
     out: Path | None = None
@@ -76,7 +75,7 @@ COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
 
 
 def facts(table: SolvedTable) -> Iterator[str]:
-    """Yield lines about the openings, and about how many positions are won, lost and drawn."""
+    """Yield lines on the openings, and on the numbers of won, lost and drawn positions."""
     digits = np.zeros(CELLS, np.int8)
     for cell, name in enumerate(cell_names(3)):
         digits[:] = EMPTY
@@ -94,7 +93,7 @@ def facts(table: SolvedTable) -> Iterator[str]:
 
 @kernel
 def count_all(table, weights, counts):
-    """Won, lost and drawn positions: int64 (3,). Each is counted as often as it has different mirror images."""
+    """Return the numbers of won, lost and drawn positions, int64 (3,), counting all symmetric images."""
     digits, images = np.empty(CELLS, np.int8), np.empty(8, np.int64)
     at = 0
     for word in range(table.present.shape[0]):
@@ -118,7 +117,7 @@ def count_all(table, weights, counts):
 
 @kernel
 def emptiest_drawn(table, digits):
-    """The first of the drawn positions with the fewest pieces; out int8 (9,)."""
+    """Write the first of the drawn positions with the fewest pieces; out: int8 (9,)."""
     trial, most, at = np.empty(CELLS, np.int8), -1, 0
     for word in range(table.present.shape[0]):
         for bit in range(64):
@@ -133,7 +132,7 @@ def emptiest_drawn(table, digits):
 
 
 def drawn_picture(table: SolvedTable) -> str:
-    """Return SVG of the position of `emptiest_drawn`, red to move."""
+    """Return SVG of the position of `emptiest_drawn`, with red to move."""
     digits = np.empty(CELLS, np.int8)
     emptiest_drawn(table, digits)
     states = np.zeros(1, rules.state_dtype_for(PIECES, 2, False))

@@ -1,4 +1,4 @@
-"""The oracle of the 3x3 game of two players, with and without the draw by repetition."""
+"""The oracles of the 3x3 game of two players, with and without a draw by repetition."""
 
 import warnings
 from functools import cache, cached_property
@@ -26,8 +26,8 @@ from ttt_envs.games.martian_tic_tac_toe.solver.tables import SolvedTable, draw_b
 class MartianOracle:
     """Optimal play of the 3x3 game of two players: the shortest win, the longest loss.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. It covers what can arise; not covered are positions won or lost by the
-    table, if the way to the end could meet a position that has occurred so often that once more would be a draw.
+    See `ttt_envs.core.oracle.Oracle` for shapes. It covers all positions that can arise, except won or lost positions
+    in which a repetition on the way to the end could make the game a draw.
     """
 
     error = 0.0
@@ -38,7 +38,7 @@ class MartianOracle:
 
     @cached_property
     def _table(self) -> SolvedTable:
-        """The table, read when the first question is asked; built, after saying so on stderr, if there is none."""
+        """The table, read on first use; if the file is missing, it is built, with a message on stderr."""
         return load_table(self.same_size_swap)
 
     def covers(self, states: np.ndarray) -> np.ndarray:
@@ -46,42 +46,41 @@ class MartianOracle:
         return ~np.isnan(self._judge(self._checked(states))[1])
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """Return int64 (n,): odd if the mover wins, even if they lose, -1 for a draw, -2 where it is not known.
-
-        The limits of plies and of repetitions are disregarded.
+        """Return plies to the end, int64 (n,): odd if the player to move wins, even if that player loses, -1 for a
+        draw, -2 if unknown. The limits of plies and repetitions are ignored.
         """
         return self._judge(self._checked(states))[0]
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n,): expected reward of `player` under optimal play by both; nan where not covered."""
+        """Return float64 (n,): the expected reward of `player` if both play optimally; nan where not covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._judge(states)[1]
         return np.where(states["to_move"] == players, values, 0 - values)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 27): the same after each action; nan where illegal or where it is not covered."""
+        """Return float64 (n, 27): the same after each action; nan where illegal or not covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._actions(states)[1]
         return np.where((states["to_move"] == players)[:, None], values, 0 - values)
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 27): all best actions alike; zeros where not covered or `player` is not to move."""
+        """Return float64 (n, 27): equal shares for all best actions; zeros if not covered or `player` does not act."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         now, value = self._judge(states)
         after, worth = self._actions(states)
-        # The table's value, also where a limit makes a draw of it: one side goes on trying, and the other resisting.
+        # The table's value, even if a limit makes the game a draw, so that one side keeps trying and the other resists.
         best = np.where((now >= 0)[:, None], after == now[:, None] - 1, after == -1)
-        # If a limit cuts all of it off, any action of the best value.
+        # If a limit makes all these actions draws, take all actions with the best value.
         cut = ~best.any(axis=1)
         best[cut] = worth[cut] == value[cut, None]
         best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == players))[:, None]
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """See `ttt_envs.core.oracle.Drawer`: turned and mirrored at random, each player to move as often."""
+        """Draw positions (see `ttt_envs.core.oracle.Drawer`), with a random symmetry and player to move."""
         states, rng = self._checked(starts).copy(), np.random.default_rng(seed)
         plies, boards = draw_boards(self._table, len(states), rng)
         digits = boards[:, None] // POWERS % DIGITS
@@ -120,7 +119,7 @@ def _validity(remembers: bool) -> Validity:
 
 
 class RespondingOracle(MartianOracle):
-    """Optimal play of the 3x3 game of two players, and without the draw by repetition best responses to any policy."""
+    """Optimal play of the 3x3 game of two players without a draw by repetition, with best responses to any policy."""
 
     def __init__(self, same_size_swap: bool = False, max_plies: int = 300, repetition_limit: int | None = None) -> None:
         """The options of the game."""
@@ -133,21 +132,21 @@ class RespondingOracle(MartianOracle):
     def best_response(
         self, policy: Policy, player: int, progress: Progress = lambda share: None, *, equivariant: bool = False
     ) -> float:
-        """Return the expected reward, within PRECISION, of `player`'s best response to the other's policy.
+        """Return the expected reward, within PRECISION, of a best response by `player` to the other player's policy.
 
-        The policy is asked once in each position that can arise against it, at the first ply at which it can. Whether
-        it heeds the ply is tried on a sample of the positions. If it does, the figure is for a policy that does in each
-        position always what this one does there first, and a UserWarning says so, with bounds on what a best response
-        wins against the policy as it is. Takes up to 4 GB, and minutes.
+        The policy is queried once in each position that can arise against it, at the earliest possible ply. A sample of
+        the positions shows whether the policy depends on the ply. If it does, the result is for the policy that always
+        plays as at the earliest ply, and a UserWarning says so, with bounds for the policy itself. The method takes up
+        to 4 GB, and minutes.
 
         Args:
-            policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
-            player: the player who plays best; the other one follows the policy.
-            progress: called with the share that is done.
-            equivariant: makes no difference here.
+            policy: returns float (k, 27) for states, structured (k,), and players, int64 (k,).
+            player: the responder; the other player follows the policy.
+            progress: called with the finished share.
+            equivariant: ignored.
 
-        Raises ValueError for a game with the draw by repetition, or a policy that gives no distributions over the legal
-        moves.
+        Raises ValueError for a game with a draw by repetition, or a policy that does not return distributions over the
+        legal moves.
         """
         player = int(check_players(player, 1, 2)[0])
         if self._start["repetition_limit"][0]:

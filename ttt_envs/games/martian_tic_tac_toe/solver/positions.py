@@ -1,7 +1,8 @@
-"""Positions of the 3x3 game of two players as numbers below 7**9, seen by the player to move.
+"""Positions of the 3x3 game of two players as numbers below 7**9, from the view of the player to move.
 
-A cell is empty (0), holds a piece of the player to move (1 to 3) or of the opponent (4 to 6): as for the rules, if the
-player to move were player 0. During the first turns there are as many pieces on the board as plies were played.
+A cell is 0 if empty, 1 to 3 for a piece of the player to move and 4 to 6 for a piece of the opponent, as in the rules
+with the player to move as player 0. During the first turns, the number of pieces on the board is the number of plies
+played.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -27,12 +28,12 @@ BOARDS = DIGITS**CELLS
 POWERS = DIGITS ** np.arange(CELLS, dtype=np.int64)
 SYMMETRIES = np.array(list(dihedral(3).values()))
 
-#: int8 [player, piece]: the digit of a piece as the player sees it; and the piece of a digit.
+#: int8 [player, piece]: the digit of a piece in the player's view; and the piece of a digit.
 SEEN = np.array([range(DIGITS), [EMPTY, *range(SIZES + 1, DIGITS), *range(1, SIZES + 1)]], np.int8)
 
 
 def check_solved(size: int, players: int) -> None:
-    """Raise NotImplementedError for games whose positions are not numbered here."""
+    """Raise NotImplementedError for games other than the 3x3 game of two players."""
     if (size, players) != (3, 2):
         raise NotImplementedError(
             f"no oracle for size={size} and players={players}: optimal play is known for size=3 and players=2"
@@ -41,7 +42,7 @@ def check_solved(size: int, players: int) -> None:
 
 @kernel
 def digits_of(board, digits):
-    """The digits of a board's number; out int8 (9,)."""
+    """Write the digits of a board's number; out: int8 (9,)."""
     for cell in range(CELLS):
         digits[cell] = board % DIGITS
         board //= DIGITS
@@ -49,7 +50,7 @@ def digits_of(board, digits):
 
 @kernel
 def swap_sides(digits, swapped):
-    """Fill in the digits that the other player sees; return the number of that board."""
+    """Write the digits from the other player's view; return the number of that board."""
     board = np.int64(0)
     for cell in range(CELLS):
         swapped[cell] = SEEN[1, digits[cell]]
@@ -68,7 +69,7 @@ def has_lost(digits):
 
 @kernel
 def count_digits(digits, counts):
-    """Count how often each digit occurs; out int64 (7,)."""
+    """Count the occurrences of each digit; out: int64 (7,)."""
     counts[:] = 0
     for cell in range(CELLS):
         counts[digits[cell]] += 1
@@ -76,13 +77,13 @@ def count_digits(digits, counts):
 
 @kernel
 def may_put(size, digit, left, rule):
-    """Return whether the mover, who has `left` pieces of this size, may put one in the place of the digit."""
+    """Return whether the player to move, who has `left` pieces of this size, may replace the digit by one."""
     return left > 0 and SIZES_FOR[rule, 0, digit] >> (size - 1) & 1 != 0
 
 
 @kernel
 def sizes_into(digits, counts, cell, same_size_swap):
-    """Return the sizes that the mover may put into the cell, as a set: bit s - 1 is size s."""
+    """Return the set of sizes that the player to move may put in the cell: bit s - 1 stands for size s."""
     sizes, rule = np.int64(0), rule_for(CELLS - counts[EMPTY], 2, same_size_swap)
     for size in range(1, SIZES + 1):
         sizes |= np.int64(may_put(size, digits[cell], PIECES - counts[size], rule)) << (size - 1)
@@ -91,7 +92,7 @@ def sizes_into(digits, counts, cell, same_size_swap):
 
 @kernel
 def least_image(digits, weights):
-    """Return the least number of a board's eight mirror images; weights int64 (8, 9), see `weights_of_images`."""
+    """Return the smallest number of a board's eight symmetric images; weights: see `weights_of_images`."""
     least = np.int64(BOARDS)
     for symmetry in range(8):
         number = np.int64(0)
@@ -103,12 +104,12 @@ def least_image(digits, weights):
 
 
 def put_boards(states: np.ndarray, digits: np.ndarray, player: int | np.ndarray) -> None:
-    """Write boards, (n, 9) as `player` sees them, and the stashes; `player` is an int or int (n, 1)."""
+    """Write boards, (n, 9) in the view of `player`, and the stashes; `player` is an int or int (n, 1)."""
     states["piece"] = SEEN[player, digits]
     states["stash"] = stashes_of(states["piece"], 2, PIECES)
 
 
 @cache
 def weights_of_images() -> np.ndarray:
-    """Return the amount that a digit in each cell adds to the number of each mirror image: int64 (8, 9)."""
+    """Return the weight of each cell's digit in the number of each symmetric image: int64 (8, 9)."""
     return POWERS[np.argsort(SYMMETRIES, axis=1)]

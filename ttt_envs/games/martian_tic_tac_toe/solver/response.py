@@ -1,4 +1,4 @@
-"""Best responses to a policy, without the draw by repetition: value iteration with as many sweeps as there are plies.
+"""Best responses to a policy in games without a draw by repetition: value iteration with one sweep per ply.
 
 (Bellman, "A Markovian decision process", Journal of Mathematics and Mechanics 6, 1957.)
 """
@@ -28,20 +28,20 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
 )
 from ttt_envs.games.martian_tic_tac_toe.solver.tables import bits_set
 
-#: Positions that can arise and in which there is something to decide, seen by the player to move.
+#: Number of positions with a decision that can arise, from the view of the player to move.
 POSITIONS = 31_186_686
 
-#: Values of best responses are as exact as that.
+#: The largest error of the values of best responses.
 PRECISION = 1e-6
 
-# A player with at least this value wins so often within the plies left, whatever comes after them: with more plies left
-# the value is at least 1 minus twice what is missing here. A quarter of PRECISION leaves half of it to the other end.
+# A player with at least this value wins this often within the remaining plies. With more remaining plies, the value is
+# at least 1 minus twice the difference to 1. A quarter of PRECISION leaves half of it for the other end.
 _SETTLED = 1 - PRECISION / 4
 
-# Batch size for positions that a policy is asked about, and for positions asked again at other plies.
+# Batch size for queries of a policy, and for repeated queries at other plies.
 _ASKED, _ASKED_AGAIN = 1 << 17, 512
 
-# Probabilities that differ by less are the same but for rounding.
+# Probabilities that differ by less are equal up to rounding.
 _ROUNDING = 1e-6
 
 _ACTIONS = np.arange(SIZES * CELLS)
@@ -54,13 +54,13 @@ _OF_BIT[(1 << _ACTIONS) % 37] = _ACTIONS
 
 
 class PositionGroup(NamedTuple):
-    """Some of the positions that can arise against a policy.
+    """A group of positions that can arise against a policy.
 
     Attributes:
-        depth: plies from a start to their first appearance.
-        boards: int32 (n,), seen by the responder, whoever is to move.
+        depth: number of plies from a start to the earliest occurrence.
+        boards: int32 (n,), always from the responder's view.
         moves: int32 (n,): bit a is set if action a can be played.
-        chances: float64, of these actions, position by position; of length 0 where the responder is to move.
+        chances: float64, the probabilities of these actions, position by position; empty if the responder is to move.
     """
 
     depth: int
@@ -71,7 +71,7 @@ class PositionGroup(NamedTuple):
 
 @kernel
 def legal_moves(boards, mine, same_size_swap, moves):
-    """Fill moves, see `PositionGroup`; `mine`: whether the responder is to move."""
+    """Write `moves`, see `PositionGroup`; `mine`: whether the responder is to move."""
     digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     for i in range(boards.shape[0]):
         digits_of(np.int64(boards[i]), digits)
@@ -84,7 +84,7 @@ def legal_moves(boards, mine, same_size_swap, moves):
 
 
 class Reached(NamedTuple):
-    """Positions reached with one player to move: bool (7**9,), values float64 (7**9,), and int32 that wait."""
+    """Reached positions with one player to move: flags bool (7**9,), values float64 (7**9,), and a queue, int32."""
 
     seen: np.ndarray
     values: np.ndarray
@@ -93,10 +93,9 @@ class Reached(NamedTuple):
 
 @kernel
 def spread(boards, moves, mine, reached, end):
-    """Find the positions after all moves that are not in reached.seen.
-
-    Positions in which the game goes on are added to reached.queue, of which `end` are filled; return the new end. For
-    those with a line reached.values are set: 1 for the responder's, -1 for the other's.
+    """Find the positions after these moves, except those already in reached.seen. Unfinished positions are appended to
+    reached.queue at `end`; return its new end. For positions with a line, reached.values become 1 for the responder's
+    line and -1 for the other player's.
     """
     seen, values, queue = reached
     digits = np.empty(CELLS, np.int8)
@@ -123,10 +122,9 @@ def spread(boards, moves, mine, reached, end):
 
 @kernel
 def respond(boards, moves, settled, after, values):
-    """Return values where the responder is to move, from those after their moves: float64 (7**9,) both.
-
-    Values of at least `settled`, or at most -settled, stay. Gives by how much one has changed at most, and how many are
-    not settled.
+    """Write the values of positions with the responder to move, from those after the moves: float64 (7**9,) both.
+    Values of at least `settled`, or at most -settled, do not change. Return the largest change, and the number of
+    unsettled values.
     """
     change, going, filled = 0.0, 0, np.empty(CELLS, np.int64)
     for i in range(boards.shape[0]):
@@ -147,7 +145,7 @@ def respond(boards, moves, settled, after, values):
 
 @kernel
 def follow(boards, moves, chances, settled, after, values):
-    """Return values, as `respond`, where the other player is to move, with chances as in `PositionGroup`."""
+    """Write values, as `respond`, of positions with the other player to move; chances as in `PositionGroup`."""
     change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
     for i in range(boards.shape[0]):
         board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
@@ -170,7 +168,7 @@ def follow(boards, moves, chances, settled, after, values):
 
 @kernel
 def split(board, filled):
-    """Fill what each cell adds to a board's number; out int64 (9,)."""
+    """Write the amount that each cell adds to a board's number; out: int64 (9,)."""
     for cell in range(CELLS):
         digit = board % DIGITS
         filled[cell] = digit * POWERS[cell]
@@ -178,31 +176,30 @@ def split(board, filled):
 
 
 class Response:
-    """Optimal play of one player against the known policy of the other, in games that go on from given states.
+    """A best response of one player to the other player's known policy, in games that continue from given states.
 
-    Every position that can arise has a move, so the players take turns, and the value of a position with k plies left
-    follows from its successors with k - 1. Two arrays hold them, one for each player to move, and are filled in turn. A
-    value with two plies more left changes at most as much as any did before: this tells when the plies left can be left
-    out.
+    Every unfinished position that can arise has a legal move, so the players alternate, and the value of a position
+    with k remaining plies follows from its successors' values with k - 1. Two arrays, one per player to move, hold the
+    values and are computed in turn. With two more remaining plies, no value changes more than the largest change
+    before, which shows when further plies can be omitted.
 
     Attributes:
-        parts: all that can arise before `max_plies`, in the order of depth.
-        heeded_at: the first ply at which the policy acts differently in a position that it met before;
-            None if it was not.
+        parts: groups of all positions that can arise before `max_plies`, in the order of depth.
+        heeded_at: the first ply at which the policy was found to differ in a known position; None if it never did.
     """
 
     def __init__(
         self, starts: np.ndarray, policy: Policy, player: int, progress: Progress = lambda share: None
     ) -> None:
-        """Find what can arise, and ask the policy about it: each position once, at the first ply at which it can arise.
+        """Find all positions that can arise, and query the policy once in each of them, at the earliest possible ply.
 
         Args:
-            starts: structured (n,), with no limit of repetitions, all with the same player to move and the same ply.
-            policy: gives float (k, 27) for states structured (k,) and players int64 (k,).
-            player: the player who plays best.
-            progress: called with the share that is done.
+            starts: structured (n,), without a limit of repetitions, with the same player to move and the same ply.
+            policy: returns float (k, 27) for states, structured (k,), and players, int64 (k,).
+            player: the responder.
+            progress: called with the finished share.
 
-        Raises ValueError for other starts, or a policy that gives no distributions over the legal moves.
+        Raises ValueError for other starts, or a policy that does not return distributions over the legal moves.
         """
         if player not in (0, 1):
             raise ValueError(f"player must be 0 or 1, not {player!r}")
@@ -241,13 +238,13 @@ class Response:
                 yield PositionGroup(depth, boards, moves, chances)
                 done += len(boards)
                 progress(min(done / (2 * POSITIONS), 1.0))
-            # In their order, so that what is near in the arrays is used together.
+            # Sorted, so that neighbours in the arrays are used together.
             arising = np.sort(queue[:end])
             if not end:
                 break
 
     def _asked(self, boards: np.ndarray, moves: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the moves that the policy makes, and their chances: see `PositionGroup`."""
+        """Return the policy's moves and their chances, see `PositionGroup`."""
         policies = self._ask(self._states(boards, depth))
         legal = (moves[:, None] >> _ACTIONS & 1).astype(np.bool_)
         wrong = ~((policies >= 0) & (legal | (policies == 0))).all(axis=1)
@@ -269,7 +266,7 @@ class Response:
         return policies
 
     def _states(self, boards: np.ndarray, depth: int) -> np.ndarray:
-        """Return the states with these boards in which the other is to move: structured (n,)."""
+        """Return the states with these boards and the other player to move: structured (n,)."""
         states = np.repeat(self._start, len(boards))
         put_boards(states, boards[:, None] // POWERS % DIGITS, self.player)
         states["to_move"], states["occurred"] = 1 - self.player, 1
@@ -277,16 +274,16 @@ class Response:
         return states
 
     def _heeded_at(self) -> int | None:
-        """Return the attribute `heeded_at`. The last ply is left out: at it nothing but a line counts."""
+        """Return the attribute `heeded_at`. The last ply is not tried, because only lines matter in it."""
         asked = [part for part in self.parts if not self._mine_at(part.depth)]
         total = sum(len(part.boards) for part in asked)
         step = max(total // _ASKED_AGAIN, 1)
         some, before = [], 0
         for part in asked:
-            # Each part has one at least: the shallow ones have few positions.
+            # At least one per part, because shallow parts have few positions.
             some.append(self._states(part.boards[min(-before % step, len(part.boards) - 1) :: step], part.depth))
             before += len(part.boards)
-        # First turns cannot come later.
+        # First turns cannot occur later.
         states = np.concatenate([self._start[:0], *some])
         states = states[states["ply"] >= 2]
         if not len(states):
@@ -301,15 +298,13 @@ class Response:
         return None
 
     def values(self, progress: Progress = lambda share: None) -> np.ndarray:
-        """Return float64 (n,): what the player gets from each start.
-
-        The error is below PRECISION. A policy that heeds the ply is taken to do in each position always what it does
-        when the position can first arise.
+        """Return the responder's expected reward from each start, float64 (n,). The error is below PRECISION. A policy
+        that depends on the ply is taken to play always as at the earliest ply.
         """
         return self._swept(self._plies, 0.0, progress)
 
     def bounds(self, progress: Progress = lambda share: None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the greatest possible `values`, whatever the policy does from ply `heeded_at` on."""
+        """Return the smallest and the largest possible `values`, for any play of the policy from ply `heeded_at` on."""
         if self.heeded_at is None:
             exact = self.values(progress)
             return exact, exact
@@ -318,7 +313,7 @@ class Response:
         return least, self._swept(plies, 1.0, lambda share: progress((1 + share) / 2))
 
     def _swept(self, plies: int, left: float, progress: Progress = lambda share: None) -> np.ndarray:
-        """Return values of the starts in games of `plies` plies, after which they are worth `left`."""
+        """Return the values of the starts in games of `plies` plies, after which the game has the value `left`."""
         parts = [part for part in self.parts if part.depth <= plies]
         for part in parts:
             self._values[self._mine_at(part.depth)][part.boards] = left

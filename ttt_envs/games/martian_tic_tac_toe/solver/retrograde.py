@@ -1,10 +1,10 @@
 """The value of every position of the 3x3 game, by retrograde analysis.
 
-From the positions in which the opponent has just made a line, moves are taken back: a position is won that has a move
-to a lost one, and lost when all its moves are known to lead to won ones. Going through them in the order of the
-distance to the end gives the shortest win and the longest loss; what is left when nothing new is found is drawn by
-endless play. (Bellman, "On the application of dynamic programming to the determination of optimal play in chess and
-checkers", PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", ICCA Journal 9(3), 1986.)
+Moves are taken back from the positions in which the opponent has just made a line. A position is won if it has a move
+to a lost position, and lost if all its moves lead to won positions. Positions are visited in the order of their
+distance to the end, which gives the shortest win and the longest loss. The remaining positions are drawn by endless
+play. (Bellman, "On the application of dynamic programming to the determination of optimal play in chess and checkers",
+PNAS 53, 1965; Thompson, "Retrograde analysis of certain endgames", ICCA Journal 9(3), 1986.)
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -29,13 +29,13 @@ from ttt_envs.games.martian_tic_tac_toe.solver.positions import (
     swap_sides,
 )
 
-#: In a table: drawn by endless play, or no position at all; else 1 + the plies to the end.
+#: Value for a draw by endless play and for impossible positions; other values are 1 + the plies to the end.
 DRAWN = 0
 
 
 @kernel
 def prepare(boards, same_size_swap, moves, values):
-    """Count the legal moves of these boards; out uint8 (7**9,) twice. Lost ones get value 1 instead."""
+    """Count the legal moves of these boards; lost boards get value 1 instead. Both outputs are uint8 (7**9,)."""
     digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     for board in boards:
         digits_of(board, digits)
@@ -49,10 +49,10 @@ def prepare(boards, same_size_swap, moves, values):
 
 @kernel
 def retract(queue, first, last, same_size_swap, moves, values):
-    """Take back the move that led to each of queue[first:last], all at one distance from the end.
+    """Take back the moves that lead to the boards queue[first:last], which have the same distance from the end.
 
-    New results are added to the queue. Args: queue int32 (7**9,), boards in the order of distance; `moves`: the
-    number of each board's legal moves that are not yet known to lose. Return the queue's new length.
+    Newly solved boards are appended to the queue. Args: queue: int32 (7**9,), boards in the order of distance; `moves`:
+    each board's number of legal moves that are not yet known to lose. Return the queue's new length.
     """
     end = last
     digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
@@ -82,7 +82,7 @@ def retract(queue, first, last, same_size_swap, moves, values):
 
 @kernel
 def collect_lost(values, queue):
-    """Put all boards of value 1 into the queue; gives their number."""
+    """Write all boards of value 1 to the queue; return their number."""
     end = 0
     for board in range(values.shape[0]):
         if values[board] == 1:
@@ -93,9 +93,8 @@ def collect_lost(values, queue):
 
 @kernel
 def reach(flags, queue, first, same_size_swap):
-    """Mark all positions that can arise, a million at a time; flags bool (7**9,), queue int32 (7**9,) hold those found.
-
-    Goes on from queue[first], and gives where to go on and the number found.
+    """Mark positions that can arise, a million per call; flags: bool (7**9,), queue: int32 (7**9,), the marked
+    positions. Continues from queue[first]; returns the next index and the number of marked positions.
     """
     digits, swapped, counts = np.empty(CELLS, np.int8), np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     if first == 0:
@@ -123,10 +122,8 @@ def reach(flags, queue, first, same_size_swap):
 
 
 def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, np.ndarray]:
-    """Work out all positions that can arise.
-
-    `progress` is called with what is being done and the share of it that is done. Returns uint8 (7**9,), see DRAWN, and
-    bool (7**9,): whether the board can arise and there is something to decide.
+    """Solve all positions that can arise. `progress` is called with the stage and its finished share. Returns values,
+    uint8 (7**9,), see DRAWN, and bool (7**9,), whether the board can arise with a decision.
     """
     queue, arises = np.empty(BOARDS, np.int32), np.zeros(BOARDS, np.bool_)
     first, end = 0, 1
@@ -142,5 +139,5 @@ def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, 
     while first < last:
         first, last = last, retract(queue, first, last, same_size_swap, moves, values)
         progress("going back from the end", last / end)
-    # Boards that are known to be lost have no moves left in the count.
+    # Lost boards have no remaining moves in the count.
     return values, arises & ((moves > 0) | (values > 1))

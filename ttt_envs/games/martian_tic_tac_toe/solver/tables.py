@@ -1,4 +1,4 @@
-"""The table of optimal play: a byte for each position that is the least of its eight mirror images, and its file."""
+"""The table of optimal play, with a byte per class of eight symmetric positions, and its file."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -16,10 +16,10 @@ from ttt_envs.games.martian_tic_tac_toe.solver.retrograde import DRAWN, analyse
 from ttt_envs.storage import tables
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
-#: Changes with the form or the contents of a table.
+#: Version of the format and of the contents of a table.
 VERSION = 2
 
-#: The file of the package, for the rules without same_size_swap.
+#: The package's file, for the rules without same_size_swap.
 SHIPPED = Path(__file__).with_name("best_play.table")
 
 _KIND = "martian_tic_tac_toe"
@@ -27,12 +27,12 @@ _WORDS = -(-BOARDS // 64)
 
 
 class SolvedTable(NamedTuple):
-    """Values of the positions that are the least of their eight mirror images.
+    """Values of positions; of eight symmetric positions, only the one with the smallest number is stored.
 
     Attributes:
-        present: uint64 (words,), bit b of word w: board 64*w + b is in the table.
-        before: uint32 (words,), how many are in the words before this one.
-        values: uint8 (positions,), in the order of boards: DRAWN, or 1 + the plies to the end.
+        present: uint64 (words,); bit b of word w is set if board 64*w + b is in the table.
+        before: uint32 (words,), the number of boards in all earlier words.
+        values: uint8 (positions,), by board: DRAWN, or 1 + the plies to the end.
     """
 
     present: np.ndarray
@@ -42,7 +42,7 @@ class SolvedTable(NamedTuple):
 
 @kernel
 def compress(values, live, weights, present, out):
-    """Mark the boards of a table in `present`, uint64, zero before; and write their values. Gives their number."""
+    """Mark the boards of a table in `present`, uint64, initially zeros, and write their values. Gives their number."""
     digits, end = np.empty(CELLS, np.int8), 0
     for board in range(live.shape[0]):
         if live[board]:
@@ -78,7 +78,7 @@ def count_before(present, before):
 
 @kernel
 def find(digits, weights, table):
-    """Return the value of a position in a table; -1 if it is not there."""
+    """Return the value of a position in a table; -1 if it is not in the table."""
     board = least_image(digits, weights)
     word, bit = table.present[board // 64], np.uint64(board % 64)
     if not (word >> bit) & np.uint64(1):
@@ -88,9 +88,8 @@ def find(digits, weights, table):
 
 
 def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return a sample of boards that the mover wins or draws: plies to the end, -1 for a draw; and boards, int64 (n,).
-
-    Each of these lengths is as likely as another, and so is each board of one length.
+    """Return a sample of boards that the player to move wins or draws: plies to the end, -1 for a draw, and boards,
+    int64 (n,). All lengths are equally likely, and so are all boards of a length.
     """
     values = np.asarray(table.values)
     kinds = [value for value in np.flatnonzero(np.bincount(values)).tolist() if value == DRAWN or value % 2 == 0]
@@ -99,7 +98,7 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
     for k, value in enumerate(kinds):
         rows = np.flatnonzero(kind == k)
         places = rng.choice(np.flatnonzero(values == value), len(rows))
-        # The word that holds a place is the last one with no more positions before it; then the bit within it.
+        # The position's word is the last one with at most this many positions before it; then find the bit in the word.
         words = np.searchsorted(table.before, places, side="right") - 1
         bits = np.unpackbits(np.asarray(table.present)[words].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
         nth = (places - table.before[words]).astype(np.int64)
@@ -110,12 +109,12 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
 
 
 def table_path(same_size_swap: bool) -> Path:
-    """Return the path of the table of these rules."""
+    """Return the path of the table for these rules."""
     return table_folder() / "martian_tic_tac_toe-same_size_swap.table" if same_size_swap else SHIPPED
 
 
 def write_table(path: Path, table: SolvedTable, same_size_swap: bool) -> None:
-    """Write a table, whole or not at all. Raises OSError if that is not possible."""
+    """Write a table atomically. Raises OSError if it cannot be written."""
     facts = {"version": VERSION, "same_size_swap": same_size_swap, "positions": len(table.values)}
     tables.write_table(path, _KIND, facts, lzma.compress(table.present.tobytes() + table.values.tobytes()))
 
@@ -142,7 +141,7 @@ def _numbered(present: np.ndarray, values: np.ndarray) -> SolvedTable:
 
 
 def build_table(same_size_swap: bool, progress: StageProgress = lambda what, share: None) -> SolvedTable:
-    """Work out the table: half a minute and half a GB."""
+    """Compute the table, which takes half a minute and half a GB."""
     values, live = analyse(same_size_swap, progress)
     present, out = np.zeros(_WORDS, np.uint64), np.empty(BOARDS, np.uint8)
     positions = compress(values, live, weights_of_images(), present, out)
