@@ -20,7 +20,8 @@ GAMES_AT_ONCE = 1024
 
 _PLIES = 10
 
-#: `start`: maximum seconds of a new process. `games`: each game's goals, and its name in OpenSpiel.
+#: `start`: maximum seconds for the import and the first reset in a new process. `games`: each game's goals, and its
+#: name in OpenSpiel.
 GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").read_text())
 
 

@@ -18,15 +18,7 @@ KUHN = kuhn_poker.make()
 TOO_MANY = rng.MOST_OUTCOMES
 
 #: A deck with a card of each special kind, small enough to be dealt in all ways.
-MATCH = {
-    "colours": 1,
-    "copies": 3,
-    "flips": 1,
-    "wipe_outs": 1,
-    "double_plays": 0,
-    "hand_size": 2,
-    "max_turns": 2,
-}
+MATCH = {"colours": 1, "copies": 3, "flips": 1, "wipe_outs": 1, "double_plays": 0, "hand_size": 2, "max_turns": 2}
 
 
 def started(reset):

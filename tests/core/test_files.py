@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ttt_envs.storage.files import (
-    InUse,
-    in_use,
-    is_empty,
-    locked_file,
-    locked_folder,
-    new_folder,
-    unused,
-    write_whole,
-)
+from ttt_envs.storage.files import InUse, in_use, is_empty, locked_file, locked_folder, new_folder, unused, write_whole
 from ttt_envs.storage.tables import BadTable, load_or_build, read_table, write_table
 
 HOLD = """
@@ -191,10 +182,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: p
         return real(path, *rest, **named)
 
     monkeypatch.setattr(os, "open", fail)
-    with (
-        pytest.raises(OSError, match=rf"x cannot be written: {os.strerror(errno.EROFS)}$"),
-        new_folder(tmp_path / "x"),
-    ):
+    with pytest.raises(OSError, match=rf"x cannot be written: {os.strerror(errno.EROFS)}$"), new_folder(tmp_path / "x"):
         pytest.fail("at work")
 
 

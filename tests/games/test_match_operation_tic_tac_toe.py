@@ -13,11 +13,7 @@ import ttt_envs
 from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import TURN
-from ttt_envs.games.operation_tic_tac_toe.solver import (
-    match,
-    positions,
-    rounds,
-)
+from ttt_envs.games.operation_tic_tac_toe.solver import match, positions, rounds
 from ttt_envs.testing.positions import masks_of
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")

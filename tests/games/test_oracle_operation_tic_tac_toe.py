@@ -12,13 +12,7 @@ import ttt_envs
 from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS, PLACE, PREDICT, ROOMS, TURN
-from ttt_envs.games.operation_tic_tac_toe.solver import (
-    MatchOracle,
-    RoundOracle,
-    matrix,
-    positions,
-    rounds,
-)
+from ttt_envs.games.operation_tic_tac_toe.solver import MatchOracle, RoundOracle, matrix, positions, rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, fill_turn, make_turn
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")

@@ -96,22 +96,17 @@ def test_a_finished_study_trains_nothing_again(quick, monkeypatch, undrawn):
     assert (quick / "study.md").read_text() == before
 
 
-def test_the_shipped_table_says_what_the_logs_of_the_runs_do():
-    found = {}
-    with tarfile.open(SHIPPED / "minute_logs.tar.gz") as archive:
-        for path in archive.getnames():
-            if path.endswith("/log.jsonl"):
-                name, method, seed, _ = path.split("/")
-                task = task_of(name)
-                lines = [json.loads(line) for line in archive.extractfile(path)]
-                metric = f"eval/{task.against or task.measure}"
-                last = [line[metric] for line in lines if metric in line][-1]
-                measured = 1 - 2 * last if task.against else last
-                found[name, method, int(seed.removeprefix("seed-"))] = pytest.approx(measured, abs=1e-8)
-    rows = read_rows(SHIPPED / "minute.csv", Row)
-    assert {(row.task, row.method, row.seed): row.measure for row in rows} == found
-    planned = [run for runs in read_plan(SHIPPED / "minute.toml").methods.values() for run in runs]
-    assert {(run.task.name, run.label, seed) for run in planned for seed in range(5)} == set(found)
+@pytest.mark.parametrize("name", ["match_medium", "dice_round"])
+def test_the_shipped_table_says_what_the_results_of_the_runs_do(name):
+    measured = {}
+    with tarfile.open(SHIPPED / f"{name}_results.tar.gz") as archive:
+        for path in (path for path in archive.getnames() if path.startswith("runs/")):
+            result = json.load(archive.extractfile(path))
+            for way, one in {"": result["measure"], **result["also"]}.items():
+                measured[(*path.split("/")[2:5], way)] = one
+    rows = [row for row in read_rows(SHIPPED / f"{name}.csv", Row) if row.budget]
+    found = {(row.method, f"{row.budget:g}-seconds", f"seed-{row.seed}", row.played): row.measure for row in rows}
+    assert found == {run: one for run, one in measured.items() if one is not None}
 
 
 SEARCH = {**ONE, "search": 3, "methods": {"mmd": {"ranges": {"num_envs": [16, 32, 64], "magnet": [0.1, 0.3]}}}}
@@ -422,55 +417,79 @@ def test_the_page_says_what_the_shipped_table_does():
     for method in {method for each in found.values() for method in each.methods}:
         cells = [each.cell(method, "", 60) if method in each.methods else "" for each in found.values()]
         assert [f"`{method}`", *(cell.replace("–", "") for cell in cells)] in lines
-    ahead = [
-        *(("match-medium", one, other) for one in ("mmd", "ppo") for other in ("escher", "rnad", "nfsp")),
-        *(("operation-spies", one, "escher") for one in ("mmd", "ppo", "rnad")),
-    ]
-    for name, one, other in ahead:
-        first, second = found[name].scores(one), found[name].scores(other)
+    for name, shipped in (("match-medium", "match_medium"), ("dice-round", "dice_round")):
+        shorter = page.Found(read_rows(SHIPPED / f"{shipped}.csv", Row), name)
+        for method in found[name].methods:
+            assert found[name].measures(method, "", 60).mean() < shorter.measures(method, "", 20).mean()
+    for method in ("mmd", "ppo", "rnad"):
+        first, second = (found["operation-spies"].scores(each) for each in (method, "escher"))
         assert first.min() > second.max()
         assert statistics.exact_p(first, second) == pytest.approx(0.008, abs=0.0005)
-    medium = found["match-medium"]
-    assert statistics.exact_p(medium.scores("mmd"), medium.scores("value_learning")) == pytest.approx(0.09, abs=0.005)
     spies = {method: found["operation-spies"].measures(method, "", 60) for method in found["operation-spies"].methods}
     assert [method for method, lost in spies.items() if lost.max() < 0.98 / 2] == ["value_learning"]
     pairs = sum(len(each.methods) * (len(each.methods) - 1) // 2 for each in found.values())
     assert f"all {pairs} pairs" in text
     assert statistics.holm([2 / 252] * pairs)[0] > 0.05
-    runs = [(row.method, row.processor_seconds) for row in rows if row.task == "match-medium"]
-    for method, words in (("ppo", 78), ("mmd", 63), ("rnad", 64), ("escher", 54), ("nfsp", 51)):
-        assert round(np.mean([seconds for name, seconds in runs if name == method])) == words
 
 
-def test_the_page_says_what_the_table_of_three_budgets_does():
-    text = (SHIPPED.parent / "study.md").read_text()
-    found = page.Found(read_rows(SHIPPED / "match_medium.csv", Row), "match-medium")
+def by_budget(name: str, columns: list[tuple[str, int]]):
+    """What docs/studies/NAME.csv has, after a comparison of its means with the page; and Holm's p of one over other."""
+    found = page.Found(read_rows(SHIPPED / f"{name}.csv", Row), name.replace("_", "-"))
     for method in found.methods:
-        cells = [*(found.cell(method, "", budget) for budget in (5, 10, 20)), found.cell(method, "cut off at 0.03", 20)]
-        assert f"| `{method}` | {' | '.join(cells)} |".replace("–", "").replace("|  |", "| |") in text
-    mmd, learners = ("mmd", "mmd-average"), [name for name in found.methods if name != "solver"]
-    pairs, p = list(combinations(learners, 2)), {}
-    for budget in (5, 10, 20):
-        values = [statistics.exact_p(*(found.measures(name, "", budget) for name in pair)) for pair in pairs]
+        line = f"| `{method}` | {' | '.join(found.cell(method, *column) for column in columns)} |"
+        assert line.replace("–", "").replace("|  |", "| |") in (SHIPPED.parent / "study.md").read_text()
+    p = {}
+    for played, budget in columns:
+        learners = [each for each in found.methods if each != "solver" and len(found.measures(each, played, budget))]
+        pairs = list(combinations(learners, 2))
+        values = [statistics.exact_p(*(found.measures(each, played, budget) for each in pair)) for pair in pairs]
         for (one, other), each in zip(pairs, statistics.holm(values), strict=True):
-            ahead = found.measures(one, "", budget).mean() < found.measures(other, "", budget).mean()
-            p[budget, one, other], p[budget, other, one] = (each, 1.0) if ahead else (1.0, each)
-    first, rest = (*mmd, "value_learning"), ("escher", "ppo", "rnad", "dqn", "nfsp")
-    assert min(p[20, one, other] for one in first for other in first if one != other) > 0.4
-    assert max(p[20, one, other] for one in first for other in rest) < 0.002
-    assert max(p[5, one, "value_learning"] for one in mmd) < 0.001
-    assert p[5, "escher", "ppo"] == pytest.approx(0.008, abs=0.0005)
-    assert p[20, "escher", "ppo"] > 0.05
-    assert max(p[budget, "mmd", "escher"] for budget in (5, 10, 20)) < 0.001
-    assert min(p[budget, "ppo", "escher"] for budget in (5, 10, 20)) > 0.05
+            ahead = found.measures(one, played, budget).mean() < found.measures(other, played, budget).mean()
+            p[played, budget, one, other], p[played, budget, other, one] = (each, 1.0) if ahead else (1.0, each)
+    return found, p
+
+
+def test_the_page_says_what_the_table_of_hidden_hands_does():
+    cut_off = "cut off at 0.03"
+    found, p = by_budget("match_medium", [("", 5), ("", 10), ("", 20), (cut_off, 20)])
+    mmd, first = ("mmd", "mmd-average"), ("mmd", "mmd-average", "value_learning")
+    rest = ("escher", "ppo", "rnad", "dqn", "nfsp")
+    assert min(p["", 20, one, other] for one in first for other in first if one != other) > 0.4
+    assert max(p["", 20, one, other] for one in first for other in rest) < 0.002
+    assert max(p["", 5, one, "value_learning"] for one in mmd) < 0.001
+    assert p["", 5, "escher", "ppo"] == pytest.approx(0.008, abs=0.0005)
+    assert p["", 20, "escher", "ppo"] > 0.05
+    assert max(p["", budget, "mmd", "escher"] for budget in (5, 10, 20)) < 0.001
+    assert min(p["", budget, "ppo", "escher"] for budget in (5, 10, 20)) > 0.05
     assert found.measures("solver", "", 10).max() < 0.0011
-    assert min(found.measures(name, "", 10).min() for name in learners) == pytest.approx(0.027, abs=0.0005)
+    assert min(found.measures(name, "", 10).min() for name in (*first, *rest)) == pytest.approx(0.027, abs=0.0005)
     for name, budget, median in (("mmd", 5, 0.058), ("ppo", 10, 0.061)):
         assert np.median(found.measures(name, "", budget)) == pytest.approx(median, abs=0.0005)
-    cut = {name: found.measures(name, "cut off at 0.03", 20) for name in learners}
+    cut = {name: found.measures(name, cut_off, 20) for name in (*first, *rest)}
     assert all(cut[name].mean() < found.measures(name, "", 20).mean() for name in ("mmd", *rest) if name != "dqn")
     assert sorted(cut, key=lambda name: cut[name].mean())[:2] == list(mmd)
     assert statistics.exact_p(cut["value_learning"], cut["escher"]) == pytest.approx(0.14, abs=0.005)
+
+
+def test_the_page_says_what_the_table_of_chance_does():
+    alone, ply = "network alone", "one ply over all rolls"
+    found, p = by_budget("dice_round", [("", 5), ("", 10), ("", 20), (alone, 20), (ply, 20)])
+    values, policies = ("value_learning", "alphazero", "dqn"), ("ppo", "mmd", "mmd-average")
+    rest = (*policies, "escher", "rnad", "nfsp")
+    assert max(p["", budget, one, other] for budget in (5, 10, 20) for one in values for other in rest) < 0.001
+    assert p["", 20, "value_learning", "alphazero"] == pytest.approx(0.84, abs=0.005)
+    assert p[ply, 20, "value_learning", "alphazero"] < 0.001
+    assert max(p[alone, 20, one, "alphazero"] for one in policies) < 0.001
+    searched = {name: found.measures(name, ply, 20).mean() for name in found.methods if name not in ("escher", "nfsp")}
+    shares = {name: mean / found.measures(name, alone, 20).mean() for name, mean in searched.items()}
+    assert shares.pop("alphazero") == pytest.approx(1 / 7, abs=0.01)
+    assert 1 / 3 < min(shares.values()) < max(shares.values()) < 0.6
+    assert p["", 20, "ppo", "mmd"] == pytest.approx(0.02, abs=0.005)
+    assert max(p["", 20, "ppo", "mmd-average"], *(p["", 20, one, "escher"] for one in policies)) < 0.002
+    assert [round(p["", 10, "escher", name], 3) for name in policies[1:]] == [0.044, 0.008]
+    table, greedy = (found.measures(name).mean() for name in ("examples/methods/board_table.py:BoardTable", "greedy"))
+    assert searched["value_learning"] < table < min(found.measures(name, "", 20).mean() for name in found.methods)
+    assert [name for name in rest if found.measures(name, "", 20).mean() > greedy] == ["rnad", "nfsp"]
 
 
 def test_exact_p_values_by_enumeration():

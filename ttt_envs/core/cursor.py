@@ -29,7 +29,8 @@ from ttt_envs.core.state import SIMULTANEOUS, position_start
 # Results of `look` if no single player is to move.
 _OVER, _AT_ONCE = 0, 1
 
-# Instead of an action: the choices of all players are in the buffer. Instead of a player: the player to move.
+# _JOINT, given as an action: the choices of all players are in the buffer. _MOVER, given as a player: the player to
+# move.
 _JOINT = _MOVER = -1
 
 _REFUSED = -1

@@ -459,8 +459,8 @@ class Game:
         unfinished game some player can act. The position need be neither reachable nor consistent between fields.
 
         Raises:
-            ValueError: a state is wrong; the message names the first one, its field and the values allowed. Or the
-                dtype is another one.
+            ValueError: the dtype is not that of this game's states, or a state is wrong; the message names the first
+                one, its field and the allowed values.
             TypeError: not a structured array.
         """
         checked = self._validity.check(states)

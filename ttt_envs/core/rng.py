@@ -257,7 +257,7 @@ def _check_uint64(name: str, array: np.ndarray, length: int | None = None) -> No
 
 
 class Stream(IntEnum):
-    """The streams of an agent's draws from a decision's seed: different kinds of draws are independent."""
+    """The kinds of draws that an agent makes from a decision's seed. Each kind has its own, independent stream."""
 
     WORLD = 0  # the worlds that a view samples
     CHOICE = 1  # an action drawn from a policy

@@ -378,7 +378,7 @@ def regrets(game: Game, given: Sequence[Agent], layouts: int, games: int = 40, s
     The regret is the mean over the rounds and both seats.
 
     Args:
-        game: a game of single rounds, with a command to solve a layout.
+        game: a game of single rounds whose `solve_commands` include "layout", which solves one layout.
         given: the agents.
         layouts: number of layouts to deal and solve.
         games: rounds on each layout.

@@ -254,7 +254,7 @@ def picture(rows: Sequence[Row]) -> bytes:
         axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)
         axes.set_xticks([], minor=True)
     lines = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
-    figure.legend(handles=lines, loc="outside lower center", ncols=5, fontsize=8)
+    figure.legend(handles=lines, loc="outside lower center", ncols=4, fontsize=8)
     out = io.BytesIO()
     figure.savefig(out, format="png")
     return out.getvalue()

@@ -125,7 +125,7 @@ def difference(first: np.ndarray, second: np.ndarray, but: tuple[str, ...] = ())
 
 
 def without_rng(states: np.ndarray) -> np.ndarray:
-    """Return a copy with the same generator in all states."""
+    """Return a copy of the states in which all generators are 0."""
     states = states.copy()
     states["rng"] = 0
     return states

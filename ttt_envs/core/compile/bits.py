@@ -350,7 +350,7 @@ def total(counts):
 @jit.inlined
 @jit.allocates_nothing
 def counted(counts, skip):
-    """Return the kind of item number `skip`, with items ordered by kind and counts int8 (n,); `skip` < `total`."""
+    """Return the kind of item number `skip` of items sorted by kind; counts: int8 (n,), the number of each kind."""
     if _are_few(counts, counts):
         return _passed_few(counts, skip)
     kind, passed = np.int64(0), np.int64(0)

@@ -43,9 +43,9 @@ if not DISABLED:
 def _number_kernels_apart() -> None:
     """Prevent two processes from using the same symbol for different machine code.
 
-    Numba numbers the versions of a kernel for different states. Each process counts from the same start, and the number
-    is part of the symbol's name on disk. Two processes that compile at the same time may give different versions the
-    same name. A third process that loads both would then run the wrong version.
+    Numba numbers the versions of a kernel for different states. Every process starts at the same number, which becomes
+    part of the kernel's symbol name on disk. Two processes that compile at the same time may give different versions
+    the same name. A third process that loads both would then run the wrong version.
     """
     FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
 

@@ -87,7 +87,7 @@ class Games:
             between its games.
         records: game number -> trajectory, for the games in `record`.
         actions: game number -> actions, as in `Trajectory`, for the games in `keep` or `record`.
-        failures: errors and illegal actions of agents, game after game.
+        failures: errors and illegal actions of agents, ordered by game.
         counts: for each agent, the increase of its `counts`.
     """
 

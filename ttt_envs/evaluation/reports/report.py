@@ -259,7 +259,7 @@ class Report(Rows):
         return self
 
     def show(self, console: Console | None = None, *, full: bool = False) -> None:
-        """Print tables, texts and remarks as the command does; without `full`, only the first of many tables."""
+        """Print tables, texts and remarks like the command; unless `full`, only the first `self.first` tables."""
         console = console or Console()
         tables = self.tables()
         left_out = [] if full or self.first is None else tables[self.first :]

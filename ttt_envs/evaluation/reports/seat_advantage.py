@@ -41,7 +41,7 @@ class Seats:
 
 
 def seats(game: Game, rewards: np.ndarray, lengths: np.ndarray) -> Seats:
-    """Return the scores of the sides, from rewards float (n, players) and lengths int (n,) in plies, n >= 1."""
+    """Return each side's score over n >= 1 games, from their rewards, float (n, players), and plies, int (n,)."""
     reward = rewards[:, [team[0] for team in game.teams]]
     higher = (reward[:, :, None] > reward[:, None, :]).sum(axis=2)
     equal = (reward[:, :, None] == reward[:, None, :]).sum(axis=2) - 1

@@ -37,7 +37,7 @@ BOTH = 1 | 1 << 2 * CELLS  # bit 0 of either colour
 EACH = BOTH | BOTH << CELLS  # of either colour and symbol
 XS = ALL_CELLS * BOTH
 _HALF_OF_KINDS = 2**HALF - 1
-#: EVERYWHERE[kinds]: the cards of a set of kinds of one half on all cells.
+#: EVERYWHERE[kinds]: a card of each of these kinds on every cell, as a set. `kinds` is a set of kinds of one half.
 EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
 )

@@ -219,7 +219,7 @@ class Result:
     Attributes:
         folder: the run folder.
         steps: number of steps, in the method's unit, including earlier calls.
-        steps_per_second: speed of this call, without measurements.
+        steps_per_second: steps of this call per second of training; time for measuring and saving does not count.
         finished: False if it was interrupted.
         points: name of a curve -> its points, such as points["score"], including earlier calls; see
             `measurements.Point`.

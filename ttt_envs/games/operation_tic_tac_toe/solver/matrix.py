@@ -136,7 +136,7 @@ def equilibrium(placements, limits, mix, cover):
 
 @kernel
 def _bounds(placements, value, a):
-    """Return the bounds of y in the room whose first placement is `a`, their slopes, and the placements that set them.
+    """Return the two bounds of y in the room whose first placement is `a`, each with its slope and its placement.
 
     A slope is the amount by which a bound loosens if U grows by 1. If no placement sets a bound, it is 0 or 1, with
     slope 0 and placement -1. The last returned number is the first placement of the next room. The arithmetic must

@@ -96,7 +96,7 @@ class RoundOracle:
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): the same after each action, if the other one plays `policy`'s equilibrium.
+        """Return float64 (n, 234): the same after each action, if the other player plays the equilibrium.
 
         For an ability, both players get values; in a turn, only the actions of `player` have values. Others are nan.
         """
@@ -177,7 +177,7 @@ class MatchOracle:
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): the same after each action, if the other one plays `policy`'s equilibrium.
+        """Return float64 (n, 234): the same after each action, if the other player plays the equilibrium.
 
         For roles and abilities, both players get values; otherwise only the actions of `player` have values. Others are
         nan.
