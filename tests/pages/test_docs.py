@@ -157,7 +157,7 @@ def test_pictures_are_the_projects_own() -> None:
     config = Config()
     for game_id in ttt_envs.GAMES:
         drawn = picture(ttt_envs.load(game_id), config.agent, config.seed)
-        assert (ROOT / "docs" / f"{game_id}.svg").read_text() == drawn
+        assert (ROOT / "docs" / f"{game_id}.svg").read_text() == drawn, "python -m tools.pictures"
 
 
 def test_pages_name_no_path_of_a_machine() -> None:
