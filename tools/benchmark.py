@@ -90,7 +90,7 @@ class Config:
 
 
 def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
-    """Yield the speed of all `BATCHES`, and of options that have a goal; time `UNCHECKED` without checks, too."""
+    """Yield the speed for all `BATCHES` and for options named in goals.toml; time `UNCHECKED` also without checks."""
     goals = GOALS["games"].get(game_id, {})
     with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
     for n, option in [(n, "") for n in BATCHES] + [(1024, option) for option in with_options]:

@@ -53,7 +53,7 @@ class Children(NamedTuple):
         numbers: int64 (cells, worlds), the number of the child after each pair of actions (cell) in each world. Cells
             are ordered by position, then by row; player 0 chooses the row.
         size: number of features of an observation.
-        seen: int8 (children, 2, size or slightly more), each player's observation; zeros if the game is over.
+        seen: int8 (children, 2, size padded to a multiple of 8), each player's observation; zeros if the game is over.
         words: `seen` as uint64 (children, -1) in the same memory, for fast comparisons.
         done: bool (children,), whether the game is over.
         rewards: float32 (children,), player 0's rewards.

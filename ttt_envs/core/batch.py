@@ -200,8 +200,8 @@ class Batch:
             rows: int (n,), the game of `source` that each game becomes.
             actions: as for `step`.
 
-        Raises the errors of `step`; the games are then copies without the step. Raises ValueError if `source` plays
-        another game.
+        Raises the errors of `step`; after an error for the actions, the games are copies before the step. Raises
+        ValueError if `source` plays another game.
         """
         if not isinstance(source, Batch) or source.game != self.game:
             raise ValueError(f"source must be a Batch of {self.game!r}, not {source!r}")

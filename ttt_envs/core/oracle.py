@@ -74,7 +74,7 @@ class SolveCommand(Protocol):
     """A command of a game's solver, run by `ttt solve`.
 
     It is a dataclass: each field is a command-line option, and the docstring below the field is the option's help. The
-    class's docstring is the help of the command.
+    class's docstring is the command's help text in `ttt solve`.
     """
 
     def run(self, options: Mapping[str, Any], progress: StageProgress) -> str:

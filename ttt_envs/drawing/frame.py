@@ -103,8 +103,8 @@ def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
 
 
 def without_words(svg: str) -> tuple[str, str]:
-    """Return a picture of this frame without bar, title, headline, note and last line; and the headline and note. Pages
-    that show these words themselves have more room for the game's own part. Other drawings are not changed.
+    """Return a picture of this frame without bar, title, headline, note and last line; and the headline and note. A
+    page that shows the headline and note itself can draw the game larger. Other drawings are not changed.
     """
     found = _OPENING.match(svg)
     if found is None:

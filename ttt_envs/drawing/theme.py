@@ -48,7 +48,7 @@ INKS = {
     "card_x": ("#a5201b", "#a5201c"),
     "card_o": ("#174f98", "#174f99"),
 }
-#: The same colours on yellow, which is the same in both themes: see `lit`.
+#: The light theme's inks, for use on yellow, which is light in both themes: see `lit`.
 LIT = {
     "lit_ink": ("#22211f", "#22211f"),
     "lit_soft": ("#56534c", "#56534c"),

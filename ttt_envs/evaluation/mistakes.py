@@ -274,7 +274,7 @@ def mistakes(
 
     Raises:
         ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of
-            another or cannot play this game. An agent's illegal action, later.
+            another or cannot play this game; later also an agent's illegal action.
         FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         FileNotFoundError: a file that an agent needs does not exist.
         KeyboardInterrupt: interrupted before an agent was finished. A later interrupt returns a partial report.

@@ -333,7 +333,8 @@ def regret(
 
     Raises:
         ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of
-            another or cannot play this game; before any game is played. An agent's illegal action, later.
+            another or cannot play this game; raised before any game. During the
+            games, an agent's illegal action.
         FileExistsError, InUse, NotSaved: `out` holds files, is in use, or cannot be written; NotSaved has the report.
         FileNotFoundError: a file that an agent needs does not exist.
         KeyboardInterrupt: interrupted before anything was finished. A later interrupt returns a partial report.

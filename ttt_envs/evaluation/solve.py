@@ -196,8 +196,8 @@ def solve(
     """Solve a small zero-sum game of two sides.
 
     A game of perfect information in which one player acts at a time is solved in every position. For other games PCFR+
-    computes an equilibrium on the tree. Its exploitability is measured after 1, 2, ... 8 iterations, then after about
-    every further eighth.
+    computes an equilibrium on the tree. Its exploitability is measured after each of the first 8 iterations, then
+    whenever their number has grown by about an eighth.
 
     Args:
         game: an id, or a Game.

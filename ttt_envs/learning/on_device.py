@@ -65,7 +65,7 @@ class Rollouts(DeviceGames):
     def play(self, network: TorchNetwork, gae_lambda: float) -> tuple[Sample, int]:
         """Play the next plies by a network's policy; return the training data and the number of decisions.
 
-        If players choose simultaneously, each player observes every ply, and rows without a choice train only the
+        If players choose simultaneously, every ply has a row for each player; a row without a choice trains only the
         values. Advantages are generalised advantage estimates of undiscounted rewards. They use the same player's next
         ply or, if players take turns, the next ply, negated if the other side moves in it.
         """

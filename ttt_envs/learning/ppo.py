@@ -42,7 +42,7 @@ from ttt_envs.wrappers.sb3 import SB3PlayerEnv
 
 NAME = "ppo"
 
-#: The most decisions of a rollout.
+#: The largest number of decisions in a rollout of all games.
 MOST_DECISIONS = 10**7
 
 

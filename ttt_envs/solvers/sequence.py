@@ -153,7 +153,7 @@ def fill_policy(sets, plan, policy):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-def]
-    """Write the payoff of games that end right after each sequence to `out`, if the other player follows `plan`."""
+    """Write to out[s] the payoff of games that end right after sequence s, if the other player follows `plan`."""
     for s in range(out.shape[0]):
         total = 0.0
         for k in range(start[s], start[s + 1]):

@@ -31,8 +31,8 @@ class Task:
         game: id of the game.
         options: the game's options.
         measure: one of `ttt_envs.learning.runs.measurements.MEASURES`, or "proved wins lost": the share of games that a
-            player with a proven win does not win, against an agent that plays the proven strategy. This agent wins all
-            games in which it plays the other side; they are not counted.
+            player with a proven win fails to win against the agent `against`. With sides swapped, that agent plays the
+            proven strategy and wins all games, which are not counted.
         random: the measure of uniformly random play.
         seconds: processor time of one measurement of random play on one machine; that of a network takes longer.
         version: a number that increases with every change of the task.

@@ -40,7 +40,7 @@ async def body_of(request: Request, *names: str) -> Mapping[str, Any]:
 
 
 def text(found: Any, name: str) -> str:
-    """Return `found` if it is a text; otherwise raise Refused, which calls it `name`."""
+    """Return `found` if it is a text; otherwise raise Refused with `name` in the message."""
     # JSON may contain a lone surrogate, which is not a valid character.
     if not isinstance(found, str) or any("\ud800" <= each <= "\udfff" for each in found):
         raise Refused(400, f"{name} must be a text")
@@ -48,14 +48,14 @@ def text(found: Any, name: str) -> str:
 
 
 def texts(found: Any, name: str) -> dict[str, str]:
-    """Return `found` if it is a JSON object of texts; otherwise raise Refused, which calls it `name`."""
+    """Return `found` if it is a JSON object of texts; otherwise raise Refused with `name` in the message."""
     if not isinstance(found, dict):
         raise Refused(400, f"{name} must be a JSON object of texts")
     return {text(key, f"a name in {name}"): text(value, f"{name}: {brief(key)}") for key, value in found.items()}
 
 
 def whole(found: Any, name: str, high: int) -> int:
-    """Return `found` if it is a whole number from 0 to `high`; otherwise raise Refused, which calls it `name`."""
+    """Return `found` if it is a whole number from 0 to `high`; otherwise raise Refused with `name` in the message."""
     if type(found) is not int or not 0 <= found <= high:
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return found

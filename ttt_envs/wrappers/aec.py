@@ -79,7 +79,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         self._acting = self.game.move(self._states, self._committed, play, self._rows, masks, seen)
 
     def _told(self, name: str, mask: np.ndarray | None = None) -> dict[str, Any]:
-        """Return an agent's info: the mask, zeros for None, and in a match its round rewards since it last acted."""
+        """Return an agent's info: the mask (all 0 for None) and, in a match, its round rewards since it last acted."""
         own = np.zeros(self.game.num_actions, np.int8) if mask is None else mask
         if not self._pay.has_rounds:
             return {"action_mask": own}

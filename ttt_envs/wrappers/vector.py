@@ -98,7 +98,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
             infos["illegal_action"][i] = action
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         if same_step and done.any():
-            # Equivalent to `_add_info` game by game, which would take longer than the games.
+            # Same result as `_add_info` for each game, which would take longer than the games' own steps.
             ended, last_seen = done.nonzero()[0], np.full(self.num_envs, None, object)
             nothing = np.zeros((len(ended), self.game.num_actions), np.int8)
             for i, seen, mask in zip(ended.tolist(), self._games.final_observations, nothing, strict=True):

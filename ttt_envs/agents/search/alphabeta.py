@@ -96,7 +96,7 @@ def digest_of(memory, start):
 
 
 class Scratch(NamedTuple):
-    """The memory of a search of at most `depth` plies.
+    """Preallocated arrays for a search of at most `depth` plies.
 
     Attributes:
         stack: states (depth + 1,), the root first.
@@ -210,7 +210,7 @@ def take(level, action, value, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def begin_trial(frame, reductions):
-    """Choose how to search the latest action; return the plies and the upper end of the window.
+    """Choose the depth and the window for the next action; return the plies and the window's upper end.
 
     Late moves are searched with a null window and fewer plies, see `Scratch.reductions`.
     """

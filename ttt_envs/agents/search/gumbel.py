@@ -9,9 +9,9 @@ value and the values of tried actions.
 
 - One network call evaluates the new positions of one simulation in all games.
 - Any number of players in any order: values are vectors, and the player to move maximises their own entry.
-- Chance: the tree contains no states. Each simulation plays from the root with new random draws, and recognises
-  positions as in `ttt_envs.agents.search.mcts`. The k-th visits of all actions at the root share their draws, which
-  makes the comparison of actions less noisy.
+- Chance: the tree's nodes hold no game states. Each simulation plays from the root with new random draws, and
+  recognises positions as in `ttt_envs.agents.search.mcts`. The k-th visits of all actions at the root share their
+  draws, which makes the comparison of actions less noisy.
 """
 
 import math

@@ -170,7 +170,7 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """Return the mean value of an edge's visits to a player. If untried, return its proven value, else `mixed`."""
+    """Return a player's mean value over an edge's visits. If untried, return its proven value, else `mixed`."""
     if edge["visits"]:
         return edge["total"][player] / edge["visits"]
     return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed

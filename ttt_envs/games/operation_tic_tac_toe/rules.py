@@ -274,7 +274,7 @@ def placements(state, player):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask; with this version searches are about 1.3 times as fast."""
+    """Return `mask[action]` of the legal mask, without the other entries: searches are about 1.3 times as fast."""
     if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS):
         return False
     first, some, second, others, ending = choices(state, player)
@@ -290,7 +290,7 @@ def has(members, k):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """Return `rng.choose(mask, x)` of the legal mask; with this version searches are about 1.3 times as fast."""
+    """Return `rng.choose(mask, x)` of the legal mask, without the mask: searches are about 1.3 times as fast."""
     first, some, second, others, ending = choices(state, player)
     here, there = np.int64(set_size(some)), np.int64(set_size(others))
     skip = rng.scale(x, here + there + np.int64(set_size(ending)))

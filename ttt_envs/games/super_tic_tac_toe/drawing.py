@@ -59,7 +59,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the spots: 81 cells, such as "cell 4/4"; see `Faces.spots`."""
+    """Return the clickable area of each of the 81 cells by its name, such as "cell 4/4"; see `Faces.spots`."""
     return {f"cell {name}": _cell(action) for action, name in enumerate(ACTION_NAMES)}
 
 

@@ -131,7 +131,7 @@ def is_owned(state, board):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask; with this version searches are 1.7 times as fast."""
+    """Return `mask[action]` of the legal mask, without the other entries: searches are 1.7 times as fast."""
     if player != state["to_move"] or state["done"] or not 0 <= action < 81:
         return False
     return open_cells(state, targets(state), action // 9) >> action % 9 & 1 != 0
@@ -140,7 +140,7 @@ def is_legal(state, player, action):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """Return `rng.choose(mask, x)` of the legal mask; with this version searches are twice as fast."""
+    """Return `rng.choose(mask, x)` of the legal mask, without the mask: searches are twice as fast."""
     return nth_action(state, rng.scale(x, number_of_actions(state)))
 
 

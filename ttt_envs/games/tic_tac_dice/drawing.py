@@ -65,7 +65,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the spots: cards, such as "card A"; see `Faces.spots`."""
+    """Return the clickable area of each card by its name, such as "card A"; see `Faces.spots`."""
     size = int(state["size"])
     return {f"card {name}": card_box(cell, size) for cell, name in enumerate(action_names(size))}
 

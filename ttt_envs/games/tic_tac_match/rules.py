@@ -295,7 +295,7 @@ def legal_mask(state, player, out):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask; with this version searches are 1.4 times as fast."""
+    """Return `mask[action]` of the legal mask, without the other entries: searches are 1.4 times as fast."""
     return may_play(state, read_board(state), player, action)
 
 

@@ -155,7 +155,7 @@ class Settings(MeasuringSettings, RunSettings):
             raise ValueError("regret_games must be 0, or at least 2 for an interval, not 1")
 
     def strangers(self) -> dict[str, tuple[str, ...]]:
-        """Return by setting the game and the agents that may do more than use the library's own data."""
+        """Return setting -> its untrusted values: a game or agents that may use more than the library's own data."""
         named = {
             name: tuple(each for each in getattr(self, name) if isinstance(each, str) and stranger(each) is not None)
             for name, kind in get_type_hints(type(self), include_extras=True).items()

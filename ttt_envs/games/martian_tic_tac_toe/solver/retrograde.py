@@ -139,5 +139,5 @@ def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, 
     while first < last:
         first, last = last, retract(queue, first, last, same_size_swap, moves, values)
         progress("going back from the end", last / end)
-    # Lost boards have no remaining moves in the count.
+    # A lost board's moves are counted down to 0; its value above 1 shows that it had some.
     return values, arises & ((moves > 0) | (values > 1))

@@ -77,7 +77,7 @@ def answer_rows(states, asked, known, answers):
 
 @kernel
 def answer_ability(states, placer, known, answer):
-    """Write the Placer's results for states[placer]: value float64 (1 or more,), policy and worth (actions,)."""
+    """Write the Placer's results for states[placer]: the value to value[0], and policy and worth (actions,)."""
     book, solution, turns = known
     turn = turns[0]
     value, policy, worth = answer

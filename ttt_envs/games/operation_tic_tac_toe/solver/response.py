@@ -4,9 +4,9 @@ The policy is queried in every possible position with every number of idle turns
 `rounds`, but neither player mixes: one follows the policy, and the other plays a best response. Symmetric positions are
 queried one by one, unless the policy is declared equivariant.
 
-A policy here is a function of the position. The rest of a state is constant: there is no last turn, as at the start of
-a round, and every specialist on the board is a hacker. A policy that depends on the previous turn is therefore measured
-as if it had not seen that turn.
+A policy here is a function of the position. The rest of a state is constant: there is no previous turn, as at the start
+of a round, and every specialist on the board is a hacker. A policy that depends on the previous turn is therefore
+measured as if it had not seen that turn.
 """
 
 # mypy: disable-error-code="no-untyped-def"

@@ -38,6 +38,6 @@ def claims(state, has_row, payoffs, values, out):
 
 @kernel
 def claims_rows(states, which, has_row, payoffs, values, out):
-    """Call `claims` for states[which[k]]; which: int64 (k,), out: float64 (n, cells)."""
+    """Call `claims` for states[i] and out[i], for each i in `which`, int64 (k,); out: float64 (n, cells)."""
     for i in which:
         claims(states[i], has_row, payoffs, values, out[i])
