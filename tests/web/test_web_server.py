@@ -378,12 +378,18 @@ def test_a_game_without_a_ladder_has_the_level_of_its_oracle():
 
 def test_a_request_that_the_end_of_the_server_cuts_off_is_told_so():
     async def cut_off(scope, receive, send):
+        if scope["path"] == "/begun":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
         raise asyncio.CancelledError
 
     async def send(message):
         sent.append(message)
 
     sent: list[dict] = []
-    asyncio.run(LocalOnly(cut_off)({"type": "http", "headers": [(b"host", b"localhost")]}, None, send))
+    scope = {"type": "http", "headers": [(b"host", b"localhost")]}
+    asyncio.run(LocalOnly(cut_off)({**scope, "path": "/"}, None, send))
     assert sent[0]["status"] == 503
     assert json.loads(sent[1]["body"]) == {"error": "the server has ended"}
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(LocalOnly(cut_off)({**scope, "path": "/begun"}, None, send))
+    assert [each.get("status") for each in sent] == [503, None, 200]

@@ -1,5 +1,4 @@
-"""Learn an equilibrium by magnetic mirror descent: a policy gradient with penalties for the distance to a magnet and to
-the previous policy.
+"""Learn an equilibrium by magnetic mirror descent, a policy gradient held near a magnet and its previous policy.
 
 If optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a magnet,
 KL(policy, magnet), which turns the cycles into spirals toward the equilibrium. It also pays for its divergence from the

@@ -1,5 +1,4 @@
-"""The shared loop of policy gradient methods: whole games of self-play, and gradient steps of a policy and a value
-network.
+"""The shared loop of policy gradient methods: whole games, and gradient steps of a policy and a value network.
 
 A method is a subclass of `PolicyGradient` that defines a loss. This module has the loss of PPO; a test compares an
 update by it with an update of MaskablePPO (sb3-contrib) from the same decisions.

@@ -154,8 +154,7 @@ class Hall:
         return served
 
     def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
-        """Return game number `k` of a file of records: the served game that was saved to it, or a new one from the
-        record.
+        """Return game number `k` of a file of records: the served game that was saved to it, or a new one.
 
         An unfinished game continues, if its agents are on offer.
         """

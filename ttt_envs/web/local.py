@@ -39,8 +39,12 @@ class LocalOnly:
             await self.app(scope, receive, send)
             return
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
                 headers.setdefault("cache-control", "no-store")
@@ -56,6 +60,8 @@ class LocalOnly:
         try:
             await app(scope, receive, send_with_headers)
         except asyncio.CancelledError:
+            if started:
+                raise
             await _refusal("the server has ended", 503)(scope, receive, send)
 
 

@@ -132,8 +132,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the spots: the rooms, such as "room E", or the specialists on offer; the Placer's specialists; and
-    buttons.
+    """Return the spots: rooms, such as "room E", or specialists on offer; the Placer's specialists; buttons.
 
     See `Faces.spots`.
     """
@@ -149,8 +148,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the spots to click for an action: a room for a spy, a specialist and a room, one or two rooms, or a
-    button.
+    """Return the spots to click: a room for a spy, a specialist and a room, one or two rooms, or a button.
 
     See `Faces.clicks`.
     """

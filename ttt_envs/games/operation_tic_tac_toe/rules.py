@@ -256,8 +256,7 @@ def acts(state, player):
 
 @kernel
 def placements(state, player):
-    """Return the legal placements, of a spy in an empty room or of a specialist in hand in a room that it may enter, as
-    sets of actions counted from PLACE.
+    """Return the legal placements, of a spy or a specialist in hand in a room that it may enter, counted from PLACE.
 
     The first set covers the first TOGETHER kinds, the second set the others.
     """

@@ -114,8 +114,7 @@ def is_forfeit(state: Any) -> bool:
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
-    """Return the rooms at the end of a round inside a match, before they are cleared: structured (1,), for display
-    only.
+    """Return the rooms at the end of a round inside a match, before they are cleared: structured (1,), for display.
 
     `before` and `after` are records, `actions` int (players,). Returns None if the step did not end a round, or ended
     the whole game.

@@ -41,8 +41,7 @@ def action_names(size: int) -> tuple[str, ...]:
 
 
 def format_state(state: Any, viewer: int | None = None) -> str:
-    """Return a position as text: turn and dice, or the result; for each cell its letter, card, marker, and `*` if it is
-    legal.
+    """Return a position as text: turn and dice, or the result; per cell its letter, card, marker, and `*` if legal.
 
     In a match, the points and the end of the previous round follow, then the last claim of this round. The text is the
     same for every viewer. `parse_state` reads it, except for a position of `finished_round`.

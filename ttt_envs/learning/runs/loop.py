@@ -80,8 +80,7 @@ def gradient_step(
     rate: float,
     share: float,
 ) -> dict[str, float]:
-    """Make a gradient step on `loss` with `optimizers` at learning rate `rate`, and move `average` toward `network` by
-    `share`.
+    """Make a gradient step on `loss` at learning rate `rate`, and move `average` toward `network` by `share`.
 
     Returns figures for the log.
     """

@@ -233,8 +233,7 @@ def split_pairs(cover, out):
 
 @kernel
 def solve_matrix(payoffs, mix, other_mix):
-    """Return the value of a zero-sum matrix game for the row player, and write optimal mixed strategies of both
-    players.
+    """Return the value of a zero-sum matrix game for the row player, and write both optimal mixed strategies.
 
     The method is the simplex method (Dantzig, 1951) with Bland's rule: shift the payoffs to be at least 1, and find y
     >= 0 with payoffs @ y <= 1 and the largest sum.

@@ -11,8 +11,7 @@ _STATES = Validity(rules.STATE, simultaneous=False, name="Super Tic-Tac-Toe")
 
 
 class StrategyOracle:
-    """X's proven strategy as an oracle. It covers the positions that can arise while X follows the strategy; X wins all
-    of them.
+    """X's proven strategy as an oracle, which covers the positions that can arise while X follows it. X wins them all.
 
     See `ttt_envs.core.oracle.Oracle` for shapes. The oracle does not know which other positions X wins.
     """
