@@ -385,7 +385,7 @@ def results(shipped: list[Card]) -> str:
         "  optimal. It is exact, or a mean over the stated number of games or solved layouts of cards.",
         "- **Scores**: shares of the points; a draw counts half. Opponents and options differ between rows, so",
         "  scores do not rank agents; `ttt ladder GAME --agent trained:GAME/NAME` does.",
-        "- **Intervals** (95 %) cover these weights' games; another training seed may differ more.",
+        "- **Intervals** (95 %) are over games of exactly these weights; another training seed may differ more.",
         "- **Time**: median CPU time per move. **–**: not measured.",
         "",
         table(shipped),
