@@ -172,7 +172,7 @@ def test_a_narrow_column_breaks_names_between_their_parts():
     numbers = ["0.0045 (0.0040 to 0.0053)"] * 2 + ["5.6 %"] * 2
     names = "mcts:simulations=400", "mcts:simulations=4000", "network:runs/dice,symmetric=true", "a" * 30
     table = Table(
-        "Regret", ["agent", "a game", "a decision", "mistakes", "measured"], [[name, *numbers] for name in names]
+        "Regret", ["agent", "a game", "a decision", "not best", "measured"], [[name, *numbers] for name in names]
     )
     console = Console(width=80)
     with console.capture() as shown:

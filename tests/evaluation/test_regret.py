@@ -14,7 +14,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
-from ttt_envs.evaluation.regret import Mistake, Tally, measure
+from ttt_envs.evaluation.regret import Tally, WorstDecision, measure
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
 
@@ -70,7 +70,7 @@ def test_random_is_what_a_loop_by_hand_finds():
     assert found.decisions == len(losses)
     assert found.per_decision == pytest.approx(np.mean([loss for loss, _ in losses]), abs=1e-12)
     assert found.per_game == pytest.approx(sum(loss for loss, _ in losses) / 1000, abs=1e-12)
-    assert found.mistakes == pytest.approx(np.mean([loss > 0 for loss, _ in losses]))
+    assert found.suboptimal == pytest.approx(np.mean([loss > 0 for loss, _ in losses]))
     assert found.worst.regret == 2
     assert (found.worst.position, found.worst.played, found.worst.best) == ("left 3", "one", "three")
     per_seed = np.bincount([k for _, k in losses], [loss for loss, _ in losses]) / 2
@@ -87,16 +87,16 @@ def test_wrong_in_one_position():
     found = measure(pile(), agent, games=300)
     assert visits > 20
     assert found.per_game * found.sides == pytest.approx(loss * visits)
-    assert found.mistakes * found.decisions == pytest.approx(visits)
-    assert found.worst == Mistake(
+    assert found.suboptimal * found.decisions == pytest.approx(visits)
+    assert found.worst == WorstDecision(
         pytest.approx(loss), found.worst.player, ("one", "two")[wrong - 1], found.worst.best, f"left {at}"
     )
 
 
 def test_the_opponent_s_decisions_do_not_count():
-    assert measure(pile(), Takes(), games=50, opponent=Takes(5, 2)).mistakes == 0
+    assert measure(pile(), Takes(), games=50, opponent=Takes(5, 2)).suboptimal == 0
     found = measure(pile(), Takes(5, 2), games=50, opponent=Takes())
-    assert found.mistakes > 0
+    assert found.suboptimal > 0
     seats = np.array([[0, 1], [1, 0]] * 25)
     played = play_games(pile(), [Takes(5, 2), Takes()], seats=seats, seeds=np.repeat(game_seeds(0, 25), 2))
     assert found.decisions == played.decisions[0]
@@ -190,7 +190,7 @@ def test_report_and_files(tmp_path):
     for part in ("## Regret", "## Decisions", "## Worst decisions", "32 games of each agent", "held by random"):
         assert part in text
     assert "### greedy, the worst decision" in text
-    assert "oracle: no mistake was seen in 16 seeds; with 95 % confidence fewer than 17.1 % of them hold one" in text
+    assert "oracle: no loss was seen in 16 seeds; with 95 % confidence fewer than 17.1 % of them have one" in text
     data = json.loads((tmp_path / "r" / "results.json").read_text())
     assert data["complete"]
     assert [m["agent"] for m in data["measurements"]] == lineup
@@ -213,7 +213,7 @@ def test_the_report_says_what_is_not_known(registered, tmp_path):
     assert json.loads((tmp_path / "r" / "results.json").read_text())["measurements"][0]["per_game"] is None
     text = small(agents="random", game="super_tic_tac_toe").markdown()
     assert "the oracle knows the position, but not what the action played there is worth" in text
-    assert "no mistake was seen" not in text
+    assert "no loss was seen" not in text
     assert re.search(r"\| random \| \d\.\d % measured\* \(≥ 0\.0000\) \| –\* \| 0\.0 %\* \|", text)
     assert "So few decisions were measured, less than 10.0 %, that this is no regret" in text
     assert "that this is no regret" not in small(agents="random", most=4).markdown()

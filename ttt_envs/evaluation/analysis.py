@@ -15,13 +15,14 @@ from ttt_envs.agents import Agent
 from ttt_envs.agents.search.mcts import MCTS
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.policies import probabilities
+from ttt_envs.evaluation.judging import MISTAKE
 from ttt_envs.storage.tables import TableMissing, without_building
 
 #: Simulations for a position that the oracle does not cover.
 SIMULATIONS = 4000
 
 #: The grades of a decision, with the least loss of expected reward for each.
-GRADES = (("inaccuracy", 0.02), ("mistake", 0.1), ("blunder", 0.3))
+GRADES = (("inaccuracy", 0.02), ("mistake", MISTAKE), ("blunder", 0.3))
 
 #: The source of a known value that is no estimate.
 ORACLE = "oracle"

@@ -6,8 +6,11 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.oracle import Oracle
 from ttt_envs.evaluation.arena.play import play_games
 
-#: A larger regret is a mistake; smaller ones are rounding errors.
-MISTAKE = 1e-9
+#: A decision that loses more than this, in reward units, is a mistake.
+MISTAKE = 0.05
+
+#: Smaller losses are rounding errors.
+ROUNDING = 1e-9
 
 
 def oracle_of(game: Game) -> Oracle:
@@ -64,7 +67,7 @@ def judge(
     partly = np.flatnonzero(covered & (masks & np.isnan(values)).any(axis=1))
     if len(partly):
         value = np.asarray(oracle.value(states[partly], players[partly]))
-        best[partly[~(top[partly] >= value - MISTAKE)]] = -1
+        best[partly[~(top[partly] >= value - ROUNDING)]] = -1
         top[partly] = np.fmax(top[partly], value)
     best[~covered] = -1
     return covered, top - values[np.arange(n), actions], best, values

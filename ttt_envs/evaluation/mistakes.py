@@ -40,16 +40,13 @@ from ttt_envs.core.oracle import Drawer
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.arena.play import ask, game_seeds
 from ttt_envs.evaluation.arena.seating import line_up
-from ttt_envs.evaluation.judging import judge, oracle_of
+from ttt_envs.evaluation.judging import MISTAKE, judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
 from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
-
-#: A mistake loses more than this, in reward units.
-LEAST = 0.05
 
 # Limit of the rounds of draws until there are enough positions.
 _ROUNDS = 20
@@ -107,7 +104,7 @@ class MeasuredMistakes:
     failures: int
 
 
-def draw_positions(game: Game, number: int, *, least: float = LEAST, seed: int = 0) -> Positions:
+def draw_positions(game: Game, number: int, *, least: float = MISTAKE, seed: int = 0) -> Positions:
     """Draw positions of the game for `measure`.
 
     Raises ValueError for a game without an oracle or with hidden information, and if the oracle knows too few
@@ -174,7 +171,7 @@ def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
 
 
 def measure(
-    game: Game, agent: Agent, positions: Positions, *, least: float = LEAST, seed: int = 0, strict: bool = True
+    game: Game, agent: Agent, positions: Positions, *, least: float = MISTAKE, seed: int = 0, strict: bool = True
 ) -> MeasuredMistakes:
     """Return the mistakes of an agent in these positions; `seed` determines the agent's seeds.
 
@@ -254,7 +251,7 @@ def mistakes(
     agents: Any,
     *,
     positions: int = 1000,
-    least: float = LEAST,
+    least: float = MISTAKE,
     seed: int = 0,
     out: str | Path | None = None,
     quiet: bool = False,

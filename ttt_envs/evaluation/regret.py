@@ -42,7 +42,7 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.options import MOST, within
 from ttt_envs.evaluation.arena.play import Games, GamesProgress, iter_seeds
 from ttt_envs.evaluation.arena.seating import line_up, seatings
-from ttt_envs.evaluation.judging import MISTAKE, judge, oracle_of
+from ttt_envs.evaluation.judging import ROUNDING, judge, oracle_of
 from ttt_envs.evaluation.reports.intervals import mean_interval, percent, shown
 from ttt_envs.evaluation.reports.page import PagedReport
 from ttt_envs.evaluation.reports.progress import Work
@@ -56,13 +56,13 @@ MEASURED_ENOUGH = 0.1
 # The largest loss of a side in a game: rewards are from -1 to 1.
 _RANGE = 2.0
 
-_COUNTS = ("decisions", "covered", "measured", "mistakes")
+_COUNTS = ("decisions", "covered", "measured", "suboptimal")
 _SUMS = np.dtype([("regret", np.float64), *((name, np.int64) for name in _COUNTS)])
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A decision with regret.
+class WorstDecision:
+    """The decision with the largest regret.
 
     Attributes:
         regret: its regret in reward units.
@@ -95,8 +95,8 @@ class MeasuredRegret:
         decisions: number of the agent's decisions, measured or not.
         covered: share of the decisions in positions that the oracle knows.
         measured: share of the decisions with known regret.
-        mistakes: share of the measured decisions with a regret above `MISTAKE`; nan if none was measured.
-        worst: the largest mistake; None if there was none.
+        suboptimal: share of the measured decisions with any regret; nan if none was measured.
+        worst: the decision with the largest regret; None if none has regret.
     """
 
     agent: str
@@ -111,8 +111,8 @@ class MeasuredRegret:
     decisions: int
     covered: float
     measured: float
-    mistakes: float
-    worst: Mistake | None
+    suboptimal: float
+    worst: WorstDecision | None
 
     @property
     def per_game_half_width(self) -> float:
@@ -162,7 +162,7 @@ class Tally:
         self.seed, self.units = seed, range(-(-games // len(self.held)))
         self.planned, self.played = len(self.units) * len(self.held), 0
         self._sums = np.zeros(len(self.units), _SUMS)
-        self._worst: Mistake | None = None
+        self._worst: WorstDecision | None = None
 
     def play(self, chunk: int | None = None, progress: GamesProgress | None = None) -> None:
         """Play all games; if it is interrupted, the seeds of the chunks before count."""
@@ -179,16 +179,18 @@ class Tally:
         states = np.concatenate([each.states[:-1] for each in records])[row]
         actions, unit = joint[row, players], owner[row] // len(self.held)
         covered, regret, best, _ = judge(self.game, self.oracle, states, players, actions)
-        measured, mistakes = ~np.isnan(regret), regret > MISTAKE
-        weights = [np.where(measured, regret, 0), np.ones(len(unit)), covered, measured, mistakes]
+        measured, suboptimal = ~np.isnan(regret), regret > ROUNDING
+        weights = [np.where(measured, regret, 0), np.ones(len(unit)), covered, measured, suboptimal]
         for name, each in zip(("regret", *_COUNTS), weights, strict=True):
             np.add.at(self._sums[name], unit, each.astype(_SUMS[name]))
-        if mistakes.any():
+        if suboptimal.any():
             k = int(np.nanargmax(regret))
             if self._worst is None or regret[k] > self._worst.regret:
                 names = (*self.game.action_names, "")
                 position = self.game.format_state(states[k], None)
-                self._worst = Mistake(float(regret[k]), int(players[k]), names[actions[k]], names[best[k]], position)
+                self._worst = WorstDecision(
+                    float(regret[k]), int(players[k]), names[actions[k]], names[best[k]], position
+                )
         self.played += len(part)
 
     def measurement(self) -> MeasuredRegret:
@@ -217,7 +219,7 @@ class Tally:
             decisions=decisions,
             covered=_share(sums["covered"].sum(), decisions),
             measured=_share(total, decisions),
-            mistakes=_share(sums["mistakes"].sum(), total),
+            suboptimal=_share(sums["suboptimal"].sum(), total),
             worst=self._worst,
         )
 
@@ -246,11 +248,11 @@ class RegretReport(PagedReport):
         return [f"{self.planned} games of each agent; the other seats are {others}. Seed {self.settings['seed']}."]
 
     def tables(self) -> list[Table]:
-        """Return the tables of regret, of the measured decisions, and of the worst mistakes, if any."""
+        """Return the tables of regret, of the measured decisions, and of the worst decisions, if any."""
         losses, decisions, worst = [], [], []
         for m in self.measurements:
             per_game = ("≥ " if 0 < m.measured < 1 else "") + shown(m.per_game, m.per_game_interval)
-            figures = [per_game, shown(m.per_decision, m.per_decision_interval), percent(m.mistakes)]
+            figures = [per_game, shown(m.per_decision, m.per_decision_interval), percent(m.suboptimal)]
             if m.measured > 0 and not m.enough:
                 figures = [f"{percent(m.measured)} measured* (≥ {m.per_game:.4f})", "–*", f"{figures[2]}*"]
             losses.append([m.agent, *figures, percent(m.measured)])
@@ -260,13 +262,13 @@ class RegretReport(PagedReport):
                 best = m.worst.best or "not known"
                 worst.append([m.agent, f"{m.worst.regret:.4f}", f"player_{m.worst.player}", m.worst.played, best])
         note = (
-            "Reward lost to optimal play, in brackets the 95 % interval; a game: by one side in one game. Mistakes: "
+            "Reward lost to optimal play, in brackets the 95 % interval; a game: by one side in one game. Not best: "
             "share of the measured decisions that lost anything. Upper ends allow for a loss somewhat larger than any "
             "seen, or the largest possible one if none was; if far larger ones are rare, these ends are too low."
         )
         if not all(m.enough for m in self.measurements):
             note += f" * So few decisions were measured, less than {percent(MEASURED_ENOUGH)}, that this is no regret."
-        tables = [Table("Regret", ["agent", "a game", "a decision", "mistakes", "measured"], losses, note)]
+        tables = [Table("Regret", ["agent", "a game", "a decision", "not best", "measured"], losses, note)]
         note = (
             "Covered: share of the decisions in positions that the oracle answers. Measured: share whose loss it "
             "knows; only these count."
@@ -277,7 +279,7 @@ class RegretReport(PagedReport):
         return [*tables, Table("Worst decisions", header, worst, note)] if worst else tables
 
     def remarks(self) -> list[str]:
-        """Return notes on unmeasured decisions and on the meaning of a result without mistakes."""
+        """Return notes on unmeasured decisions and on the meaning of a result without regret."""
         remarks = self.unmeasured(len(self.measurements))
         for m in self.measurements:
             if not m.measured:
@@ -290,12 +292,12 @@ class RegretReport(PagedReport):
             if 0 < m.measured < m.covered:
                 remarks.append(
                     f"{m.agent}: in {percent(m.covered - m.measured)} of its decisions the oracle knows the position, "
-                    "but not what the action played there is worth. If these are mistakes, all figures are too low."
+                    "but not what the action played there is worth. If these lose anything, all figures are too low."
                 )
             if m.measured == 1 and m.worst is None:
                 remarks.append(
-                    f"{m.agent}: no mistake was seen in {m.seeds} seeds; with 95 % confidence fewer than "
-                    f"{percent(1 - 0.05 ** (1 / m.seeds))} of them hold one."
+                    f"{m.agent}: no loss was seen in {m.seeds} seeds; with 95 % confidence fewer than "
+                    f"{percent(1 - 0.05 ** (1 / m.seeds))} of them have one."
                 )
         return remarks
 
