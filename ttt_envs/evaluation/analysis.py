@@ -1,7 +1,7 @@
 """Analysis of positions and moves: action values by the oracle, a search or an agent, and the loss of moves.
 
-In positions that the oracle covers, it gives the values. An action whose value the oracle does not know is unproven and
-is not compared. In other positions, the game's tree search estimates the values from the deciding player's view.
+The oracle gives the values of the positions that it covers. An action whose value the oracle does not know is unproven
+and is not compared. In other positions, the game's tree search estimates the values from the deciding player's view.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,11 +24,11 @@ SIMULATIONS = 4000
 #: The grades of a decision, with the least loss of expected reward for each.
 GRADES = (("inaccuracy", 0.02), ("mistake", MISTAKE), ("blunder", 0.3))
 
-#: The source of a known value that is no estimate.
+#: The `source` of values that an oracle knows.
 ORACLE = "oracle"
 
-# Probabilities below the first are hidden, except for the largest; probabilities from the second on count as part of a
-# mixed strategy.
+# _LEAST: smaller probabilities are not shown, except for the largest. _MIXED: actions that a best policy plays at least
+# this often lose nothing.
 _LEAST, _MIXED = 0.005, 0.05
 
 #: Returns a context with the agent for a spec.
@@ -134,7 +134,7 @@ def by_oracle(view: View) -> BestPlay:
     try:
         with without_building():
             oracle = view.game.oracle()
-            # Redraws future chance; without hidden information, the rest is the position itself.
+            # The sampled world has other future chance. Without hidden information it is otherwise the position itself.
             world = view.sample_worlds()
             if not oracle.covers(world)[0]:
                 raise NoAnswer("The oracle does not cover this position.")

@@ -187,7 +187,7 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
     Args:
         game: a game of perfect information without chance, with a greatest length.
         number: number of positions.
-        least: only positions in which some action loses more than this count.
+        least: positions in which no action loses more than this are excluded.
         seed: determines the positions.
         remaining: least and greatest number of plies that may still follow, at most 60.
 
@@ -218,7 +218,8 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
 
 
 def _in_turn(number: int, sizes: Mapping[int, int], seed: int, take: Callable[[int, int], _Drawn | None]) -> Positions:
-    """Draw from groups of these sizes in turn; `take(group, k)` returns None for a position that does not count.
+    """Draw positions from the groups in turn. `sizes`: group -> its number of positions. `take(group, k)`: position k,
+    or None if it does not qualify.
 
     Raises ValueError if too few positions count.
     """
@@ -273,7 +274,7 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
     Args:
         game: a two-player zero-sum game, small enough for `ttt_envs.solvers.tree.walk`.
         number: number of positions.
-        least: only positions in which some action loses more than this count.
+        least: positions in which no action loses more than this are excluded.
         seed: determines the positions.
         iterations: iterations of PCFR+.
 

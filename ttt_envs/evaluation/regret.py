@@ -171,7 +171,7 @@ class Tally:
             self._take(part)
 
     def _take(self, part: Games) -> None:
-        # Game after game, because an oracle that works position by position then finds related ones in its cache.
+        # Judge game after game: positions of a game are related, so oracles with a cache answer faster.
         records = [part.records[k] for k in sorted(part.records)]
         owner = np.repeat(np.arange(self.played, self.played + len(part)), [len(each.actions) for each in records])
         joint = np.concatenate([each.actions for each in records])
@@ -194,11 +194,11 @@ class Tally:
         self.played += len(part)
 
     def measurement(self) -> MeasuredRegret:
-        """Return the figures of the seeds with all games finished; there must be one."""
+        """Return the figures of all seeds whose games are finished; at least one seed must be."""
         seeds = self.played // len(self.held)
         sums = self._sums[:seeds]
         total, decisions = int(sums["measured"].sum()), int(sums["decisions"].sum())
-        # Each side is the agent's once a seed: in one game, or in as many games as there are sides.
+        # Per seed the agent plays each side once: all sides in one game, or one side in each of several games.
         sides = np.full(seeds, len(self.game.teams))
         most = _RANGE * len(self.game.teams)
         per_decision, per_game = (

@@ -177,9 +177,9 @@ def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str
 
 
 def _end(game: Game, states: np.ndarray, i: int, record: GameRecord, unfinished: bool) -> None:
-    """End states[i] by the failures of the record; raise ValueError unless it is then over with the record's rewards.
+    """End states[i] by the record's failures, if any; raise ValueError if it then differs from the end of the record.
 
-    With `unfinished`, it need not be over.
+    Without `unfinished`, the game must then be over.
     """
     plies = len(record.actions)
     offenders = [each.player for each in record.failures]

@@ -14,7 +14,7 @@ _T = (
     *(2.131, 2.145, 2.160, 2.179, 2.201, 2.228, 2.262, 2.306, 2.365, 2.447, 2.571, 2.776, 3.182, 4.303, 12.706),
 )
 
-# Number of resamples; the most weights in memory at once; smaller losses count as 0.
+# _RESAMPLES: number of resamples. _BLOCK: the most weights in memory at once. Losses up to _ROUNDING count as 0.
 _RESAMPLES, _BLOCK, _ROUNDING = 1000, 4_000_000, 1e-9
 
 
@@ -69,7 +69,7 @@ def mean_interval(
     largest = float(sums.max())
     times = max(_MORE, _FEW / max((sums > _ROUNDING).sum(), 1))
     much = max(largest, min(times * largest, most)) if largest > _ROUNDING else most
-    # A unit with a larger loss than a typical unit can have is larger by the same factor.
+    # If the additional unit loses more than a typical unit can, it has proportionally more games.
     typical, large = total / n, total / n * max(1.0, much / most)
     rng, drawn = np.random.default_rng(0), np.empty((2, _RESAMPLES))
     for first in range(0, _RESAMPLES, size := max(1, _BLOCK // n)):

@@ -19,8 +19,8 @@ import numpy as np
 from ttt_envs.evaluation.reports.ratings import ELO, Ratings
 from ttt_envs.evaluation.reports.report import Table
 
-# The temperatures of the logit equilibria that lead to the Nash equilibrium: from the largest entry down to the share
-# _COLDEST of it, by the factor _COOLING.
+# The temperature of the logit equilibria starts at the largest payoff and falls by the factor _COOLING, down to
+# _COLDEST times that payoff.
 _COLDEST, _COOLING = 1e-5, 0.7
 
 _NEWTON_STEPS, _CLOSE = 60, 1e-11

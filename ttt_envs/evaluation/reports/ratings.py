@@ -108,8 +108,8 @@ def rate_pairs(
         last = min(first + size, resamples)
         weighted = rng.standard_exponential((last - first, units))
         ups, downs = weighted @ won, weighted @ lost
-        # A rating uses all of an agent's games, a score only one pairing, where the prior counts fully. The
-        # prior against the first agent's score is the prior for the second's.
+        # A rating uses all of an agent's games, but a score only one pairing, in which the whole unit of the prior
+        # counts.
         joined = (each + np.maximum(rng.standard_gamma(share / 2, each.shape), _LEAST) * worth for each in (ups, downs))
         elos[first:last] = _centred(strengths(_tables(k, pairs, *joined)), weights)
         for ends, mine, theirs in ((lows, ups, downs), (highs, downs, ups)):
@@ -172,7 +172,8 @@ def strengths(wins: np.ndarray) -> np.ndarray:
         gradient = (won * other - won.transpose(0, 2, 1) * chance).sum(axis=2)
         curve = games[going] * chance * other
         hessian = -curve
-        # Ratings are determined up to a constant: what is added makes the matrix regular and keeps the mean step at 0.
+        # The games determine ratings only up to a constant. The added constant makes the matrix regular, with a mean
+        # step of 0.
         hessian[:, range(k), range(k)] = curve.sum(axis=2) + idle[going]
         hessian += np.trace(hessian, axis1=1, axis2=2)[:, None, None] / k**2
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]

@@ -112,7 +112,7 @@ class Table:
 class Arguments(dict[str, Any]):
     """The arguments of the function that made a report, except those that do not change results.
 
-    Names and values are those of the command line, where agents are specs.
+    Names and values are those of the command line, so agents are specs.
 
     Attributes:
         game: the given id of the game, or None for a Game.
