@@ -39,7 +39,7 @@ def owners_of(states: Any) -> np.ndarray:
 
 
 def set_of(members: np.ndarray) -> np.ndarray:
-    """Return int64 (...): bool (..., 9) as sets, see `rules`."""
+    """Convert bool (..., 9) to sets, int64 (...), see `rules`."""
     return np.asarray(members @ _BITS)
 
 

@@ -325,7 +325,7 @@ class Response:
             after, values = self._values[not reached], self._values[reached]
             going = []
             for part in parts:
-                # Later positions are never requested with k plies left.
+                # Positions of later parts cannot have k plies left.
                 if part.depth > plies - k:
                     break
                 if self._mine_at(part.depth) == reached:
@@ -339,7 +339,7 @@ class Response:
                 going.append(part)
             parts = going
             progress(k / plies)
-            # At first there is no value with two plies less to compare with.
+            # The first sweep has no values with two plies fewer to compare with.
             steady = k >= 2 and change * (plies - k + 1) / 2 <= PRECISION / 2
             if steady or (np.abs(of_starts[self._boards]) >= settled).all():
                 progress(1.0)

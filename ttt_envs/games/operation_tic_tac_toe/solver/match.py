@@ -3,8 +3,9 @@
 Within a match, the payoffs of a round are the values of the rest of the match after a win, a draw or a loss. Up to
 scale, these payoffs are one number: the value of a draw, from -1 (as bad as a loss) to 1 (as good as a win). The values
 of rounds are therefore computed for many values of a draw, once for all matches, and interpolated in between. Then the
-match is solved backward over rounds, scores and the specialists that both players have left. Each step computes, for
-both roles, the mean over the offers of the small matrix games in which both players pick, and keeps the better role.
+match is solved backward over rounds, scores and the specialists that both players have left. Picking specialists is a
+matrix game, whose value is averaged over all offers, once for each role. The player who chooses the roles takes the
+better one.
 """
 
 # mypy: disable-error-code="no-untyped-def"

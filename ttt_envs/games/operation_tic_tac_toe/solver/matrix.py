@@ -181,7 +181,7 @@ def _fill_mix(placements, value, condition, mix):
 
 @kernel
 def _fill_cover(placements, value, total, cover):
-    """Write the Predictor's cover: the lower bounds, then the rest where it hurts the Placer, or else anywhere."""
+    """Write the Predictor's cover: the lower bounds, then more, first in rooms in which it costs the Placer something."""
     upper, useful = np.ones(ROOMS), np.zeros(ROOMS, np.bool_)
     cover[:] = 0
     a = 0
@@ -198,7 +198,7 @@ def _fill_cover(placements, value, total, cover):
 
 @kernel
 def _spread(total, upper, rooms, cover):
-    """Increase the cover of some rooms, bool (9,), until it has this total, if their upper bounds allow it."""
+    """Increase the cover in `rooms`, bool (9,), up to their upper bounds, until its sum is `total`."""
     space = 0.0
     for room in range(ROOMS):
         if rooms[room]:

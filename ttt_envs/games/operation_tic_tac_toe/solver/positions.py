@@ -51,7 +51,7 @@ PIECE = np.array(
 #: The bit of a standing for an active hacker. The other bits are the specialists in hand.
 HACKER_ON = 1 << SPECIALISTS
 
-# Marks a missing position: the sum with any board number is negative.
+# An entry of `first` for missing positions: its sum with any board number is negative.
 _MISSING = -(1 << 30)
 
 
@@ -59,17 +59,18 @@ class Book(NamedTuple):
     """The numbering of positions.
 
     Attributes:
-        lookup: int32, one array with everything that is needed to number a position, because calls with many arrays are
-            slow: `standing`, the number of standings, `first` and `board`.
+        lookup: int32, concatenates `standing`, the number of standings, `first` and `board`, because kernel calls with
+            many arrays are slow.
         standing: int32 (512,), the number of each standing; -1 if it is not in this book. A part of `lookup`.
-        first: int32 (standings, standings, 9), [own standing, other player's standing, 3 * own specialists on the board
-            + other player's]: added to the number of a board, it gives the number of the position; negative if there is
-            none. A part of `lookup`.
+        first: int32 (standings, standings, 9), indexed by [own standing, other player's standing, 3 * own specialists
+            on the board + other player's]. The number of a position is this entry plus the number of its board; a
+            negative sum means that there is no such position. A part of `lookup`.
         board: int32 (5**9,), the number of the board with these digits; -1 if it has too many specialists. A part of
             `lookup`.
         standings: int64 (standings,), the standing of each number.
-        code: int32 (boards,), the digits of the first of the board's symmetric images.
-        group: int8 (boards,), the last index of `first`.
+        code: int32 (boards,), the digits of a board, as one number; of symmetric images, only the first is a board
+            here.
+        group: int8 (boards,), the board's last index in `first`.
         over: bool (boards,), whether the board has a line.
         positions: number of positions.
     """

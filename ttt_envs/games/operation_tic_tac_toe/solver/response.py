@@ -92,7 +92,7 @@ class PositionBlock(NamedTuple):
 
 
 def make_block(states: int) -> PositionBlock:
-    """Return an empty `PositionBlock` for `size` states."""
+    """Return an empty `PositionBlock` for this number of states."""
     shape, abilities = (states, MOST_PLACEMENTS), states * MOST_PLACEMENTS
     return PositionBlock(
         np.zeros(states, np.int64),

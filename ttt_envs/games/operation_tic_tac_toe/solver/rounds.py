@@ -56,8 +56,7 @@ def make_solution(positions: int, draws: np.ndarray) -> Solution:
 
 @kernel
 def solve_open(room, free, blocked, limits, places):
-    """Return the value for the Placer, as that of `matrix.solve`, if one player does not mix, and the other knows it:
-    the Placer if `places`, else the Predictor."""
+    """Return the Placer's value if one player, the Placer if `places`, chooses an action that the other one knows."""
     if places:
         return np.minimum(free, blocked).max()
     least, most = limits
@@ -178,7 +177,7 @@ def prediction_limits(state):
 
 
 class Rounds:
-    """Rounds that are solved on demand."""
+    """Solves rounds when they are requested."""
 
     def __init__(
         self,

@@ -147,7 +147,7 @@ def after_turn(trial, k, placer, lookup):
 
 @kernel
 def improve(values, position, out, n):
-    """Raise out[:, n], float64 (draws,), to a position's value for the player who has placed, if that is larger."""
+    """Set out[:, n], float64 (draws,), to its maximum with a position's value for the player who has placed."""
     draws = out.shape[0]
     for d in range(draws):
         out[d, n] = max(out[d, n], -values[position, draws - 1 - d])
