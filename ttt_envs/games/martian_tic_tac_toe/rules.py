@@ -37,7 +37,7 @@ MOST_PLIES = 65535
 #: The largest number of players.
 MOST_PLAYERS = 4
 
-# The rules for putting a piece: by the option same_size_swap, or on a player's first turn.
+# The rules for putting a piece: without and with the option same_size_swap, and on a player's first turn.
 USUAL, SAME_SIZE_TOO, FIRST_TURN = np.arange(3)
 
 
@@ -133,7 +133,7 @@ def sizes_for(state, player, cell):
 
 @kernel
 def rule_for(ply, players, same_size_swap):
-    """Return FIRST_TURN until every player has moved (each finds an empty cell); then the rule of the option."""
+    """Return FIRST_TURN while players have their first turns, in which nobody passes; then the rule of the option."""
     return FIRST_TURN if ply < players else np.int64(same_size_swap)
 
 
@@ -189,7 +189,8 @@ def next_player(state):
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players
-        if can_move(state, player):  # after the last first turn empty cells are left, so its rule will do
+        # `ply` still counts the finished turn. So after the last first turn, this asks for an empty cell; there is one.
+        if can_move(state, player):
             state["to_move"] = player
             return
     state["done"] = True
