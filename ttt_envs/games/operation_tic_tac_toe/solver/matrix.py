@@ -181,7 +181,7 @@ def _fill_mix(placements, value, condition, mix):
 
 @kernel
 def _fill_cover(placements, value, total, cover):
-    """Write the Predictor's cover: the lower bounds, then more, first in rooms where this costs the Placer something."""
+    """Write the cover: the lower bounds, then more, first in rooms where this costs the Placer something."""
     upper, useful = np.ones(ROOMS), np.zeros(ROOMS, np.bool_)
     cover[:] = 0
     a = 0
