@@ -7,8 +7,8 @@ Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
 A position that occurs too often is a draw, so a state must know its past. An occupied cell is never empty again, so no
 position before the last placement in an empty cell can occur again. A log keeps what the later moves replaced; to count
 occurrences, the moves are taken back one by one. The log needs one or two bytes per ply, and a placement in an empty
-cell clears it. The log has room for a game of the usual length, `usual_plies`, for any `max_plies`, because code is
-compiled for each size of the log. In a longer game, the log forgets its oldest moves.
+cell clears it. The log has room for `usual_plies` moves, whatever `max_plies` is: a log of another size
+would need other compiled code. In a longer game, the log forgets its oldest moves.
 """
 
 # mypy: disable-error-code="no-untyped-def"
