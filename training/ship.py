@@ -39,7 +39,7 @@ from ttt_envs.agents.pretrained import CARD, Card, Outcome, cards, read_card
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import exploitability, mistakes, regret, tournament
-from ttt_envs.evaluation.ladder import versions
+from ttt_envs.evaluation.ladder import find, ladder, versions
 from ttt_envs.evaluation.regret import over_layouts, regrets
 from ttt_envs.learning.exploit import exploit
 from ttt_envs.learning.runs.loop import folders_of
@@ -191,10 +191,10 @@ def measured(name: str, recipe: dict[str, Any], wanted: dict[str, Any], runs: Se
     given = " ".join(f"{key}={as_text(each)}" for key, each in options.items())
     shown = text.format(folder=f"agents/trained/{name}")
     on_layouts = wanted["measure"] == "layouts"
-    verb = {"score": "ttt tournament", "layouts": "python -m training.layouts"}
+    verb = {"score": "ttt tournament", "layouts": "python -m training.layouts", "rating": "ttt ladder"}
     words = [f"{verb.get(wanted['measure'], 'ttt ' + wanted['measure'])} {game.id}"]
     words += [f"--option {given}"] if given and not on_layouts else []
-    words += [f"--agent{'' if wanted['measure'] == 'exploit' else 's'} {shown}"]
+    words += [f"--agent{'' if wanted['measure'] in ('exploit', 'rating') else 's'} {shown}"]
     words += [against] if wanted["measure"] == "score" else []
     counted = {"layouts": "layouts", "mistakes": "positions"}.get(wanted["measure"], "games")
     words += [f"--{counted} {games}"] if games else []
@@ -226,6 +226,9 @@ def figure(game: Game, text: str, wanted: dict[str, Any], seed: int, quiet: bool
     if measure == "score":
         rated = _whole(tournament(game, [agent, wanted["against"]], games=games, seed=seed, quiet=quiet)).ratings
         return tuple(float(each[0, 1]) for each in (rated.score, rated.score_low, rated.score_high))  # type: ignore[return-value]
+    if measure == "rating":
+        placed = _whole(ladder(game, agent, games=games, seed=seed, quiet=quiet))
+        return placed.rating, *placed.interval
     if measure == "regret":
         (measured,) = _whole(regret(game, [agent], games=games, seed=seed, quiet=quiet)).measurements
         return measured.per_game, *measured.per_game_interval
@@ -285,6 +288,7 @@ def milliseconds(game: Game, agent: agents.Agent, positions: int = 60) -> tuple[
 
 _MEANING = {
     "score": "score against `{against}` (a draw counts half), {games} games, each start from all sides",
+    "rating": "Elo on the game's ladder, {games} games against each rung",
     "regret": "reward lost to optimal play per game, {games} games",
     "mistakes": "share of errors in {games} solved positions, sampled evenly by length",
     "layouts": "reward lost to optimal play per round, {games} solved layouts",
@@ -296,7 +300,7 @@ _SEARCHES = ("mcts", "ismcts", "smmcts", "expectimax", "open_spiel")
 
 
 def _rounded(outcome: Outcome, value: float) -> str:
-    digits = 3 if outcome.measure in ("score", "mistakes") else 4 if outcome.measure != "milliseconds" else 1
+    digits = {"score": 3, "mistakes": 3, "milliseconds": 1, "rating": 0}.get(outcome.measure, 4)
     return f"{value:.{digits}f}"
 
 
@@ -370,27 +374,56 @@ def page(card: Card) -> str:
 
 def results(shipped: list[Card]) -> str:
     """Return the page of all results, as Markdown."""
-    example = next(card for card in shipped if card.best and not card.options)
     lines = [
         "# Results",
         "",
+        "The library comes with trained agents. `trained:GAME` is the strongest one for your options, `trained:GAME/NAME`",
+        "a specific one. Play against one:",
+        "",
+        "    ttt play martian_tic_tac_toe --agents human trained:martian_tic_tac_toe",
+        "",
+        "## Which agent?",
+        "",
+        "**Use** names the strongest agent for the game's default options. All ratings are Elo on the game's",
+        "[ladder](ladder.md), where `random` has 0, so the agents of a row can be compared. The search is the strongest",
+        "one on the ladder. Ratings with ± are those of the ladder itself (`ttt ladder GAME --show`). Agents with an",
+        "interval in brackets played against all of its rungs; their cards have the commands. The rest are not rated.",
+        "",
+        elo(shipped),
+        "",
+        "## All bundled agents",
+        "",
         "The default agents (bold) beat greedy wherever that was measured; the MaskablePPO baselines (`ppo`) do not",
-        "always. An agent's name is `trained:GAME/NAME`; `trained:GAME` is the strongest one for your options. Play:",
+        "always. The card of an agent, `agents/trained/GAME/NAME/README.md`, has all measurements, their commands, and",
+        "known weaknesses.",
         "",
-        f"    ttt play {example.game} --agents human trained:{example.game}/{example.name}",
-        "",
-        "- **Rows**: the default agents of a game first, each for other options, then the others by name. The card",
-        "  of an agent, `agents/trained/GAME/NAME/README.md`, has all measurements, commands, and known weaknesses.",
         "- **Distance from optimal play**: the regret per game, for dice per round, or the exploitability; 0 is",
         "  optimal. It is exact, or a mean over the stated number of games or solved layouts of cards.",
-        "- **Scores**: shares of the points; a draw counts half. Opponents and options differ between rows, so",
-        "  scores do not rank agents; `ttt ladder GAME --agent trained:GAME/NAME` does.",
+        "- **Scores**: shares of the points; a draw counts half. Opponents and options differ between rows, so these",
+        "  scores do not rank agents; Elo does.",
         "- **Intervals** (95 %) are over games of exactly these weights; another training seed may differ more.",
         "- **Time**: median CPU time per move. **–**: not measured.",
         "",
         table(shipped),
         "",
     ]
+    return "\n".join(lines)
+
+
+def elo(shipped: list[Card]) -> str:
+    """Return a table with a row per game: the agent to use, and ratings on the game's ladder."""
+    lines = ["| game | use | `greedy` | a search | bundled agents |", "|:--|:--|:--|:--|:--|"]
+    for game_id in ttt_envs.GAMES:
+        game = ttt_envs.load(game_id)
+        rungs = {row["agent"]: f"{row['elo']:.0f} ± {row['half_width']:.0f}" for row in find(game).rows()}
+        *_, search = (name for name in rungs if name.startswith(_SEARCHES))
+        rated = {name.rpartition("/")[2]: text for name, text in rungs.items() if name.startswith("trained:")}
+        for card in shipped:
+            if card.game == game_id:
+                rated |= {card.name: _value(each) for each in card.outcomes if each.measure == "rating"}
+        agent = f"`oracle` ({rungs['oracle']})" if "oracle" in rungs else f"`trained:{game_id}`"
+        ratings = ", ".join(f"`{name}` {text}" for name, text in rated.items()) or "–"
+        lines.append(f"| {game.title} | {agent} | {rungs['greedy']} | `{search}` {rungs[search]} | {ratings} |")
     return "\n".join(lines)
 
 
