@@ -374,20 +374,22 @@ def page(card: Card) -> str:
 
 def results(shipped: list[Card]) -> str:
     """Return the page of all results, as Markdown."""
+    example = next(card for card in shipped if card.best and not card.options)
     lines = [
         "# Results",
         "",
-        "The library comes with trained agents. `trained:GAME` is the strongest one for your options, `trained:GAME/NAME`",
-        "a specific one. Play against one:",
+        "The library comes with trained agents. `trained:GAME` is the strongest one for your options,",
+        "`trained:GAME/NAME` a specific one. Play against one:",
         "",
-        "    ttt play martian_tic_tac_toe --agents human trained:martian_tic_tac_toe",
+        f"    ttt play {example.game} --agents human trained:{example.game}",
         "",
         "## Which agent?",
         "",
         "**Use** names the strongest agent for the game's default options. All ratings are Elo on the game's",
-        "[ladder](ladder.md), where `random` has 0, so the agents of a row can be compared. The search is the strongest",
-        "one on the ladder. Ratings with ± are those of the ladder itself (`ttt ladder GAME --show`). Agents with an",
-        "interval in brackets played against all of its rungs; their cards have the commands. The rest are not rated.",
+        "[ladder](ladder.md), where `random` has 0, so the agents of a row can be compared. The search is the",
+        "strongest one on the ladder. Ratings with ± are those of the ladder itself (`ttt ladder GAME --show`); agents",
+        "with an interval in brackets played against all of its rungs (their cards have the command). Far above the top",
+        "rung, a rating only says that the agent wins nearly all games. Agents without a rating were not rated.",
         "",
         elo(shipped),
         "",
@@ -419,8 +421,9 @@ def elo(shipped: list[Card]) -> str:
         *_, search = (name for name in rungs if name.startswith(_SEARCHES))
         rated = {name.rpartition("/")[2]: text for name, text in rungs.items() if name.startswith("trained:")}
         for card in shipped:
-            if card.game == game_id:
-                rated |= {card.name: _value(each) for each in card.outcomes if each.measure == "rating"}
+            for each in card.outcomes:
+                if card.game == game_id and each.measure == "rating":
+                    rated[card.name] = _value(each)
         agent = f"`oracle` ({rungs['oracle']})" if "oracle" in rungs else f"`trained:{game_id}`"
         ratings = ", ".join(f"`{name}` {text}" for name, text in rated.items()) or "–"
         lines.append(f"| {game.title} | {agent} | {rungs['greedy']} | `{search}` {rungs[search]} | {ratings} |")
