@@ -24,16 +24,16 @@ GAMES = sorted((DOCS / "games").glob("*.md"))
 
 #: The template of a game's page: its headings, in this order.
 HEADINGS = [
-    "Facts",
     "Rules",
-    "The rules in pictures",
-    "Sources and rulings",
+    "Options",
+    "Play",
+    "Facts",
     "Actions",
     "Observation",
-    "Options",
     "Rewards",
     "Optimal play",
-    "How far agents are from it",
+    "What agents reach",
+    "How to measure",
     "Pitfalls",
 ]
 
