@@ -4,11 +4,11 @@ A square board and pyramids of three sizes. Action 3*cell + (size-1) puts a pyra
 in a cell, where it replaces a pyramid if there is one. Cells are numbered row-major. Source of the rules: Chris
 Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
 
-A position that occurs too often is a draw, so a state must know its past. An occupied cell is never empty again, so no
-position before the last placement in an empty cell can occur again. A log keeps what the later moves replaced; to count
-occurrences, the moves are taken back one by one. The log needs one or two bytes per ply, and a placement in an empty
-cell clears it. The log has room for `usual_plies` moves, whatever `max_plies` is: a log of another size
-would need other compiled code. In a longer game, the log forgets its oldest moves.
+A position that occurs too often is a draw, so a state must know its past. An occupied cell is never empty again, so
+only positions since the last placement in an empty cell can occur again. A log keeps what the moves since then
+replaced; to count occurrences, these moves are taken back one by one. The log needs one or two bytes per ply, and a
+placement in an empty cell clears it. The log has room for `usual_plies` moves, whatever `max_plies` is: a log of
+another size would need other compiled code. In a longer game, the log forgets its oldest moves.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -189,7 +189,7 @@ def next_player(state):
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players
-        # `ply` still counts the finished turn. So after the last first turn, this asks for an empty cell; there is one.
+        # `ply` is not yet increased, so after the last first turn `can_move` looks for an empty cell, and finds one.
         if can_move(state, player):
             state["to_move"] = player
             return
