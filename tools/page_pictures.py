@@ -73,7 +73,7 @@ class Photographer:
         self.page.locator(".card-play").first.wait_for()
 
     def keep(self, game_id: str, plies: int | None, seed: int = 1) -> str:
-        """Play at least `plies` plies of a game, or to its end; give it to the server and return its path."""
+        """Play `plies` plies, and on until player 0 must choose (None: to the end); return the address of the page."""
         game = ttt_envs.load(game_id)
         other = _OPPONENT.get(game_id, "greedy")
         live, chosen = PlayedGame.begin(game, seed), agents.load("greedy")

@@ -1,4 +1,4 @@
-"""Fields that verbs share, so that a word has the same meaning in all verbs."""
+"""Command-line options that several verbs share, so that an option means the same in all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -92,7 +92,7 @@ def default_agents(game: "Game") -> tuple[str, ...]:
 
 
 def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.ndarray":
-    """Play one game and print it; returns the final state, a record. Arguments and errors as of `go_on`."""
+    """Play a new game and print it; return the final state, a record. `agents` and errors are those of `go_on`."""
     from ttt_envs.cli.saving import SavedGame
 
     live = SavedGame.begin(game, seed)

@@ -95,7 +95,7 @@ def _check_options(program: str, known: Sequence[str], words: Sequence[str]) -> 
 
 
 def summary_of(place: str) -> Callable[[], None]:
-    """Return a stand-in for a command, with only its line in the help. Its module is parsed but not imported.
+    """Return an empty function for a command: its docstring is the command's summary in the help. Nothing is imported.
 
     `place` is "module:class", or "module:" for the module's own docstring.
     """

@@ -328,7 +328,7 @@ def regret(
         agents: one or more arguments of `agents.load`: texts, objects, functions.
         opponent: the agent in the other seats; None lets each agent hold all seats.
         games: games of each agent; with an opponent rounded up so that each seed is played from every side.
-        seed: determines all games, which are the same for each agent.
+        seed: determines the seeds of all games, which are the same for each agent.
         out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
         options: of the game, if `game` is an id.

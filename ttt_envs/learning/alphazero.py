@@ -172,7 +172,7 @@ class SelfPlayGames:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _take(self, rows: np.ndarray, counts: np.ndarray, last: np.ndarray, lengths: np.ndarray | None = None) -> Rows:
-        """Return the first `counts`, (k,), plies of the games `rows` with the lambda-returns after them."""
+        """Return as training data the first counts[i] stored plies of each game rows[i], with their lambda-returns."""
         lengths = counts if lengths is None else lengths
         returns = lambda_returns(self.values[rows], lengths, last, TD_LAMBDA)
         game, ply = np.nonzero(np.arange(HORIZON) < counts[:, None])
@@ -278,7 +278,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate, _WEIGHT_DECAY)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = this.restore(parts)
-    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
+    # The seed includes `start`, the steps so far: a resumed run does not repeat its first games.
     generator = np.random.default_rng([config.seed, start])
     shares = np.array_split(np.arange(config.num_envs), len(games))
     searchers = [Searcher(each, len(share), config, generator) for each, share in zip(games, shares, strict=True)]

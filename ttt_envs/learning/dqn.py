@@ -233,7 +233,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     current = EpsilonGreedy(TorchNetwork(info), 1.0)
     learning = SeatLearner(current, config)
     start = this.restore(learning.parts)
-    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
+    # The seed includes `start`, the steps so far: a resumed run does not repeat its first games.
     generator = np.random.default_rng([config.seed, start])
     opponents = OpponentPool(game, config, current, lambda path: EpsilonGreedy(load_torch_network(path)))
     games = PlayerGames(game, config.num_envs, opponent=current, seed=int(generator.integers(2**63)))

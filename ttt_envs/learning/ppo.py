@@ -177,7 +177,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
         separate=True,
         history=config.history,
     )
-    # SB3's names of the layers; its numbers also count activation functions.
+    # SB3 also numbers the activation functions, so its number of hidden layer k is 2 * k.
     tensors = model.policy.state_dict()
     names = {"heads.policy": "action_net", "heads.value": "value_net"}
     for head in info.heads:
@@ -188,7 +188,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
 
 
 def read_snapshot(path: Path) -> PolicyAgent:
-    """Return a snapshot as an opponent."""
+    """Load a snapshot as an agent, to be used as an opponent."""
     network = load_torch_network(path)
     return PolicyAgent(Logits(network), history=network.info.history)
 
@@ -210,7 +210,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     torch.set_num_threads(1)  # small networks get slower with more
     model = make_model(config, game, this.done)
     model.num_timesteps = start = this.restore(parts_of(model))
-    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
+    # The seed includes `start`, the steps so far: a resumed run does not repeat its first games.
     stream = int(fold(np.uint64(config.seed), np.uint64(start))) % 2**32
     model.env.seed(stream)  # type: ignore[union-attr]
     torch.manual_seed(stream)

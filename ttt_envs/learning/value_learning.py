@@ -13,8 +13,8 @@ the game:
   give a matrix of rewards or of V of the next positions. V is regressed on the value of this matrix game, and the
   policy on its equilibrium.
 
-The method needs two sides. Chance is allowed, and hidden information if players move one at a time. network.safetensors
-contains the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x".
+The method needs two sides. Chance is allowed. Hidden information is allowed if players move one at a time.
+network.safetensors contains the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x".
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
 et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for simultaneous choices Shapley, "Stochastic
@@ -285,7 +285,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     optimizers = OPTIMIZERS[config.optimizer](network, config.learning_rate)
     parts: checkpoint.Parts = {"net": network, "average": average, **optimizers}
     start = this.restore(parts)
-    # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
+    # The seed includes `start`, the steps so far: a resumed run does not repeat its first games.
     generator = np.random.default_rng([config.seed, start])
     losses = (_rounds if config.device == "cpu" else _rounds_on_device)(this, backup, generator)
     latest: dict[str, float] = {}

@@ -30,7 +30,7 @@ _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
 
 
 def check_observations(game: Game) -> None:
-    """Every feature is written, is 0 or 1 and has a description; planes show all features; similar parts match."""
+    """Check that features are written, 0 or 1, and described, that planes show all, and that `game.parts` match."""
     states = positions(game)
     size = sum(block.size for block in game.observation_layout)
     assert game.observation_size == size, f"observation_size is {game.observation_size}, the blocks have {size}"

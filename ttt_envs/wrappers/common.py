@@ -17,7 +17,7 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.window import Window
 from ttt_envs.wrappers.rewards import RewardFunction
 
-#: The values of arguments of all environments.
+#: Types of the environments' arguments: the values that each of them may have.
 MaskIn = Literal["both", "info"]
 Illegal = Literal["lose", "raise"]
 RenderMode = Literal["human", "rgb_array", "ansi"]

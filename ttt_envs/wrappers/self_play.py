@@ -38,7 +38,8 @@ class PlayerGames:
     Attributes:
         players: int64 (n,), the learner's player number in each game.
         rewards: float32 (n,), the learner's rewards for the last step; the first step includes earlier payments.
-        round_rewards: float32 (n,), in a match: the same for its rounds, see `Extras.round_rewards`; else None.
+        round_rewards: float32 (n,), as `rewards`, but for rounds as games of their own, see `Extras.round_rewards`;
+            None if the game is no match.
         done: bool (n,), games that the last step ended.
         truncated: bool (n,), games that the last step cut off.
         lengths: int64 (n,), the learner's decisions in the running episode.

@@ -132,7 +132,7 @@ def play_games(
     """Play n games to the end.
 
     Args:
-        game: an id or a Game, with any number of players, simultaneous choices or teams.
+        game: an id or a Game. It may have any number of players, simultaneous choices, and teams.
         agents: arguments of `agents.load`: a mapping by name, a list in the order of the players, or one agent for all
             seats. An agent is a single object that acts for all of its seats at once.
         games: number of games, by default 1. Game i equals game i of `Batch(game, games, seed=seed)`.

@@ -290,7 +290,7 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
         torch.set_num_threads(1)  # small networks get slower with more
         torch.manual_seed(config.seed)
         method = make(config, game)
-        # Seeds depend on the start, so that a resumed run does not repeat the games of its beginning.
+        # The seed includes `start`, the steps so far: a resumed run does not repeat its first games.
         method.begin(np.random.default_rng([config.seed, this.restore(method.parts)]))
         learner = Learner(
             one_round=lambda steps: method.one_round(this.done(steps)),
