@@ -1,9 +1,9 @@
 """Matrix games for simultaneous choices of two players: try every pair of actions, then solve the matrix.
 
-An entry of the matrix is the reward after a pair of actions, or the successor's value by a given value function. The
-equilibrium gives the position's value and a mixed strategy for each player. If only one player acts, the matrix has one
-row or one column. Applied to all positions repeatedly, this is value iteration for zero-sum stochastic games: Shapley,
-"Stochastic games", PNAS 39, 1953.
+An entry of the matrix is the reward if the pair of actions ends the game, otherwise the successor's value by a given
+value function. The equilibrium gives the position's value and a mixed strategy for each player. If only one player
+acts, the matrix has one row or one column. Applied to all positions repeatedly, this is value iteration for zero-sum
+stochastic games: Shapley, "Stochastic games", PNAS 39, 1953.
 
 `expand` is a template, which is compiled for each game; `step`, `observe` and `resample` in it are the game's kernels.
 """
@@ -51,7 +51,7 @@ class Children(NamedTuple):
 
     Attributes:
         numbers: int64 (cells, worlds), the number of the child after each pair of actions (cell) in each world. Cells
-            are ordered by position, then by row; player 0 chooses the row.
+            are ordered by position, then by player 0's action, then by player 1's.
         size: number of features of an observation.
         seen: int8 (children, 2, size padded to a multiple of 8), each player's observation; zeros if the game is over.
         words: `seen` as uint64 (children, -1) in the same memory, for fast comparisons.
@@ -100,10 +100,11 @@ def equilibria(
             actions. The matrix is the mean over the worlds.
         value: the value function for successors.
         iterations: iterations of predictive regret matching+, see `solve_matrix`.
-        known: cache of values that the same function gave for other positions of this decision; new values are added.
-        extend: search one ply deeper in positions after simultaneous choices in which a single player decides. Chance
-            is drawn before that decision.
-        depth: plies. With more than one, a successor's value is that of its own equilibrium with a depth of one less.
+        known: cache of values that `value` gave for other positions of this decision; new values are added.
+        extend: if simultaneous choices lead to a position in which only one player decides, search that position one
+            ply deeper, in a single sampled future.
+        depth: plies to look ahead. Above 1, a successor's value is that of its own matrix game, solved with `depth` -
+            1.
         symmetric: whether `value` is invariant under the board's symmetries. If so, `value` is called for only one of
             several symmetric positions.
     """
@@ -150,7 +151,7 @@ def _valued(
     plies: np.ndarray,
     known: KnownValues,
 ) -> np.ndarray:
-    """Return the values of the children `rows`, float64 (k,): by `deeper` where `plies` is above 0, else by `value`.
+    """Return the values of the children numbered `rows`, float64 (k,): by `deeper` where `plies` > 0, else by `value`.
 
     `known` caches values by observations.
     """
@@ -207,7 +208,7 @@ def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
-    """Allocate children for `cells` pairs of actions; if `keep`, also the positions."""
+    """Allocate `Children` for `cells` pairs of actions in `worlds` worlds; the positions only if `keep`."""
     most, size = cells * worlds, game.observation_size
     words = np.empty((most, 2 * -(-size // 8)), np.uint64)
     seen = words.view(np.int8).reshape(most, 2, -1)
@@ -218,7 +219,7 @@ def _room(game: Game, cells: int, worlds: int, keep: bool) -> Children:
 
 @jit.kernel
 def fill_actions(mask, out):
-    """Write the actions in `mask` to `out` int64 and return their number; an empty mask counts as the action 0."""
+    """Write the actions in `mask` to `out`, int64; return their number. For an empty mask, write 0 and return 1."""
     count = 0
     out[0] = 0
     for action in range(mask.shape[0]):
@@ -230,7 +231,7 @@ def fill_actions(mask, out):
 
 @jit.kernel
 def first_alike(children, first, last):
-    """Return the first child, from number `first` on, that equals child `last`; this may be `last` itself."""
+    """Return the number of the first child, from number `first` on, that equals child `last`, which may be `last`."""
     for other in range(first, last):
         if children.done[other] == children.done[last] and children.rewards[other] == children.rewards[last]:
             same = True
@@ -285,7 +286,7 @@ def kernel_for(kernels: Kernels) -> Callable[..., Any]:
 
 @jit.kernel
 def solve_rows(legal, payoffs, iterations, out):
-    """Solve matrix games with concatenated payoffs, float64 (cells,); write the results to `out`, an `Equilibria`.
+    """Solve n matrix games; write the results to `out`, an `Equilibria`.
 
     legal bool (n, 2, num_actions).
     """
@@ -307,7 +308,7 @@ def solve_rows(legal, payoffs, iterations, out):
 
 @jit.kernel
 def solve_matrix(payoffs, iterations, mix, other_mix):
-    """Return the value of a zero-sum matrix game for the row player; write nearly optimal strategies to the mixes.
+    """Return a zero-sum matrix game's value to the row player; write nearly optimal strategies to `mix`, `other_mix`.
 
     Predictive regret matching+ with alternating updates and quadratic averaging (the t-th strategy has weight t * t):
     Farina, Kroer and Sandholm, "Faster game solving via predictive Blackwell approachability", AAAI 2021. A matrix with
@@ -354,8 +355,8 @@ def solve_matrix(payoffs, iterations, mix, other_mix):
 
 @jit.kernel
 def share_saddle(payoffs, mix, other_mix):
-    """Return whether there is a saddle point; if so, fill the mixes with each player's safest actions."""
-    # The row player's lowest payoff in each row, and highest payoff in each column.
+    """Return whether there is a saddle point; if so, write uniform mixes of safest actions to `mix` and `other_mix`."""
+    # worst: the lowest payoff in each row; best: the highest payoff in each column. All are the row player's payoffs.
     worst, best = np.full(payoffs.shape[0], np.inf), np.full(payoffs.shape[1], -np.inf)
     for x in range(payoffs.shape[0]):
         for y in range(payoffs.shape[1]):
@@ -370,7 +371,10 @@ def share_saddle(payoffs, mix, other_mix):
 
 @jit.kernel
 def match_regrets(gains, regrets, strategy):
-    """Make a step of predictive regret matching+ in place; all float64 (n,). `gains` also predict the next gains."""
+    """Update `regrets` and `strategy`, in place, by one step of predictive regret matching+.
+
+    `gains`, float64 (n,): each action's reward in this step, which also predicts the reward in the next step.
+    """
     expected = 0.0
     for k in range(gains.shape[0]):
         expected += gains[k] * strategy[k]

@@ -37,16 +37,17 @@ class NetworkAgent(Agent):
             temperature: divides values or logits before a softmax; 0 plays the best action. The default is 0 for a q
                 network and 1 for others.
             symmetric: average over the board's symmetries: stronger, but slower.
-            average: play the mean policy of the run's snapshots: true for all, or a number from 0 to 1 for this share
-                of the latest ones. In each position, all snapshots have the same weight; fictitious play would weight
-                each by its probability of reaching the position. The time is proportional to the number of snapshots.
-            threshold: never play an action whose probability is below this, unless all are. The other probabilities are
-                scaled up.
+            average: play the mean policy of the run's snapshots: true averages all, a number from 0 to 1 only this
+                share, the latest ones. In each position, all snapshots have the same weight; fictitious play would
+                weight each by its probability of reaching the position. The time is proportional to the number of
+                snapshots.
+            threshold: never play an action whose probability is below this, unless all are. The remaining probabilities
+                are scaled to a sum of 1.
 
         Raises:
             FileNotFoundError: there is no such path, or there are no snapshots to average.
             BadNetworkFile: the file is damaged or no network.
-            ValueError: a negative temperature, a threshold or share outside 0 to 1, a network of kind value (only
+            ValueError: a negative temperature, `threshold` or `average` outside 0 to 1, a network of kind value (only
                 `lookahead` can play it), or symmetries for a network with a history.
         """
         if not 0 <= average <= 1:
@@ -94,7 +95,7 @@ class NetworkAgent(Agent):
         return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
 
     def action_values(self, view: View) -> np.ndarray:
-        """Return the action values of a q network, or their mean over snapshots: float64 (n, num_actions); else NaN."""
+        """Return a q network's action values, averaged over snapshots: float64 (n, num_actions); for others NaN."""
         if self.head != "q":
             return super().action_values(view)
         found = np.zeros(view.masks.shape)
@@ -104,7 +105,7 @@ class NetworkAgent(Agent):
         return np.where(view.masks, found / len(self.networks), np.nan)
 
     def value(self, view: View) -> np.ndarray:
-        """Return the network's value, or the mean of a q network's values under `policy`: float64 (n,); else NaN."""
+        """Return the value head's output, or the mean of a q network's values under `policy`, or NaN: float64 (n,)."""
         if "value" not in self.network.info.heads:
             return super().value(view)
         found, rows = np.zeros(len(view)), np.arange(len(view))

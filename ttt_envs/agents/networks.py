@@ -92,7 +92,7 @@ class NetworkInfo:
             expected reward. Otherwise there is one per player, in turn order from the observing player.
         history: number of the player's past decisions in an observation, see `Game.layout`.
         also: further settings of the game's options that the network was trained for, in addition to `options`.
-        parts: the parts of the board, see `Game.parts`; their features are numbers of inputs.
+        parts: the parts of the board, see `Game.parts`; their `features` are indices of the network's inputs.
         shared: sizes of the layers through which each part of the board passes, with the same weights for all parts;
             empty without parts. The hidden layers receive the output of these layers and the inputs that belong to no
             part. A further linear layer adds each part's output to the policy or q values of the part's actions.
@@ -132,17 +132,17 @@ class NetworkInfo:
 
     @property
     def others(self) -> list[int]:
-        """The inputs that belong to no part."""
+        """The indices of the inputs that belong to no part."""
         return sorted({*range(self.inputs)}.difference(*(part.features for part in self.parts)))
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The widths of a stack of hidden layers: its input, then each layer."""
+        """The widths of a stack of hidden layers: first of its input, then of each layer."""
         return len(self.others) + sum(len(self.parts) * size for size in self.shared[-1:]), *self.hidden
 
     @property
     def sizes_of_part(self) -> tuple[int, ...]:
-        """The widths of the shared layers: their input, then each layer; () if there are none."""
+        """The widths of the shared layers: first of their input, then of each layer; () if there are none."""
         return (len(self.parts[0].features), *self.shared) if self.shared else ()
 
     @property
@@ -151,7 +151,7 @@ class NetworkInfo:
         return tuple(head for head in self.heads if head != "value") if self.shared else ()
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each tensor by name: weights (outputs, inputs), biases (outputs,)."""
+        """Return tensor name -> shape: (outputs, inputs) for weights, (outputs,) for biases."""
         shapes: dict[str, tuple[int, ...]] = {}
         stacks = {"shared": self.sizes_of_part, **dict.fromkeys(self.bodies, self.sizes)}
         layers = [(f"{name}.{k}", *pair) for name, sizes in stacks.items() for k, pair in enumerate(pairwise(sizes))]
@@ -162,7 +162,7 @@ class NetworkInfo:
         return shapes
 
     def check(self) -> None:
-        """Raise ValueError naming an unknown kind, encoding, activation or history."""
+        """Raise ValueError if the kind, encoding, activation or history is unknown; the message names it."""
         choice("kind", self.kind, tuple(KINDS))
         choice("encoding", self.encoding, ENCODINGS)
         choice("activation", self.activation, tuple(ACTIVATIONS))
@@ -201,7 +201,7 @@ class Network:
                 local = self._through(self._shared, x[:, self._parts].reshape(n * parts, size))
                 x = np.concatenate([local.reshape(n, parts * self.info.shared[-1]), x[:, self._others]], axis=1)
             hidden = [self._through(body, x) for body in self._bodies]
-            # Heads that share a body all use the last entry of `hidden`, where a plain zip would stop after one head.
+            # If the heads share a body, `hidden` has only one entry, which all heads use.
             outputs = {
                 head: hidden[min(k, len(hidden) - 1)] @ weight + bias
                 for k, (head, (weight, bias)) in enumerate(self._heads.items())
@@ -234,7 +234,8 @@ class Network:
         return [*self._bodies[body], self._heads[head]]
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """Evaluate flat observations int8 (n, size), including the network's history; return head -> array.
+        """Evaluate flat observations int8 (n, size), with past decisions if the network needs them; return head ->
+        array.
 
         If `symmetric`, average over the board's symmetries, which is possible only without history. This takes time in
         proportion to the number of symmetries, except for very few positions.
@@ -244,7 +245,8 @@ class Network:
         symmetries = game.proper_symmetries
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
-        # One call for all images: for few positions it takes hardly longer than a single evaluation.
+        # Evaluate all transformed observations in one call: for few positions, it takes hardly longer than a single
+        # one.
         for head, values in self(self._encoded(game, np.concatenate(turned))).items():
             mean, *others = np.split(values, len(turned))
             for symmetry, other in zip(symmetries, others, strict=True):
@@ -347,7 +349,7 @@ def values_of(game: Game) -> int:
 
 
 def for_all_players(game: Game, values: np.ndarray, players: np.ndarray) -> np.ndarray:
-    """Convert values (n, `values_of(game)`) from the view of `players` (n,) to player order: (n, num_players)."""
+    """Convert values (n, `values_of(game)`), as seen by `players` (n,), to one per player: (n, num_players)."""
     if values.shape[1] == 1:
         return np.asarray(np.where(game.sides[players][:, None] == game.sides, values, -values))
     order = (np.arange(game.num_players) - players[:, None]) % game.num_players
@@ -375,7 +377,10 @@ def network_file(path: Path) -> Path:
 
 
 def network_with_values(path: str | Path | Network, purpose: str) -> Network:
-    """Return `path` if it is a network, else load it. Raises errors as `load_network`, ValueError without values."""
+    """Return `path` if it is a network, else load it.
+
+    Raises ValueError if the network has no values, and the errors of `load_network`. `purpose` completes the message.
+    """
     network = path if isinstance(path, Network) else load_network(Path(path))
     if network.info.kind == "policy":
         raise ValueError(f"{path} gives no values to {purpose}; network plays it")
@@ -403,7 +408,7 @@ def load_network(path: Path) -> Network:
 
 
 def check_tensor(path: Path, name: str, tensor: np.ndarray | None, shape: tuple[int, ...]) -> None:
-    """Raise BadNetworkFile unless the tensor is float16 or float32 of this shape."""
+    """Raise BadNetworkFile unless the tensor has this shape and is float16 or float32."""
     if tensor is None or tensor.shape != shape or tensor.dtype not in (np.float16, np.float32):
         raise BadNetworkFile(f"{path}: tensor {name} is missing, or is not float16 or float32 of shape {shape}")
 

@@ -1,9 +1,9 @@
 """Alpha-beta search for games of perfect information without chance.
 
-With more than two sides, this is the paranoid algorithm: all others act as one side against the searching player
-(Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With `replies="own"`, it is
-opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA Journal 16(4), 1993): each
-other side plays for itself and makes the move with the best value one ply deep.
+With more than two sides, the search assumes that all other sides act together against the searching player: the
+paranoid algorithm (Sturtevant and Korf, "On pruning techniques for multi-player games", AAAI 2000). With
+`replies="own"`, it is opponent-model search (Iida et al., "Potential applications of opponent-model search", ICCA
+Journal 16(4), 1993): each other side plays for itself and makes the move whose successor has the highest value for it.
 
 The search is negamax with alpha-beta pruning (Knuth and Moore, "An analysis of alpha-beta pruning", Artificial
 Intelligence 6, 1975), iterative deepening, a transposition table and killer moves; actions are ordered by the values of
@@ -38,7 +38,7 @@ from ttt_envs.core.options import choice, within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: A frame of the search stack: one of the positions from the root to the current position.
+#: A frame of the search stack describes one position on the path from the root to the current position.
 FRAME = np.dtype(
     [
         ("alpha", np.float64),
@@ -65,7 +65,8 @@ ENTRY = np.dtype(
 _EXACT, _AT_LEAST, _AT_MOST = 0, 1, 2
 _ENTRIES = 1 << 17
 
-#: A finished game's value is its reward times this factor, slightly more for shorter games: beyond any estimate.
+#: A finished game's value is its reward times this factor, or slightly more in shorter games. A win thus has a higher
+#: value than any unfinished position.
 _CERTAIN = 2.0
 
 # A score above this is a proven win.
@@ -88,7 +89,7 @@ _CHUNK = 20_000
 @jit.kernel
 @jit.allocates_nothing
 def digest_of(memory, start):
-    """Return a hash of a position, uint64, from its record as uint64 (words,); `start` distinguishes searches."""
+    """Return a hash, uint64, of the position record `memory`, uint64 (words,); `start` differs between searches."""
     digest = start
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -99,20 +100,21 @@ class Scratch(NamedTuple):
     """Preallocated arrays for a search of at most `depth` plies.
 
     Attributes:
-        stack: states (depth + 1,), the root first.
-        memory: the positions of `stack` as uint64 (depth + 1, words).
+        stack: states (depth + 1,), the positions from the root to the current one.
+        memory: uint64 (depth + 1, words), the part of `stack` that identifies positions, in the same memory.
         frames: FRAME (depth + 1,). The caller of `search` fills in the root's frame.
-        place: int64 (1,): the current level.
+        place: int64 (1,), the index of the current position in `stack`, called its level.
         table: ENTRY (k,), the transposition table; k is a power of two.
-        killers: int32 (depth + 1, 2): the two latest actions that caused a cutoff.
-        order: int32 (depth + 1, num_actions): the legal actions of each level, in the order of the search.
-        guess: float64 (depth + 1, 2, num_actions): after each action, the value to the player who chose it, and whether
-            the game is over.
-        scores: float64 (num_actions,): the values of the root's actions so far; all but the best are upper bounds.
+        killers: int32 (depth + 1, 2), for each level the two latest actions that caused a beta cutoff.
+        order: int32 (depth + 1, num_actions), for each level the legal actions in the order in which they are searched.
+        guess: float64 (depth + 1, 2, num_actions), for each level and action the successor's value to the player who
+            chose the action, and 1 if the game is then over, else 0.
+        scores: float64 (num_actions,), the values of the root's actions that were searched so far. Only the highest is
+            exact; the others are upper bounds.
         legal: bool (num_actions,).
         joint: int64 (players,).
-        reductions: int32 (plies, actions): the reduction in plies, by remaining depth and the action's place in the
-            order; (0, 0) for none.
+        reductions: int32 (plies, actions), the number of plies by which a search is shortened, for each number of
+            remaining plies and each place in `order`. Shape (0, 0) disables reductions.
     """
 
     stack: np.ndarray
@@ -131,9 +133,9 @@ class Scratch(NamedTuple):
 
 @jit.allocates_nothing
 def expand(level, remaining, scratch, valuation):
-    """Play every legal action of stack[level]; write the actions to `order` and their values to `guess` of `scratch`.
+    """Try every legal action in scratch.stack[level]; write actions and values to scratch.order and scratch.guess.
 
-    Returns the number of actions.
+    `remaining`: number of plies left; wins with more plies left get higher values. Returns the number of actions.
     """
     stack, order, guess, legal, joint = scratch.stack, scratch.order, scratch.guess, scratch.legal, scratch.joint
     state, child = stack[level], stack[level + 1]
@@ -159,7 +161,7 @@ def expand(level, remaining, scratch, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def sort_actions(order, count, values, first, killers):
-    """Sort order[:count] by decreasing values; `first` precedes all others, and `killers` get a small bonus."""
+    """Sort the actions order[:count] by decreasing values. Action `first` comes first; `killers` get a small bonus."""
     for k in range(1, count):
         action = order[k]
         worth = rank(action, values, first, killers)
@@ -173,7 +175,7 @@ def sort_actions(order, count, values, first, killers):
 @jit.kernel
 @jit.allocates_nothing
 def rank(action, values, first, killers):
-    """Return the sort key of an action."""
+    """Return the sort key of an action; actions with higher keys are searched earlier."""
     if action == first:
         return _INFINITE
     bonus = 0.1 if action in (killers[0], killers[1]) else 0.0
@@ -184,7 +186,7 @@ def rank(action, values, first, killers):
 @jit.inlined
 @jit.allocates_nothing
 def improve(level, action, value, scratch):
-    """Update the frame of a level with the value of an action."""
+    """Record the value of an action in the frame of its level, and at the root also in scratch.scores."""
     frame = scratch.frames[level]
     if value > frame["best"]:
         frame["best"], frame["move"] = value, action
@@ -197,7 +199,7 @@ def improve(level, action, value, scratch):
 @jit.inlined
 @jit.allocates_nothing
 def take(level, action, value, scratch):
-    """Update the frame with the value of an action, or mark the action to be searched again at full depth."""
+    """Record the value of an action by `improve`, or mark the action for a full search if a cheap one raised alpha."""
     frame = scratch.frames[level]
     if value > frame["alpha"] and (frame["trial"] == FEWER or (frame["trial"] == NARROW and value < frame["beta"])):
         frame["next"] -= 1
@@ -228,7 +230,7 @@ def begin_trial(frame, reductions):
 @jit.inlined
 @jit.allocates_nothing
 def look_up(entry, key, plies, window):
-    """Return whether an entry suffices for a search of `plies` in this window, its value, and its action or -1."""
+    """Return whether a table entry can replace a search of `plies` plies in `window`, its value, its action or -1."""
     if entry["key"] != key:
         return False, 0.0, np.int64(-1)
     value, bound, (alpha, beta) = entry["value"], entry["bound"], window
@@ -240,7 +242,7 @@ def look_up(entry, key, plies, window):
 @jit.inlined
 @jit.allocates_nothing
 def store(frame, entry, killers):
-    """Write the result of a frame to its table entry. After a beta cutoff, also add the action to `killers`."""
+    """Write the result of a frame to its table entry. After a beta cutoff, also add the best action to `killers`."""
     entry["key"], entry["value"] = frame["key"], frame["best"]
     entry["move"], entry["depth"] = frame["move"], frame["left"]
     entry["bound"] = _AT_MOST if frame["best"] <= frame["low"] else _EXACT
@@ -252,8 +254,11 @@ def store(frame, entry, killers):
 
 @jit.allocates_nothing
 def reply(level, scratch, valuation):
-    """Play the other sides' moves in stack[level], the best for each mover one ply deep, until the root's side is to
-    move or the game is over. Return the number of evaluated positions."""
+    """Play on in scratch.stack[level], in place, until the root's side is to move or the game is over.
+
+    Each player makes the move whose successor has the highest value for them. Returns the number of evaluated
+    positions.
+    """
     state, order, guess, joint = scratch.stack[level], scratch.order[level], scratch.guess[level, 0], scratch.joint
     valued = 0
     while not state["done"] and valuation.sides[state["to_move"]] != 0:
@@ -274,11 +279,11 @@ def search(depth, start, budget, own_replies, scratch, valuation):
 
     Args:
         depth: plies, at least 2.
-            start: uint64 that distinguishes this root's table entries from those of other roots.
-            budget: number of positions after which the search pauses; another call continues it.
-            own_replies: whether other sides move as in `reply`; plies then count only moves of the root's side.
+        start: uint64 that distinguishes this root's table entries from those of other roots.
+        budget: number of positions after which the search pauses; another call continues it.
+        own_replies: whether other sides move as in `reply`; plies then count only moves of the root's side.
         scratch: `Scratch` with the root's frame, order and guess filled in.
-        valuation: `Valuation`; its sides are 0 for the root's player and partners, 1 for all others.
+        valuation: a `Valuation` whose `sides` are 0 for the root's player and partners, 1 for all others.
     """
     stack, memory, frames, place, table, killers, order, guess, _, _, joint, reductions = scratch
     sides = valuation.sides
@@ -356,7 +361,8 @@ class AlphaBeta(Agent):
     """Searches to a fixed depth or for a fixed time, and evaluates the leaves with a trained value function.
 
     Plays games of perfect information without chance after the start, in which one player acts at a time. With more
-    than two sides, it assumes that all others play against it, or with `replies="own"` that each plays for itself.
+    than two sides, it assumes that all other sides play against it or, with `replies="own"`, that each plays for
+    itself.
     """
 
     name = "alphabeta"
@@ -380,10 +386,12 @@ class AlphaBeta(Agent):
             seconds: time for each decision. The result is then not reproducible, because the depth depends on the
                 machine and its load. By default, the search has no time limit.
             reduce: strength of late-move reductions; 0 disables them. The depth of an action's search is reduced by
-                `reduce` times log(depth) times log(place in the order). An action that beats the best is searched again
-                at full depth. In the same time the search looks further ahead, but it may overlook something.
-            replies: moves of the other sides. "worst": the worst moves for the searching player. "own": each side's
-                own best move, found one ply deep; `depth` then counts only the plies of the searching side.
+                `reduce` times log(depth) times log(place in the order). An action whose reduced search beats the best
+                action is searched again at full depth. Reductions let the search look further ahead in the same time,
+                but it may overlook a good move.
+            replies: how the search expects the other sides to move. "worst": the moves that are worst for the searching
+                player. "own": each side's own best move, found one ply deep; `depth` then counts only the plies of the
+                searching side.
 
         Raises:
             FileNotFoundError: there is no such path.
@@ -434,8 +442,9 @@ class AlphaBeta(Agent):
     def action_values(self, view: View) -> np.ndarray:
         """Return the value of the best action, float64 (n, num_actions); all others are NaN.
 
-        The value is also NaN unless the action is a proven win or loss, or a network evaluates it in a game of two
-        sides. With more sides, the search treats all others as one side, so it proves only wins.
+        The best action's value is NaN, too, unless it is a proven win or loss, or comes from a network in a game of two
+        sides. With more than two sides, only wins are proven, because the search assumes that all others act against
+        the player.
         """
         game, scores = view.game, self.scores(view)
         out, rows = np.full(scores.shape, np.nan), np.flatnonzero(view.masks.any(axis=1))
@@ -450,8 +459,9 @@ class AlphaBeta(Agent):
     def scores(self, view: View) -> np.ndarray:
         """Return the best action's score and upper bounds for the others: float64 (n, num_actions), NaN where illegal.
 
-        A proven win scores slightly above 2 and a proven loss slightly below -2; shorter games count more. A forced
-        action is not searched. Without a value function, each round of a match is searched as a separate game.
+        A proven win scores slightly above 2 and a proven loss slightly below -2; the sooner the game ends, the further
+        from 0. A forced action is not searched: its score is the value of its successor. Without a value function, each
+        round of a match is searched as a separate game.
         """
         return by_round(view, self._values) if self.values is None else self._values(view)
 
@@ -470,7 +480,7 @@ class AlphaBeta(Agent):
 
 
 def reductions_of(reduce: float, depth: int, actions: int) -> np.ndarray:
-    """Return the table `Scratch.reductions`."""
+    """Return `Scratch.reductions` for late-move reductions of strength `reduce`."""
     if not reduce:
         return np.zeros((0, 0), np.int32)
     plies, place = np.log(np.maximum(np.arange(depth + 1), 1)), np.log(np.arange(1, actions + 1))
@@ -524,7 +534,7 @@ class _Search:
         self.searches = 0
 
     def __call__(self, root: np.ndarray, seed: int, depth: int, seconds: float | None, out: np.ndarray) -> None:
-        """Write the values of the root's actions to `out`; search deeper and deeper until `depth` or the time limit."""
+        """Search ever deeper, until `depth` or the time limit; write the scores of the root's actions to `out`."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         self.searches += 1
         start = np.uint64(rng.mix(np.uint64(self.searches)))
@@ -535,7 +545,7 @@ class _Search:
         count = self.kernels.expand(0, depth, scratch, self.valuation)
         actions = scratch.order[0, :count].copy()
         scores = scratch.guess[0, 0].copy()
-        # Break ties at random: the search takes the first of equal actions.
+        # Shuffle the actions to break ties at random, because the search prefers the first of equal actions.
         actions = np.random.default_rng(seed).permutation(actions)
         out[actions] = scores[actions]
         for plies in range(2, depth + 1):

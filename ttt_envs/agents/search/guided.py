@@ -14,13 +14,14 @@ from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
-# Limit in bytes for the trees of positions that are searched together; real trees take a tenth of it.
+# Positions are searched together as long as their largest possible trees fit into this many bytes. Real trees take a
+# tenth.
 _MEMORY = 1 << 28
 
-# The most positions to search together; more are no faster.
+# The most positions to search together. To search more together is no faster.
 _SIDE_BY_SIDE = 512
 
-# Simulations of the first search with a time limit, which measures the speed.
+# With a time limit, a first search of this many simulations measures the speed.
 _TRIAL = 32
 
 
@@ -133,7 +134,7 @@ class Guided(Agent):
 
     @kept
     def search(self, view: View) -> SearchResult:
-        """Return the results of the search. A forced action is not searched; without legal actions, the action is -1.
+        """Return the results of the search. A forced action is not searched. Without a legal action, `actions` is -1.
 
         The result for a position does not depend on the batch, except with `seconds` and for rounding in networks.
         """
@@ -175,7 +176,8 @@ class Guided(Agent):
             started, search = time.monotonic(), self._searcher(game, 1, simulations)
             result = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
             now = time.monotonic()
-            # Sequential halving needs the number of simulations in advance: choose one that fits the remaining time.
+            # Sequential halving needs the number of simulations in advance: choose a number that fits into the
+            # remaining time.
             fitting = int(simulations * (deadline - now) / max(now - started, 1e-9))
             if fitting <= simulations:
                 return result

@@ -11,7 +11,7 @@ value and the values of tried actions.
 - Any number of players in any order: values are vectors, and the player to move maximises their own entry.
 - Chance: the tree's nodes hold no game states. Each simulation plays from the root with new random draws, and
   recognises positions as in `ttt_envs.agents.search.mcts`. The k-th visits of all actions at the root share their
-  draws, which makes the comparison of actions less noisy.
+  random draws, which makes the comparison of actions less noisy.
 """
 
 import math
@@ -47,7 +47,10 @@ Evaluate = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.n
 
 
 def considered_visits(actions: int, simulations: int) -> np.ndarray:
-    """Return sequential halving's schedule, int64 (simulations,): the visits that each simulation's action has had."""
+    """Return sequential halving's schedule for a number of root actions, int64 (simulations,).
+
+    Entry s is the number of earlier visits of the root action that simulation s visits.
+    """
     if actions < 2:
         return np.arange(simulations)
     phases, left, visits, planned = math.ceil(math.log2(actions)), actions, 0, 0
@@ -157,11 +160,12 @@ class GumbelSearch:
 
         Args:
             states: structured (n,), none finished. They are not changed.
-            seeds: uint64 (n,); a search depends only on its own seed, if `evaluate` does not depend on the batch.
+            seeds: uint64 (n,); the search of a position depends only on its own seed, if `evaluate` does not depend on
+                the batch.
             evaluate: the prior and value function.
-            noise: float32 (n, num_actions), Gumbel noise that makes the root's actions a random sample without
-                replacement. With None, the root compares the likeliest actions.
-            simulations: simulations for each position; None for the largest number.
+            noise: float32 (n, num_actions), Gumbel noise, with which the root compares a random sample of actions,
+                drawn without replacement. With None, it compares the actions with the highest prior.
+            simulations: simulations for each position; None for the number given to the constructor.
             deadline: time by `time.monotonic` at which the search stops even if it is incomplete.
         """
         n, simulations = len(states), self.simulations if simulations is None else simulations

@@ -1,7 +1,8 @@
 """The trees of `ttt_envs.agents.search.gumbel` and the kernels that search them.
 
 `walk` and `prove` are templates, which are compiled for each game; `legal_mask`, `step`, `observe` and `resample` in
-them are the game's kernels. `arrive` is `follow` or `recognise`. `probe` and `settle` prove results, or do nothing.
+them are the game's kernels. `arrive` is `recognise` with chance, else `follow`. `probe` and `settle` are `prove` and
+`carry_up` with proofs; otherwise they do nothing.
 """
 
 # ruff: noqa: F821
@@ -135,7 +136,7 @@ class SearchResult(NamedTuple):
 
 @jit.kernel
 def follow(memory, trie, edge, new):
-    """Return the node after an edge in a game without chance; if there is none, link the edge to `new`."""
+    """Return the number of the node after an edge in a game without chance; an untried edge gets the node `new`."""
     if edge["child"] == 0:
         edge["child"] = new
     return edge["child"]
@@ -143,7 +144,7 @@ def follow(memory, trie, edge, new):
 
 @jit.kernel
 def recognise(memory, trie, edge, new):
-    """Return the node of the position in `memory` uint64 (words,); a new position gets the node `new`."""
+    """Return the node number of the position in `memory`, uint64 (words,); a new position gets the number `new`."""
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
         digest = rng.mix(digest ^ memory[k])
@@ -152,10 +153,10 @@ def recognise(memory, trie, edge, new):
 
 @jit.kernel
 def mixed_value(node, edges, player):
-    """Return the value to a player that untried actions of a node are assumed to have; `edges` are the node's own.
+    """Return the value for `player` that untried actions of `node` are assumed to have; `edges` are the node's edges.
 
-    This value is a weighted mean. The network's value of the position has weight 1. The mean of the tried actions'
-    values, weighted by their priors, has the number of their visits as weight.
+    This is a weighted mean of two values: the network's value of the position, with weight 1, and the mean value of the
+    tried actions, weighted by their priors, with their total number of visits as its weight.
     """
     visits, prior, value = 0, 0.0, 0.0
     for k in range(edges.shape[0]):
@@ -170,7 +171,7 @@ def mixed_value(node, edges, player):
 
 @jit.kernel
 def completed(edge, player, mixed):
-    """Return a player's mean value over an edge's visits. If untried, return its proven value, else `mixed`."""
+    """Return a player's mean value over an edge's visits; if untried, its proven value or, without proof, `mixed`."""
     if edge["visits"]:
         return edge["total"][player] / edge["visits"]
     return np.float64(edge["proved"][player]) if edge["proved"][player] else mixed
@@ -178,7 +179,7 @@ def completed(edge, player, mixed):
 
 @jit.kernel
 def score(node, edges, plan, scores):
-    """Write the logits of a node's improved policy to scores float64; return the sum and the maximum of the visits."""
+    """Write the logits of a node's improved policy to `scores`; return the sum and the maximum of its edges' visits."""
     visits = most = 0
     for k in range(edges.shape[0]):
         visits += edges[k]["visits"]
@@ -205,7 +206,7 @@ def softmax(scores):
 
 @jit.kernel
 def best_at_root(edges, scores, noise, visits):
-    """Return the best of the edges with `visits` visits, by score plus noise; noise float32 (num_actions,)."""
+    """Return the index of the edge with the highest score plus noise among the edges with `visits` visits."""
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
         if edges[k]["visits"] == visits:
@@ -217,7 +218,7 @@ def best_at_root(edges, scores, noise, visits):
 
 @jit.kernel
 def best_below(edges, scores, visits):
-    """Return the edge whose share of visits is furthest below its probability in the improved policy."""
+    """Return the index of the edge whose share of visits is furthest below its probability in the improved policy."""
     softmax(scores)
     best, highest = 0, -np.inf
     for k in range(edges.shape[0]):
@@ -244,7 +245,10 @@ def lost_edges(node, edges):
 
 @jit.kernel
 def open_edges(node, edges):
-    """Return the number of root edges to compare: those not proven to lose before a first visit, or else all."""
+    """Return the number of root edges to compare.
+
+    Edges that were proven to lose before their first visit are left out, unless all were.
+    """
     count = 0
     for k in range(edges.shape[0]):
         count += edges[k]["visits"] > 0 or edges[k]["proved"][node["mover"]] >= 0
@@ -253,9 +257,9 @@ def open_edges(node, edges):
 
 @jit.kernel
 def best_result(node, edges, scores, noise):
-    """Return the edge to play: one that is proven to win, or else the best of those with the most visits.
+    """Return the index of the edge to play: one that is proven to win, or else the best of those with the most visits.
 
-    Edges that are proven to lose get a score of minus infinity, unless all are.
+    Sets the scores of edges that are proven to lose to minus infinity, unless all edges are.
     """
     some, most = lost_edges(node, edges) < edges.shape[0], 0
     for k in range(edges.shape[0]):
@@ -270,7 +274,7 @@ def best_result(node, edges, scores, noise):
 
 @jit.kernel
 def back_up(edges, path, values):
-    """Add a visit with these values, (players,), to every edge of a path."""
+    """Add a visit with the rewards `values`, (players,), to every edge of a path."""
     for k in range(path.shape[0]):
         edge = edges[path[k]]
         edge["visits"] += 1
@@ -280,7 +284,7 @@ def back_up(edges, path, values):
 
 @jit.kernel
 def add_node(forest, game, mover, legal):
-    """Add a node with an edge for each legal action; the network's output is filled in later."""
+    """Add a node with an edge for each legal action; `grow` fills in the network's output."""
     head = forest.heads[game]
     node = forest.nodes[game, head["nodes"]]
     node["mover"], node["first"] = mover, head["edges"]
@@ -342,7 +346,7 @@ def ignore(forest, game, rewards):
 
 @jit.kernel
 def carry_up(forest, game, rewards):
-    """Mark the edges of the last path, from its end upwards, for which optimal play leads to these rewards."""
+    """Walk up the last path and mark its edges as proven, as long as optimal play after them leads to `rewards`."""
     edges, path = forest.edges[game], forest.paths[game]
     if abs(rewards[0]) < 1:
         return
@@ -357,9 +361,9 @@ def carry_up(forest, game, rewards):
 
 
 def walk(simulation, plan, forest, leaves):
-    """Run one simulation of each game to a new position or a known result; back up known results.
+    """Run one simulation of each game until it reaches a new position or a proven or final result; back up results.
 
-    A game with an empty tree gets its root instead. Returns the number of leaves that wait for the network.
+    If a game's tree is empty, only create its root. Returns the number of leaves that wait for the network.
     """
     state, joint, count = forest.world[0], np.zeros(forest.world[0]["rewards"].shape[0], np.int64), 0
     for game in range(plan.roots.shape[0]):
@@ -394,7 +398,7 @@ def walk(simulation, plan, forest, leaves):
             observe(state, mover, leaves.observations[count])
             leaves.games[count], leaves.players[count] = game, mover
             add_node(forest, game, mover, leaves.masks[count])
-            # At the root, actions must be compared even if their results are known.
+            # The root needs the network's output even if its result is proven, because its actions are compared.
             known = probe(forest, game) and length > 0
             count += not known
         if known or state["done"]:
@@ -427,7 +431,7 @@ def grow(logits, values, leaves, forest):
 
 @jit.kernel
 def read(plan, forest, result):
-    """Write the results of all games to a `SearchResult`."""
+    """Write the results of all games to `result`, a `SearchResult`."""
     for game in range(plan.roots.shape[0]):
         node = forest.nodes[game, 0]
         own = own_edges(forest.edges[game], node)

@@ -1,7 +1,7 @@
 """Value functions for the leaves of an alpha-beta search, as templates for its kernels.
 
-Each maps (state, mover, valuation) to the value of the position to `mover`, who has just moved. `legal_mask`, `observe`
-and `find` in the templates are the game's kernels.
+Each function maps (state, mover, valuation) to the value of the position to `mover`, who has just moved. `legal_mask`,
+`observe` and `find` in the templates are the game's kernels.
 """
 
 # ruff: noqa: F821
@@ -24,8 +24,8 @@ class Valuation(NamedTuple):
 
     Attributes:
         sides: int64 (players,), each player's side.
-        weights: float32 (numbers,), the weights of an n-tuple network, or of a network from `flattened`.
-        form: int64, from `flattened`.
+        weights: float32 (numbers,), the weights of an n-tuple network, or those returned by `flattened`.
+        form: int64, a network's layers, see `flattened`.
         present: int64 (patterns of a position,), scratch memory.
         features: int8 (observation size,), scratch memory.
         activations: float32 (2, the widest layer), scratch memory.
@@ -43,7 +43,7 @@ class Valuation(NamedTuple):
 
 @jit.allocates_nothing
 def evaluate_patterns(state, mover, valuation):
-    """Return the value, by an n-tuple network, of the position to `mover`, who has just moved."""
+    """Return an n-tuple network's estimate of the value of the position to `mover`, who has just moved."""
     present, weights = valuation.present, valuation.weights
     find(state, mover, present)
     total = 0.0
@@ -55,14 +55,14 @@ def evaluate_patterns(state, mover, valuation):
 @jit.kernel
 @jit.allocates_nothing
 def forward(features, weights, form, activations):
-    """Evaluate a network from `flattened`; return the index of the row of `activations` that has the outputs.
+    """Evaluate a network given by `flattened`; return the index of the row of `activations` that has the outputs.
 
     features: the inputs, int8 (n,), most of them 0; activations: float32 (2, widest layer), scratch memory.
     """
     place, now = 0, 0
     for layer in range(form[0]):
         inputs, outputs = form[4 + layer], form[5 + layer]
-        # Slices allow vectorised instructions.
+        # Contiguous slices let the compiler vectorise the loops below.
         before, after = activations[now], activations[1 - now]
         row = weights[place + inputs * outputs :]
         for j in range(outputs):
@@ -85,7 +85,7 @@ def forward(features, weights, form, activations):
 
 @jit.allocates_nothing
 def evaluate_network(state, mover, valuation):
-    """Return the value, by a multilayer perceptron from `flattened`, of the position to `mover`, who has just moved."""
+    """Return a multilayer perceptron's estimate of the value of the position to `mover`, who has just moved."""
     sides, weights, form, _, features, activations, legal = valuation
     player = state["to_move"]
     observe(state, player, features)
@@ -114,8 +114,11 @@ TEMPLATES = {"patterns": evaluate_patterns, "network": evaluate_network, "nothin
 
 
 def flattened(network: Network) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights for a network's value, float32 (numbers,), and its form int64: the number of layers, whether
-    the head is q, whether tanh follows, flags (1: hidden layers use tanh, 2: residual), and the sizes of all layers."""
+    """Return the weights that compute a network's value, float32 (numbers,), and their form, int64.
+
+    The form contains the number of layers, whether the head is q, whether tanh follows it, flags (1: hidden layers use
+    tanh, 2: residual), and the sizes of all layers.
+    """
     info = network.info
     head = "q" if info.kind == "q" else "value"
     layers = network.layers(head)

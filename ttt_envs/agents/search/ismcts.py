@@ -12,9 +12,9 @@ simulation plays in a new world, sampled consistently with the searcher's view. 
 - Not every action in the tree is legal in every world. Therefore UCB1 counts for each action only those visits of its
   position in which the action was legal. Otherwise actions that are rarely legal would be tried too often.
 - The exploration constant of other players varies at random. Otherwise two players who do not see each other's choices
-  may synchronise, so that one exploits the other for ever. There, UCB1 does not converge: Shafiei, Sturtevant and
-  Schaeffer, "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in game-playing
-  agents, 2009.
+  may synchronise, so that one exploits the other for ever. For simultaneous choices, UCB1 does not converge: Shafiei,
+  Sturtevant and Schaeffer, "Comparing UCT versus CFR in simultaneous games", IJCAI workshop on general intelligence in
+  game-playing agents, 2009.
 
 If another player is to move, the tree merges all possible hands of that player. In the tree, that player makes the best
 average response to the searcher's actual hand. Therefore the search finds no bluffs, and expects none to succeed.
@@ -48,13 +48,13 @@ from ttt_envs.core.view import View
 #: `available`: number of visits of the position, since the action was added, in which the action was legal.
 NODE = np.dtype([*mcts.NODE.descr, ("available", np.int32)], align=True)
 
-# Number of features of an observation, as bits, in one uint64.
+# Number of features of an observation that fit into one uint64, one bit per feature.
 _WORD = 64
 
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """Return the entry of the legal action with the highest upper confidence bound; 0 while a legal one is untried.
+    """Return the entry of the legal action with the highest upper confidence bound; 0 if a legal action is untried.
 
     For players other than the searcher, the exploration constant varies at random by up to a quarter.
     """
@@ -96,12 +96,12 @@ def arrive(state, tree, index, node, seen):
 
 @jit.kernel
 def as_given(state, player, seed):
-    """Do nothing. This function replaces a game's `resample` if the worlds are given."""
+    """Do nothing. This function replaces a game's `resample` if the agent provides the worlds."""
 
 
 @cache
 def kernel_for(kernels: Kernels, given: bool = False, network: bool = False) -> Callable[..., Any]:
-    """Return `mcts.simulate`, or `puct.simulate` for a network, for one game's rules and this module's positions.
+    """Return `mcts.simulate`, or with a network `puct.simulate`, for one game's rules and with this module's `arrive`.
 
     If the worlds are `given`, they are searched unchanged; otherwise each simulation samples one.
     """
@@ -200,7 +200,7 @@ class ISMCTS(mcts.MCTS):
 
     @kept
     def _results(self, view: View) -> np.ndarray:
-        """Return results as `MCTS`. With a network, search the whole match, because networks are trained on matches."""
+        """Return the results like `MCTS`. With a network, search whole matches, as networks are trained on matches."""
         if self.network is None:
             return super()._results(view)
         self.check(view.game)

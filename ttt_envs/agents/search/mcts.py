@@ -4,7 +4,7 @@ UCT: Kocsis and Szepesvári, "Bandit based Monte-Carlo planning", ECML 2006; ter
 Monte Carlo tree search methods", IEEE TCIAIG 4(1), 2012. Each simulation plays from the root through the tree, adds one
 node, and plays on at random to the end.
 
-- Any number of players in any order: a node's value is that of the player who moved into it (max^n).
+- Any number of players in any order: a node's value is the value to the player whose move led to it (max^n).
 - Chance: each simulation redraws the future, so that no plan can rely on unknown dice. The resulting position decides
   where the simulation continues in the tree. The tree contains no states; it recognises a position, after any order of
   moves, by a digest of its record: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo
@@ -40,8 +40,8 @@ from ttt_envs.core.options import within
 from ttt_envs.core.state import position_start
 from ttt_envs.core.view import View
 
-#: Entry k of a tree has two roles: an action that was tried in some position, and the position with number k.
-#: The field `child` lists the actions tried in position k. Position 0 is the root; as a link, 0 means none.
+#: Entry k of a tree has two roles: an action that was tried in some position, and the position with number k. The field
+#: `child` lists the actions tried in position k. Position 0 is the root; a link of 0 means that there is no such entry.
 #: Without chance, position k is the position after action k, see `follow`. With chance, `recognise` assigns numbers.
 NODE = np.dtype(
     [
@@ -79,7 +79,7 @@ _CHUNK = 64
 
 @jit.kernel
 def best_child(tree, place, legal, exploration):
-    """Return the entry of the action with the highest upper confidence bound (UCB1); 0 while a legal one is untried.
+    """Return the entry of the action with the highest upper confidence bound (UCB1); 0 if a legal action is untried.
 
     Return -1 if all actions of the position are proven to lose.
     """
@@ -113,7 +113,7 @@ def vary(tree, number):
 
 @jit.kernel
 def keep_untried(tree, place, legal):
-    """Clear the actions in `legal` that were already tried in a position."""
+    """Set `legal` to False for the actions that were already tried in the position `place`."""
     child = tree[place]["child"]
     while child:
         legal[tree[child]["action"]] = False
@@ -122,7 +122,10 @@ def keep_untried(tree, place, legal):
 
 @jit.kernel
 def back_up(tree, node, rewards, sides):
-    """Add a visit and its reward to `node` and its ancestors. A side's reward counts in full, even if it is shared."""
+    """Add a visit and the mover's reward to `node` and its ancestors.
+
+    Players who share a reward each count the whole of it: rewards are multiplied by `sides`, see `Scratch`.
+    """
     while node:
         mover = tree[node]["mover"]
         tree[node]["visits"] += 1
@@ -140,8 +143,8 @@ def settle(state, tree, node, grown):
 def prove(state, tree, node, grown):
     """Record proofs for the last action of a simulation's path through the tree, and for the action before it.
 
-    If the path ends in an unfinished game and adds no node, all actions there are proven losses: the player who moved
-    last has won the simulation. Ancestors are updated on the next visit.
+    If the path ends in an unfinished game and adds no node, all actions in its last position are proven losses: the
+    player who moved last has won the simulation. Actions further up are updated when a later simulation visits them.
     """
     if node == 0:
         return  # all actions at the root lose
@@ -159,7 +162,7 @@ def prove(state, tree, node, grown):
 
 @jit.kernel
 def follow(state, tree, index, node, memory):
-    """Return the position after action `node` in a game without chance: it has the same number."""
+    """Return the number of the position after action `node`, which is `node` itself in a game without chance."""
     return node
 
 
@@ -167,8 +170,8 @@ def follow(state, tree, index, node, memory):
 def recognise(state, tree, index, node, memory):
     """Return the number of the position in `memory`, which is `state` as uint64 (words,) from `position_start` on.
 
-    These words exclude the generator, the script and the fields that are only shown. They include the number of plies,
-    so no simulation returns to a position.
+    These words exclude the random generator, predetermined draws and fields that serve only for display. They include
+    the number of plies, so no simulation returns to a position.
     """
     digest = np.uint64(0)
     for k in range(memory.shape[0]):
@@ -208,7 +211,7 @@ class Scratch(NamedTuple):
 
     Attributes:
         world: states (1,), in which simulations are played.
-        memory: input of `arrive`; for MCTS the memory of `world` that identifies its position, as uint64.
+        memory: last argument of `arrive`; for MCTS, the part of `world` that identifies its position, as uint64.
         legal: bool (num_actions,).
         sides: float64 (players,), the number of players who share each player's reward.
     """
@@ -227,7 +230,7 @@ def simulate(root, seed, tree, index, scratch):
         seed: uint64; the draws of simulation s depend only on `seed` and s.
         tree: NODE (simulations + 1,). In node 0, `visits` is the number of simulations so far, `mover` the player to
             move, `value` the exploration constant, and `action` the most plies of a playout.
-        index: INDEX (simulations + 1,) of the same search; (0,) for a game without chance.
+        index: INDEX (simulations + 1,), the index of the tree's positions; (0,) for a game without chance.
         scratch: `Scratch`.
     """
     world, memory, legal, sides = scratch
@@ -362,14 +365,14 @@ class MCTS(Agent):
             )
 
     def policy(self, view: View) -> np.ndarray:
-        """Return the policy after one search, float64 (n, num_actions); see also `search`.
+        """Return the policy after a search, uniform over equally good actions: float64 (n, num_actions).
 
-        The policy depends on the view's seeds. Raises ValueError as `check`.
+        The search depends on the view's seeds. Raises the errors of `check`.
         """
         return self._policy(view.masks, self._results(view))
 
     def search(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """Return the visits of each action and the sum of its values from 0 to 1, both float64 (n, num_actions).
+        """Return each action's visits and the sum of its values, which are from 0 to 1; both float64 (n, num_actions).
 
         A forced action is not searched and has one visit. In a match, the values refer to the current round. A proven
         win counts as if all its visits had been won, a proven loss as if all had been lost.

@@ -42,15 +42,15 @@ class Guide(NamedTuple):
     Attributes:
         seen: int8 (observation size,), the latest observation.
         weights: float32 (numbers,), from `flattened`.
-        form: int64, from `flattened`.
+        form: int64, the network's layers, see `flattened`.
         activations: float32 (2, the widest layer).
         worth: float64 (2, num_actions), the network's action values for the side of the player to move, from 0 (loss)
             to 1 (win): at the root, and in the last visited position.
         prior: float64 (num_actions,), scratch memory.
         team: int64 (players,), each player's side.
         features: int64 (symmetries, observation size), see `core.symmetry.Symmetry`.
-        actions: int64 (symmetries, num_actions), likewise.
-        turned: int8 (observation size,), the network's input.
+        actions: int64 (symmetries, num_actions), see there, too.
+        turned: int8 (observation size,), the network's input: `seen` after one of the symmetries.
     """
 
     seen: np.ndarray
@@ -66,7 +66,7 @@ class Guide(NamedTuple):
 
 
 def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
-    """Return a `Guide` for a search of `game` with a network from `flattened`."""
+    """Return a `Guide` for a search of `game` with a network given by `flattened`."""
     turns = game.proper_symmetries
     return Guide(
         seen=np.zeros(game.observation_size, np.int8),
@@ -84,7 +84,11 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
 
 @jit.kernel
 def judge(guide, share, symmetry, out):
-    """Write the values of `guide.seen`, evaluated after `symmetry`, to `out`; `share` players share each reward."""
+    """Write the network's action values for the observation `guide.seen`, mapped to 0..1, to `out`.
+
+    The network sees the observation after the symmetry number `symmetry`. `share`: number of players who share the
+    reward.
+    """
     features, actions = guide.features[symmetry], guide.actions[symmetry]
     for k in range(features.shape[0]):
         guide.turned[k] = guide.seen[features[k]]
@@ -105,7 +109,8 @@ def best_of(worth, legal):
 
 @jit.kernel
 def select(tree, place, mover, legal, guide, exploration):
-    """Return the legal action with the highest PUCT bound in a position, and its tree entry or 0. Changes `legal`.
+    """Return the legal action with the highest PUCT bound in a position, and its tree entry or 0 if it is untried.
+    Changes `legal`.
 
     For players other than the searcher, the exploration constant varies at random as in `ismcts`.
     """
@@ -143,7 +148,10 @@ def select(tree, place, mover, legal, guide, exploration):
 
 
 def simulate(root, seed, tree, index, scratch):
-    """Run `mcts.simulate` with a network. `scratch.memory` is a `Guide`; the root's `value` is the constant of PUCT."""
+    """Run simulations like `mcts.simulate`, guided by a network.
+
+    `scratch.memory` is a `Guide`. In node 0, `value` is the exploration constant of PUCT.
+    """
     world, guide, legal, sides = scratch
     state, worth = world[0], guide.worth
     player = tree[0]["mover"]

@@ -44,11 +44,11 @@ from ttt_envs.core.options import within
 
 @cache
 def node_for(players: int) -> np.dtype:
-    """Return the dtype of a tree's entries. Entry k has records of three kinds, which simulation k may add.
+    """Return the dtype of a tree's entries. Entry k holds a position, a cell and arms, which simulation k may add.
 
     A position links the actions tried in it, and is numbered as in `ttt_envs.agents.search.mcts`. A cell is a joint
     choice of the acting players in a position. An arm is one player's action in a position; an entry has an arm for
-    each player. Links are entry numbers; 0 means none. Position 0 is the root.
+    each player. Links are entry numbers; 0 means that there is no such entry. Position 0 is the root.
     """
     each = (players,)
     return np.dtype(
@@ -78,7 +78,7 @@ def node_for(players: int) -> np.dtype:
 
 @jit.kernel
 def keep_untried(tree, place, player, legal):
-    """Clear the actions in `legal` that the player has tried in a position; return the number of actions left."""
+    """Set `legal` to False for the actions that the player has tried in a position; return the number of others."""
     left = 0
     for action in range(legal.shape[0]):
         left += legal[action]
@@ -171,13 +171,14 @@ def add_cell(tree, place, cell, arms):
 
 @jit.kernel
 def update_regrets(tree, cell, player):
-    """Add to the regret of each action of the player its gain over the strategy, if the others choose as in `cell`."""
+    """Add each action's gain over the strategy to the player's regrets, if the others choose as in `cell`."""
     place, chosen = tree[cell]["place"], tree[cell]["arm"]
     arm = tree[place]["newest"][player]
     while arm:
         tree[arm]["guess"][player] = tree[arm]["earned"][player] / tree[arm]["tried"][player]
         arm = tree[arm]["sibling"][player]
-    # Actions that were played against the same choices have better estimates; another player's arm lists these cells.
+    # For actions that were played against the same choices of the others, the mean reward of those cells is a better
+    # estimate. All these cells are in the list of another player's arm.
     other = 0
     while other == player or chosen[other] == 0:
         other += 1
@@ -204,7 +205,7 @@ def update_regrets(tree, cell, player):
 
 @jit.kernel
 def back_up(tree, cell, rewards, sides):
-    """Add a visit and its rewards to `cell` and its ancestors. A side's reward counts in full, even if it is shared."""
+    """Add a visit and its rewards, multiplied by `sides` (see `mcts.Scratch`), to `cell` and its ancestors."""
     players = rewards.shape[0]
     while cell:
         tree[cell]["visits"] += 1
@@ -254,8 +255,8 @@ def simulate(root, seed, tree, index, scratch):
     """Run simulations until `tree` is full: one simulation for each node except the root.
 
     Arguments are as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,).
-    In node 0, `visits` is the number of simulations so far, `mover` the searcher, `value` UCB1's constant, `earned`
-    gamma.
+    In node 0, `visits` is the number of simulations so far, `mover` the searcher, `value` UCB1's constant, and `earned`
+    is gamma.
     """
     world, memory, legal, sides = scratch
     state = world[0]
