@@ -92,7 +92,7 @@ def load(spec: Any) -> Agent:
             "network:runs/x", sets the first parameter. Quote values that contain commas. Parameters of a nested agent
             follow it: in "mixed:mcts:simulations=50,threads=2,random=0.1", `random` belongs to mixed. The agent's
             `name` is the string. To set a name, pass {"fast": "mcts:simulations=10"} or "fast=mcts:simulations=10". An
-            object with a new name is a copy.
+            agent object that gets a new name is copied.
 
     Raises:
         ValueError: the name or a parameter is unknown (the message lists the known ones), or a value is wrong.
@@ -142,7 +142,7 @@ def labelled(text: str) -> tuple[str, str]:
 
 
 def several(given: Any) -> list[Any]:
-    """Return a list of agents in forms that `load` accepts, from a list, {name: agent, ...} or a single agent."""
+    """Convert a list of agents, a mapping {name: agent} or a single agent to a list of values that `load` accepts."""
     if isinstance(given, Mapping):
         return [{name: each} for name, each in given.items()]
     return list(given) if isinstance(given, (list, tuple)) else [given]
@@ -289,7 +289,8 @@ def _file_module(place: str) -> Any:
     path = existing(Path(place).expanduser(), "agent file").resolve()
     if not path.is_file():
         raise FileNotFoundError(f"no agent file at {place}")
-    # The name contains a digest of path and time: files with equal names stay distinct, and an edited file runs again.
+    # The module's name contains a digest of the file's path and time. So files with equal names stay distinct, and an
+    # edited file is loaded again.
     digest = hashlib.sha256(f"{path} {path.stat().st_mtime_ns}".encode()).hexdigest()[:16]
     name = f"ttt_envs_agent_{digest}"
     if name not in sys.modules:

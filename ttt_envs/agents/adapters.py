@@ -50,7 +50,7 @@ class FunctionAgent(Agent):
         out = np.full(len(view), -1, np.int64)
         observations, masks = view.observations, view.masks
         for i in np.flatnonzero(masks.any(axis=1)):
-            # Copies, because the function may change its arguments.
+            # Pass copies, because the function may change its arguments.
             answer = np.asarray(self.function(observations[i].copy(), masks[i].astype(np.int8)))
             if answer.size != 1 or answer.dtype.kind not in "iu":
                 given = repr(answer.item()) if answer.size == 1 else f"an array of shape {answer.shape}"
@@ -143,9 +143,9 @@ class ActorAgent(Agent):
 class SB3Agent(Agent):
     """Plays with a Stable-Baselines3 model with discrete actions: MaskablePPO, PPO, A2C, DQN, QRDQN.
 
-    Train the model on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on `make_parallel`
-    through SuperSuit; the additional action `wait` of `make_parallel` is ignored. If the model's environment is a
-    VecNormalize, observations are normalised in the same way. Illegal actions get probability 0.
+    The model may be trained on `make_sb3`, `make_vec` or `make_single`, with any encoding and history, or on
+    `make_parallel` through SuperSuit; the additional action `wait` of `make_parallel` is ignored. If the model's
+    environment is a VecNormalize, observations are normalised in the same way. Illegal actions get probability 0.
     """
 
     def __init__(self, model: Any, name: str | None = None) -> None:
@@ -198,8 +198,8 @@ class SB3Agent(Agent):
         return out
 
     def _asked(self, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return logits or Q values (k, num_actions), the critic's values (k,), empty for a model of Q values, and the
-        indices int64 (k,) of the positions with legal actions. Other positions are not evaluated.
+        """Evaluate the model in the k positions with legal actions. Return logits or Q values (k, num_actions), the
+        critic's values (k,) or for a model of Q values an empty array, and the positions' indices int64 (k,).
         """
         import torch
 
@@ -234,7 +234,7 @@ class SB3Agent(Agent):
         return space["observation"] if hasattr(space, "spaces") else space
 
     def _observations(self, view: View) -> Any:
-        # A copy, because torch warns about read-only arrays.
+        # Copy, because torch warns about read-only arrays.
         observations: Any = view.encoded(self._encoding, history=self.history).copy()
         if hasattr(self.model.observation_space, "spaces"):
             observations = {"observation": observations, "action_mask": view.masks.astype(np.int8)}
@@ -267,7 +267,8 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
 
     Args:
         answer: the function, from str to str; its prompts and answers are those of `make_text`.
-        retries: how often a prompt is repeated, 0 to 100, after answers without a legal action. Then the game is lost.
+        retries: how often (0 to 100) a prompt is repeated after an answer without a legal action, before the game is
+            lost.
         rules: whether prompts begin with the rules of the game.
         name: name in reports.
 

@@ -52,7 +52,7 @@ class AgentFailed(RuntimeError):
 
 
 def gathered(name: str, n: int, answers: Mapping[int, int | Fault]) -> np.ndarray:
-    """Return the agent's actions, int64 (n,), from `answers`, which maps positions to actions or faults; else -1.
+    """Return the agent's actions, int64 (n,), from `answers`: position -> action or fault. Other positions get -1.
 
     Raises AgentFailed with the agent's `name` if any answer is a fault.
     """
@@ -97,8 +97,8 @@ class Agent:
         history: number of its player's last decisions that the agent needs in `View.past`.
         observes: True if the agent must see every ply; set automatically for a class with its own method `observe`.
         interactive: True if the agent waits for a person. Do not use such an agent in tests or for many games at once.
-        hint_simulations: for a tree search that values every action, the number of simulations for a hint: one or two
-            seconds in the longest game. 0 for all other agents; see `agents.search_for`.
+        hint_simulations: for a tree search that values every action, the number of simulations for a hint, which take
+            one or two seconds in the longest game. For all other agents 0. See `agents.search_for`.
         takes_rest: name of the parameter whose value is the rest of a spec, including commas, such as a command line.
         reaches: parameter -> "agent" or "file", for parameters that name an agent or a file. Apart from these, the
             class uses only the library's own data: no other process, module, file or server. None means that the class
@@ -168,10 +168,10 @@ class Agent:
         return out
 
     def observe(self, view: View) -> None:
-        """Observe a ply between the agent's own decisions. By default, do nothing.
+        """Observe a ply, for example to remember what other players did. By default, do nothing.
 
         Callers call this method at every ply, before any player acts, for all running games in which the agent plays.
-        The view has one row for each player of the agent. The masks of players who do not act are all False.
+        The view has one row for each player whom the agent plays. The masks of players who do not act are all False.
         """
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
@@ -187,10 +187,10 @@ class Agent:
         return {}
 
     def close(self) -> None:
-        """Release resources, such as a process; by default, do nothing. The agent can be used again."""
+        """Release resources, such as a process; by default, do nothing. The agent can be used again afterwards."""
 
     def _checked(self, policy: Any, view: View) -> np.ndarray:
-        """Return a checked copy of `policy`, float64 (n, num_actions), with 0 for illegal actions."""
+        """Return `policy` as float64 (n, num_actions), 0 for illegal actions; raise ValueError if it is invalid."""
         probabilities = np.ascontiguousarray(policy, np.float64)
         shape = (len(view), view.game.num_actions)
         if probabilities.shape != shape:
@@ -355,7 +355,7 @@ def best_of(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> np.ndarray:
-    """Return softmax(values / temperature) of legal actions, float64 (n, num_actions); uniform over the best at 0."""
+    """Return softmax(values / temperature) over legal actions, float64 (n, num_actions); at 0 uniform over the best."""
     out = np.zeros(masks.shape)
     _softmax_rows(values, masks, float(temperature), out)
     return out
@@ -363,7 +363,7 @@ def softmax_rows(values: np.ndarray, masks: np.ndarray, temperature: float) -> n
 
 @jit.kernel
 def _softmax_rows(values, masks, temperature, out):  # type: ignore[no-untyped-def]
-    """Fill in the legal entries of `out`. This kernel takes a third of the time of NumPy code."""
+    """Write to the legal entries of `out`. This kernel takes a third of the time of NumPy code."""
     for i in range(values.shape[0]):
         best, total = -np.inf, 0.0
         for a in range(values.shape[1]):

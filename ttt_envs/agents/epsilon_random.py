@@ -31,7 +31,8 @@ class Mixed(Around):
         within(0.0, 1.0, random=random)
         super().__init__(load(agent))
         self.random = float(random)
-        # A nested mixed agent gets the same seeds, so it needs other random numbers.
+        # Mixed agents inside this one get the same seeds. `_coin`, their number, makes each draw different random
+        # numbers.
         self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:

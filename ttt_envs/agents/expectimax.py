@@ -28,8 +28,8 @@ from ttt_envs.core.loops import Kernels, kernels_of
 from ttt_envs.core.options import MOST, within
 from ttt_envs.core.view import View
 
-# Each further ply has this many times fewer samples.
-# Luck at the first ply distorts the comparison of the player's actions, while luck at later plies averages out.
+# From each ply to the next, the number of samples is divided by this factor. Luck at the first ply distorts the
+# comparison of the player's actions, while luck at later plies averages out.
 _FEWER = 8
 
 # The largest depth: a kernel is compiled for each depth, and a deeper search would not end in practice.
@@ -37,7 +37,7 @@ _DEEPEST = 32
 
 
 class Search(NamedTuple):
-    """The settings and the memory of a search; arrays have one entry per ply.
+    """The settings and the memory of a search. The first index of `states`, `legal` and `values` is the ply.
 
     Attributes:
         playouts: number of random playouts per leaf.
@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
 
 def guess(search, ahead, samples, seed, out):
-    """Add each player's mean reward over random playouts from a position to `out`; arguments as for `weigh`."""
+    """Add each player's mean reward over random playouts from the position to `out`. For the arguments see `weigh`."""
     playouts, states, legal, _, joint = search
     now, then = ahead, ahead + 1
     for k in range(playouts):
@@ -130,8 +130,8 @@ class Expectimax(Agent):
 
         Args:
             depth: plies to look ahead, counting all players.
-            samples: number of futures in which each action is tried; each further ply has an eighth as many. Always 1
-                in a game without chance.
+            samples: number of futures in which each action is tried at the first ply. From ply to ply, this number is
+                divided by 8. Always 1 in a game without chance.
             playouts: random playouts that value each leaf.
         """
         within(1, _DEEPEST, depth=depth)

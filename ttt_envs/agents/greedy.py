@@ -31,9 +31,9 @@ def draw_choices(state, seed, legal, joint):
 def can_be_beaten(states, player, seed, legal):
     """Return whether a side other than `player`'s may win immediately in states[0].
 
-    Players of a side share their reward, so another side wins if some player is paid and `player` is not. If several
-    players act simultaneously, one rival at a time tries all actions while the others' choices are drawn at random.
-    `states` (2,) contains the position and scratch memory.
+    Players of a side share their reward, so another side has won if some player's reward is positive and that of
+    `player` is not. If several players act simultaneously, one rival at a time tries all actions while the others'
+    choices are drawn at random. `states` (2,) contains the position and scratch memory.
     """
     joint = np.zeros(states[0]["rewards"].shape[0], np.int64)
     mover = states[0]["to_move"]
@@ -58,7 +58,8 @@ def can_be_beaten(states, player, seed, legal):
 def score_rows(states, players, seeds, scores):
     """Add 1 to scores int64 (n, num_actions) for actions that win immediately, -1 for those that may lose immediately.
 
-    states[i] is a world consistent with the view of players[i]. `seeds`, uint64 (n,), draw the others' choices.
+    states[i] is a world consistent with the view of players[i]. `seeds`, uint64 (n,), determine the simultaneous
+    choices of the other players.
     """
     if states.shape[0] == 0:
         return

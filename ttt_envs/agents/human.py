@@ -45,7 +45,8 @@ class Human(Agent):
     def act(self, view: View) -> np.ndarray:
         """Ask for one action per position; return int64 (n,), -1 if the player has no legal action.
 
-        Raises SystemExit if the person quits or the input ends. Catches only ValueError and OSError of commands.
+        Raises SystemExit if the person quits or the input ends. Of the errors of commands, catches only ValueError and
+        OSError.
         """
         return np.array([self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64)
 
@@ -53,7 +54,7 @@ class Human(Agent):
         game, player = view.game, view.game.player_names[view.players[i]]
         legal = np.flatnonzero(view.masks[i])
         names = [game.action_names[action] for action in legal]
-        # If action names are numbers, list numbers would be confused with them.
+        # Do not number the list if some action's name is a number, because the person could confuse the two.
         numbered = not any(name.isdecimal() for name in game.action_names)
         listed = columns([f"{k + 1}: {name}" for k, name in enumerate(names)] if numbered else names)
         say()

@@ -39,10 +39,10 @@ def action_values(
         seeds: uint64 (n,), seeds that redraw chance and hidden information. All actions of a position share a seed, so
             that they are compared in the same world.
         worth: the value function for the successors.
-        outcomes: enumerate the first random draws of each action while they have at most this many outcomes, see
-            `core.chance.Chance.stratified`; 1 enumerates none.
-        depth: plies. With more than one, in a game of two sides, the next player's best action is found by the same
-            lookahead with a depth of one less.
+        outcomes: enumerate the first random draws of each action, as long as they have at most this many outcomes
+            together, see `core.chance.Chance.stratified`; 1 enumerates none.
+        depth: plies to look ahead. Above 1, which requires a game of two sides, a successor's value is that of the next
+            player's best action, found by this function with `depth` - 1.
 
     Returns:
         float64 (n, num_actions): the reward if the action ends the game, otherwise the successor's value to the player,

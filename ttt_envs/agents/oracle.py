@@ -25,7 +25,7 @@ class OracleAgent(Around):
         Args:
             fallback: the agent, such as "random" or "mcts".
 
-            Raises ValueError if the fallback is the oracle again or a person.
+        Raises ValueError if the fallback is the oracle again or a person.
         """
         if isinstance(fallback, str) and fallback.partition(":")[0] == self.name:
             raise ValueError(f"fallback must be another agent than {self.name}, which does not cover the position")
@@ -70,7 +70,7 @@ class OracleAgent(Around):
         # A world consistent with the player's view; with perfect information, the position itself.
         worlds = view.sample_worlds()
         policy = np.array(oracle.policy(worlds, view.players), np.float64)
-        # Players without legal actions are left to the fallback.
+        # Leave players without legal actions to the fallback.
         return policy, oracle.covers(worlds) & (policy.sum(axis=1) > 0)
 
     def check(self, game: Game) -> None:

@@ -39,11 +39,11 @@ class Outcome:
             exploitability) or "milliseconds".
         against: the opponent of a score; or another detail of the measurement.
         value: the figure: a score from 0 to 1, the loss per game, a best response's winnings, or the time per move.
-        low, high: the figure's 95 % interval over games, for the bundled weights; both equal an exact figure. For
-            "exploit", the interval of the opponent's winnings.
-        games: number of games or layouts; 0 if there are none.
+        low, high: the figure's 95 % interval over games, for the bundled weights; an exact figure equals both. For
+            "exploit", the interval is that of the opponent's winnings.
+        games: number of games or layouts; 0 if the measurement plays neither.
         options: options of the game.
-        seeds: the same figure for agents of other training seeds.
+        seeds: the same figure for agents trained with other seeds.
         command: the command that measures the figure.
     """
 
@@ -115,13 +115,13 @@ def read_card(path: Path) -> Card:
 
 
 def cards() -> list[Card]:
-    """Return the cards of all bundled agents, by game and name, the best of each game first."""
+    """Return the cards of all bundled agents, sorted by game; for each game first the best agents, then by name."""
     shipped = [read_card(path.parent) for path in folder().glob(f"*/*/{CARD}")]
     return sorted(shipped, key=lambda card: (card.game, not card.best, card.name))
 
 
 def digests(texts: Iterable[str]) -> dict[str, str]:
-    """Return the bundled agents named in specs, each with a digest (12 hexadecimal digits) of weights and settings.
+    """Return name -> digest of weights and settings (12 hexadecimal digits) for the bundled agents named in specs.
 
     The digest covers the spec on the agent's card, and the networks in the agent's folder and in neighbouring folders
     that the spec names. The digest of "trained:GAME" covers all agents that it may mean. Unknown agents are left out.
@@ -198,7 +198,7 @@ class Trained(Around):
         return self._for(game)[1]
 
     def card_for(self, game: Game) -> Card:
-        """Return the card of the agent that plays `game`; raise ValueError as `agent_for`."""
+        """Return the card of the agent that plays `game`; raise ValueError if no agent fits."""
         return self._for(game)[2]
 
     def _for(self, game: Game) -> tuple[Game, Agent, Card]:
@@ -270,5 +270,5 @@ def _made_for(card: Card) -> str:
 
 
 def round_of(game: Game) -> Game | None:
-    """Return the game of a single round of a match; None if the game is no match."""
+    """Return the game of which a match plays several rounds; None if `game` is no match."""
     return None if game.extras.current_round is None else game.extras.current_round(game.prototype[:0])[0]

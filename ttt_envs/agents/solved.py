@@ -77,9 +77,9 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 class Solved(Agent):
     """Plays the result of `ttt solve`: optimal play with perfect information, else an approximate equilibrium.
 
-    An approximate equilibrium depends on everything that the player has seen and done since the start. It can only play
-    whole games: in tournaments, as an opponent in environments, and on the page. Optimal play with perfect information
-    is known in every reachable position.
+    An approximate equilibrium depends on everything that the player has seen and done since the start, so the agent can
+    then only play whole games: in tournaments, as an opponent in environments, and in the browser. Optimal play with
+    perfect information is known in every reachable position.
     """
 
     name = "solved"

@@ -27,7 +27,7 @@ _ACTION = np.uint64(2**12 - 1)
 
 
 def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return each observation's key, and the number of each action in the symmetric image from which the key is made.
+    """Return the observations' keys, and the actions' numbers in the symmetric images from which the keys are made.
 
     A key is a digest of 52 bits: the probability that any two of a million observations share one is 1e-4.
 
@@ -50,12 +50,12 @@ def keys_of(observations: np.ndarray, turns: Sequence[Symmetry], actions: int) -
 
 
 def pair_of(keys: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    """Return the keys, uint64, of observations (by their keys) with an action, int64; -1 for a player who waits."""
+    """Return the keys, uint64, of pairs of observation (given by its key) and action (-1 for a player who waits)."""
     return keys | (actions + 1).astype(np.uint64)
 
 
 def observation_of(pairs: np.ndarray) -> np.ndarray:
-    """Return the keys, uint64, of the observations in pairs of observation and action."""
+    """Return the keys, uint64, of the observations alone from the keys of pairs."""
     return pairs & ~_ACTION
 
 
@@ -79,7 +79,7 @@ class ActionTable:
         return self.at(*keys_of(observations, self.turns, masks.shape[1]), masks)
 
     def at(self, keys: np.ndarray, named: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the same as `find`, from the results of `keys_of`."""
+        """Return the result of `find`, given the two results of `keys_of` instead of the observations."""
         values = np.full(masks.shape, np.nan)
         row, action = np.nonzero(masks)
         wanted = pair_of(keys[row], named[row, action])
@@ -151,7 +151,7 @@ class TabularAgent(Around):
         self.decisions = self.missing = 0
 
     def check(self, game: Game) -> None:
-        """Raise BadTensorFile unless the table was learned in this game; warn about other options."""
+        """Raise BadTensorFile unless the table was learned in this game; warn if the options differ."""
         self.agent.check(game)
         facts = self.facts
         if not facts:  # the table is still in training

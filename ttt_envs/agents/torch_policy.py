@@ -27,13 +27,16 @@ class PolicyAgent(Agent):
         *,
         history: int = 0,
     ) -> None:
-        """`network`: float32 (n, inputs) -> logits (n, num_actions); it may continue to learn.
+        """Set the network and how to play with it.
 
-        An additional logit per position, for `wait` in the parallel environment, is ignored.
-
-        `temperature`: 1 samples the policy itself, lower values sharpen it, 0 plays the most likely action.
-        `symmetric`: average the logits over the game's symmetries, which compensates one-sided training. The time is
-            proportional to the number of symmetries. `history`: past decisions in observations, see `Game.layout`.
+        Args:
+            network: float32 (n, inputs) -> logits (n, num_actions); it may continue to learn. An additional logit per
+                position, for `wait` in the parallel environment, is ignored.
+            encoding: "flat" or "planes".
+            temperature: 1 samples the policy itself, lower values sharpen it, 0 plays the most likely action.
+            symmetric: average the logits over the game's symmetries, which compensates one-sided training. The time is
+                proportional to the number of symmetries.
+            history: number of the player's past decisions in an observation, see `Game.layout`.
 
         Raises TypeError if `network` is no torch module; ValueError for an unknown encoding, a wrong history, a
         negative temperature, or symmetries together with a history.

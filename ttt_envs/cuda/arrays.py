@@ -67,7 +67,7 @@ def columns(array: Any) -> Any:
 
 
 def seat(array: Any, player: int) -> Any:
-    """Return `array[:, player]` of a 3-d array. Numba's own slice assumes that the last index varies fastest."""
+    """Return `array[:, player]` of a 3-d array. Numba's own slicing would take the last index for the fastest."""
     if SIMULATED:
         return array[:, player]
     (n, _, size), (first, second, third) = array.shape, array.strides

@@ -27,8 +27,8 @@ class DeviceBatch:
         rewards: float32 (n, players), what the last step paid each player.
         done: bool (n,), games that have ended; with `auto_reset`, games that the last step ended.
         to_move: int8 (n,), the acting player, or SIMULTANEOUS.
-        illegal: bool (n,), games that got an illegal action, or in `branch` a row that does not exist, since the last
-            `reset` or `set_states`. Such a step leaves the game unchanged. See `check`.
+        illegal: bool (n,), games that, since the last `reset` or `set_states`, got an illegal action or in `branch` the
+            index of a game that does not exist. Such a step leaves the game unchanged. See `check`.
         episode_seeds: uint64 (n,), the seed of each game's episode.
     """
 
@@ -151,7 +151,7 @@ class DeviceBatch:
         self._send()
 
     def check(self) -> None:
-        """Raise IllegalAction if `illegal` is set for a game. Waits for the GPU."""
+        """Raise IllegalAction if `illegal` is True for any game. Waits for the GPU."""
         wrong = np.flatnonzero(np.asarray(self.illegal))
         if len(wrong):
             raise IllegalAction(

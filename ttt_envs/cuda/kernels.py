@@ -31,7 +31,8 @@ SIMULATED = bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 #: Threads in a block.
 BLOCK = 128
 
-#: What a launch does before it writes observations: nothing, a step, or a copy of other games and a step.
+#: What a launch does before it writes observations: nothing (LOOK), a step (PLAY), or copies of other games and then a
+#: step (BRANCH).
 LOOK, PLAY, BRANCH = range(3)
 
 _GAME = int(Purpose.GAME)
@@ -91,7 +92,7 @@ class Outputs(NamedTuple):
 
 @cache
 def kernel_for(kernels: Kernels, record: np.dtype, players: int) -> Any:
-    """Return one game's kernel, with the arguments (LOOK, PLAY or BRANCH; auto_reset; Inputs; Restart; Outputs).
+    """Return one game's kernel. Its arguments are: LOOK, PLAY or BRANCH; auto_reset; Inputs; Restart; Outputs.
 
     The first launch compiles it, which takes seconds.
     """

@@ -63,7 +63,8 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        # If writing to `file` fails, the OSError has a number but no file name. Other errors are the caller's.
+        # If writing to `file` fails, the OSError has a number but no file name: add the name. Other errors are the
+        # caller's and stay unchanged.
         ours = not inside or (isinstance(error, OSError) and error.errno is not None and error.filename is None)
         if isinstance(error, OSError) and ours:
             raise _unwritable(path, error) from error
@@ -71,11 +72,12 @@ def writing_whole(path: Path, wait: bool = True) -> Iterator[BinaryIO]:
 
 
 def unused(folder: Path, *, numbered: bool = False, begun: str = "") -> Path:
-    """Return `folder` if it has no files; otherwise, with `numbered`, the first empty one of folder-2, folder-3, ...
+    """Return `folder` if it has no files; otherwise, if `numbered`, the first of folder-2, folder-3, ... without files.
 
     `begun` is the name of a file that marks a resumable run: if it is in the folder, the error suggests --resume. The
-    lock and the unfinished files of a killed process do not count. `numbered` skips folders to which another process is
-    writing. Raises FileExistsError for a folder that contains files, so that no results are overwritten.
+    lock and the unfinished files of a killed process do not count. If `numbered`, folders to which another process is
+    writing are skipped; if not, a folder that contains files raises FileExistsError, so that no results are
+    overwritten.
     """
     first, numbers = folder, count(2)
     while not is_empty(folder) or (numbered and in_use(folder)):
@@ -120,7 +122,7 @@ def existing(path: str | Path, what: str) -> Path:
 
 
 def reason_of(error: OSError) -> str:
-    """Return the text of an error without its number, for messages."""
+    """Return the text of an error without its errno, for messages."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{brief(str(error.filename))}: {error.strerror}"
@@ -131,7 +133,7 @@ def reason_of(error: OSError) -> str:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Return a context in which only this process writes to the folder; a folder created for it is removed if empty.
+    """Return a context in which only this process writes to the folder; a folder created here is removed if empty.
 
     The operating system holds the lock for this process and releases it when the process ends, even if it is killed.
     Unfinished files of a killed process are removed.
@@ -152,7 +154,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folder(out: str | Path | None, begun: str = "") -> Iterator[Path | None]:
-    """Return a context with an empty, locked folder for results; None for None. `begun` is passed to `unused`.
+    """Return a context with the empty, locked folder `out`, or with None if `out` is None. For `begun` see `unused`.
 
     Raises the errors of `unused` and `locked_folder`.
     """
@@ -179,7 +181,7 @@ def locked_file(path: Path, wait: Callable[[str], None] | None = None) -> Iterat
 
 
 def _hidden(path: Path) -> str:
-    """Return the start of the path's hidden files' names, short enough for a suffix within 255 bytes."""
+    """Return how the names of the hidden files for `path` begin; with a suffix, they stay below 255 bytes."""
     return f".{os.fsencode(path.name)[:200].decode(errors='ignore')}"
 
 
@@ -206,7 +208,8 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
             lock.acquire(timeout=_MOMENT)
         except Timeout:
             if wait is None:
-                # Without file system locks, the file itself is the lock; it may outlive a process on another machine.
+                # Without file system locks, the existence of the file is the lock. The file may outlive a process on
+                # another machine.
                 hint = "" if isinstance(lock, UnixFileLock) else f"; if that process has ended, delete {place}"
                 raise InUse(
                     f"{what} is being written by {_holder(place)}: only one process at a time can{hint}"
@@ -228,7 +231,7 @@ def _locked(place: Path, what: Path, wait: Callable[[str], None] | None = None) 
                 place.write_text(_description(), encoding="utf-8", errors="backslashreplace")
         yield
     finally:
-        # Delete the file while the lock is held: a process that waits for it notices, and makes a new one.
+        # Delete the lock file while the lock is held: a process that waits for the lock notices, and makes a new file.
         if lock.is_locked:
             with suppress(OSError):
                 place.unlink()

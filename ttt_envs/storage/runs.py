@@ -14,7 +14,7 @@ CONFIG = "config.json"
 
 
 def write_config(folder: Path, settings: Mapping[str, Any], libraries: Mapping[str, str], **facts: Any) -> None:
-    """Write the file atomically.
+    """Write the folder's `config.json` atomically.
 
     Args:
         folder: the folder of the run.

@@ -368,7 +368,7 @@ class LanguageModel(Agent):
         usage, choice = completion.usage, completion.choices[0]
         message, ended = choice.message, choice.finish_reason
         asked, answered = (getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens"))
-        # Checked, because a server may send anything.
+        # Check the numbers of tokens, because a server may send anything.
         tokens = [each for each in (asked, answered) if isinstance(each, int) and 0 <= each <= MOST]
         if len(tokens) == 2:
             self._counts["input tokens"] += tokens[0]
@@ -452,7 +452,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
                 sent = {name: value for name, value in sent.items() if name in _PLAIN_HEADERS} | dict(headers)
             # A small compressed response may expand to gigabytes, and decompression cannot be interrupted.
             sent["accept-encoding"] = "identity"
-            # Send a new request, because `openai` later reads the headers of the original one.
+            # Do not change the headers of `request` itself, because `openai` reads them later.
             plain = type(request)(
                 request.method, request.url, headers=sent, stream=request.stream, extensions=request.extensions
             )
@@ -464,7 +464,7 @@ def _http_client(headers: Mapping[str, str] | None) -> Any:
             status = answer.status_code
             if request.method == "POST" and status == 200 and not _is_completion(body):
                 said = brief(printable(body.decode(errors="replace")))
-                # After this status, `openai` repeats the request.
+                # Status 502 makes `openai` repeat the request.
                 status, body = 502, json.dumps({"error": {"message": f"no chat completion: {said}"}}).encode()
             return type(answer)(status, headers=answer.headers, content=body, request=request)
 

@@ -38,7 +38,7 @@ class OpenSpiel(Agent):
             mcts: simulations for each decision.
             uct_c: UCT's exploration constant for values from -1 to 1; half of it corresponds to `exploration` of mcts.
             rollouts: random playouts that value a position.
-            solve: back up results that are proven in the tree.
+            solve: whether proven results are backed up in the tree.
         """
         within(1, MOST_SIMULATIONS, mcts=mcts)
         within(0.0, 1e6, uct_c=uct_c)
@@ -58,7 +58,7 @@ class OpenSpiel(Agent):
     def act(self, view: View) -> np.ndarray:
         """Return int64 (n,); -1 if the player has no legal action. All random numbers come from the view's seeds.
 
-        Raises errors as `check`, and ValueError if no order of moves is found for a position.
+        Raises the errors of `check`, and ValueError if no order of moves is found for a position.
         """
         self.check(view.game)
         out, worlds = np.full(len(view), -1), view.sample_worlds()

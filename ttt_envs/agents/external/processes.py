@@ -95,14 +95,15 @@ class Process:
         self._selector = selectors.PollSelector()
         self._selector.register(self._out, selectors.EVENT_READ)
         self._selector.register(self._error, selectors.EVENT_READ)
-        # Also called when Python exits.
+        # `_end` also runs when Python exits.
         self._end = weakref.finalize(self, _end, self._process, self.owner)
 
     def ask(self, lines: bytes, seconds: float, longest: int = LONGEST) -> bytes:
         """Write `lines` and return the next line that the process writes, without the line end.
 
         If there is no line of at most `longest` bytes within `seconds`, kills the process and raises Broken. Any other
-        exception, such as an interrupt, also kills the process: its late answer would be taken for the next one.
+        exception, such as an interrupt, also kills the process, because its late answer would be taken for the answer
+        to the next call.
         """
         try:
             return self._ask(lines, seconds, longest)

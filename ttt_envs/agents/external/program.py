@@ -41,7 +41,8 @@ class Program(Agent):
 
     The program runs in its own process and receives only its player's view, without a seed. The process starts when a
     game is checked or an action is first requested, and receives one request at a time. A program that breaks a limit
-    or the protocol is killed. The position then counts as a fault, and a new process receives the next request.
+    or the protocol is killed. The agent then fails in this position (see `AgentFailed`), and a new process receives the
+    next request.
     """
 
     name = "program"
@@ -99,7 +100,7 @@ class Program(Agent):
         return gathered(self.name, len(view), answers)
 
     def episodes_over(self, episodes: np.ndarray, rewards: np.ndarray) -> None:
-        """Queue a message about the end of each game that the program knows, to send it before the next question."""
+        """Queue messages that tell the program, before its next question, which of the games it knows are over."""
         for game, reward in zip(episodes.tolist(), rewards.tolist(), strict=True):
             self._spent.pop(game, None)
             if game in self._open:
