@@ -66,8 +66,7 @@ class FunctionAgent(Agent):
 class TextAgent(Agent):
     """Plays with a function that maps a prompt to an answer (both strings), such as a language model in this process.
 
-    Prompts and answers are as in `make_text`. After an answer without a legal action, the prompt is repeated with the
-    reason.
+    Prompts and answers are as in `make_text`. If an answer has no legal action, the prompt is repeated with the reason.
     """
 
     def __init__(self, answer: Callable[[str], str], retries: int = 2, rules: bool = True, name: str = "text") -> None:
@@ -267,7 +266,7 @@ def from_text(answer: Callable[[str], str], *, retries: int = 2, rules: bool = T
 
     Args:
         answer: the function, from str to str; its prompts and answers are those of `make_text`.
-        retries: how often (0 to 100) a prompt is repeated after an answer without a legal action, before the game is
+        retries: how often (0 to 100) a prompt is repeated after an answer without a legal action; then the game is
             lost.
         rules: whether prompts begin with the rules of the game.
         name: name in reports.

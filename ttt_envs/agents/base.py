@@ -316,8 +316,7 @@ _KEPT: "WeakKeyDictionary[View, WeakKeyDictionary[Agent, dict[str, Any]]]" = Wea
 def kept(method: Method) -> Method:
     """Decorate an agent's method to cache its result for each view.
 
-    An agent whose policy and values are both requested then searches only once. A result is cached until the view is
-    deleted.
+    An agent whose policy and values are both requested then searches only once. The cache ends with the view.
     """
 
     @wraps(method)

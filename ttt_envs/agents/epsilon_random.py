@@ -31,8 +31,7 @@ class Mixed(Around):
         within(0.0, 1.0, random=random)
         super().__init__(load(agent))
         self.random = float(random)
-        # Mixed agents inside this one get the same seeds. `_coin`, their number, makes each draw different random
-        # numbers.
+        # Mixed agents inside this one get the same seeds; `_coin`, their number, makes their random numbers differ.
         self._coin = self.agent.name.count(type(self).name)
 
     def act(self, view: View) -> np.ndarray:

@@ -45,7 +45,7 @@ class Human(Agent):
     def act(self, view: View) -> np.ndarray:
         """Ask for one action per position; return int64 (n,), -1 if the player has no legal action.
 
-        Raises SystemExit if the person quits or the input ends. Of the errors of commands, catches only ValueError and
+        Raises SystemExit if the person quits or the input ends. Of a command's errors, it catches ValueError and
         OSError.
         """
         return np.array([self._ask(view, i) if view.masks[i].any() else -1 for i in range(len(view))], np.int64)

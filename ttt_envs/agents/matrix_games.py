@@ -103,8 +103,7 @@ def equilibria(
         known: cache of values that `value` gave for other positions of this decision; new values are added.
         extend: if simultaneous choices lead to a position in which only one player decides, search that position one
             ply deeper, in a single sampled future.
-        depth: plies to look ahead. Above 1, a successor's value is that of its own matrix game, solved with `depth` -
-            1.
+        depth: plies to look ahead. Above 1, a successor's value is that of its matrix game, solved with `depth` - 1.
         symmetric: whether `value` is invariant under the board's symmetries. If so, `value` is called for only one of
             several symmetric positions.
     """

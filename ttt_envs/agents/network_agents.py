@@ -41,8 +41,8 @@ class NetworkAgent(Agent):
                 share, the latest ones. In each position, all snapshots have the same weight; fictitious play would
                 weight each by its probability of reaching the position. The time is proportional to the number of
                 snapshots.
-            threshold: never play an action whose probability is below this, unless all are. The remaining probabilities
-                are scaled to a sum of 1.
+            threshold: never play an action whose probability is below this, unless all are. The others are scaled to a
+                sum of 1.
 
         Raises:
             FileNotFoundError: there is no such path, or there are no snapshots to average.
@@ -154,8 +154,7 @@ class Lookahead(Agent):
             symmetric: average the network over the board's symmetries: stronger, but slower.
             iterations: iterations of predictive regret matching+ in a matrix game, for simultaneous choices.
             outcomes: enumerate the first random draws after an action, such as a roll of dice, instead of sampling
-                them, while they have at most this many outcomes: 36 for two dice, 1296 for two dice that are often
-                rerolled.
+                them, while they have at most this many outcomes: 36 for two dice, 1296 if these are often rerolled.
             depth: plies to look ahead. Beyond the first ply, each player chooses their own best action and knows as
                 much as the searching player; simultaneous choices are solved as a matrix game of their own. Each ply
                 multiplies the time by the number of successors.

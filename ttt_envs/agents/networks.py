@@ -234,8 +234,7 @@ class Network:
         return [*self._bodies[body], self._heads[head]]
 
     def evaluate(self, game: Game, observations: np.ndarray, symmetric: bool = False) -> dict[str, np.ndarray]:
-        """Evaluate flat observations int8 (n, size), with past decisions if the network needs them; return head ->
-        array.
+        """Evaluate flat observations int8 (n, size), with the past that the network needs; return head -> array.
 
         If `symmetric`, average over the board's symmetries, which is possible only without history. This takes time in
         proportion to the number of symmetries, except for very few positions.
@@ -245,8 +244,7 @@ class Network:
         symmetries = game.proper_symmetries
         turned = [observations, *(observations[:, symmetry.features] for symmetry in symmetries)]
         outputs = {}
-        # Evaluate all transformed observations in one call: for few positions, it takes hardly longer than a single
-        # one.
+        # Evaluate all transformed observations in one call: for few positions, this takes hardly longer than one.
         for head, values in self(self._encoded(game, np.concatenate(turned))).items():
             mean, *others = np.split(values, len(turned))
             for symmetry, other in zip(symmetries, others, strict=True):

@@ -200,8 +200,8 @@ class Batch:
             rows: int (n,), the game of `source` that each game becomes.
             actions: as for `step`.
 
-        Raises the errors of `step`; after an error for the actions, the games are copies before the step. Raises
-        ValueError if `source` plays another game.
+        Raises ValueError if `source` plays another game, and the errors of `step`. If `actions` are refused, the games
+        are the copies, and no step was played.
         """
         if not isinstance(source, Batch) or source.game != self.game:
             raise ValueError(f"source must be a Batch of {self.game!r}, not {source!r}")
@@ -215,7 +215,7 @@ class Batch:
             self.step(actions)
 
     def set_states(self, states: NDArray[Any], *, episode_seeds: NDArray[np.uint64] | None = None) -> None:
-        """Replace all positions. `done` follows from them, and `rewards` are 0 in games that are not finished.
+        """Replace all positions, and set `done` and `rewards` to match; rewards are 0 in unfinished games.
 
         A position that was parsed from text has no generator. It gets a generator from the seed of the game's episode,
         a different one at each call.
@@ -290,7 +290,7 @@ class Batch:
         """Return the keys of the information states of `player` with perfect recall, uint64 (n, 2).
 
         `player` is as in `masks`. Two games have the same key if and only if the player has observed and done the same
-        at every ply. In a finished game it is the key before the last ply.
+        at every ply. In a finished game, the key is that of the position before the last ply.
 
         Raises ValueError if the Batch was made without `recall=True`.
         """
@@ -306,10 +306,10 @@ class Batch:
         return Position(self.game, self.states[i].copy())
 
     def view(self, player: int | NDArray[np.integer] | None = None, rows: Any = None) -> View:
-        """Return an agent's view of all games, or of `rows` as for `step`; `player` as in `masks`.
+        """Return the `View` of `player` (as in `masks`) for an agent: of all games, or of `rows` (as in `step`).
 
-        A caller who plays an agent this way must also call `Agent.observe` and `Agent.episodes_over`. For whole games,
-        `evaluation.play_games` does all of this.
+        If you play an agent with such views, also call its `observe` and `episodes_over`; see `ttt_envs.agents.Agent`.
+        For whole games, `evaluation.play_games` does all of this.
         """
         with self._in_use:
             if self._numbers is None:
@@ -394,17 +394,17 @@ class Batch:
     # --- checks ---
 
     def _check_actions(self, rows: np.ndarray, actions: Any) -> np.ndarray:
-        """Return `actions` for these games as int64 (k, players), or (k, 1) for the movers; legality is not checked."""
+        """Return `actions` for `rows` as int64 (k, players), or (k, 1) for the movers; legality is not checked."""
         array = np.asarray(actions)
         wanted = (len(rows),) if array.ndim != 2 else (len(rows), self.game.num_players)
         if array.dtype.kind != "i" or array.shape != wanted:
-            # Not the usual case. Unsigned numbers must be checked before the conversion to signed ones.
+            # Convert unusual arguments, which takes longer. Unsigned numbers must be checked before they become signed.
             array = check_actions(array, wanted, self.game.num_actions)
         joint = np.ascontiguousarray(array, np.int64)
         return joint if joint.ndim == 2 else joint[:, None]
 
     def _check_legal(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Raise the error of the first game in which these actions, from `_check_actions`, are illegal."""
+        """Raise the error for the first game of `rows` in which `joint`, from `_check_actions`, is illegal."""
         mask = np.empty(self.game.num_actions, np.bool_)
         wrong = int(self.game.loops.find_illegal(self.states, rows, joint, mask))
         if wrong >= 0:
@@ -412,7 +412,7 @@ class Batch:
             raise refusal(self.game, self.states, wrong, joint[np.flatnonzero(rows == wrong)[0]], len(rows))
 
     def _room(self, out: np.ndarray | None, columns: int, dtype: Any) -> np.ndarray:
-        """Return `out` if it can take (n, columns) of this dtype, or a new array; else TypeError or ValueError."""
+        """Return `out`, or a new array for None; raise TypeError or ValueError if `out` does not fit the arguments."""
         shape = (self.n, columns)
         if out is None:
             return np.empty(shape, dtype)

@@ -10,7 +10,7 @@ Example::
     rows, probabilities, states = chance.outcomes(states, joint)
     rows, probabilities, states = chance.stratified(states, joint, most=36)
 
-Outcomes with equal states are merged. The field `rng` of all states here is 0, so generators do not distinguish them.
+Outcomes with equal states are merged. The field `rng` of all returned states is 0, so generators make no difference.
 
 Two kinds of chance cannot be enumerated and raise ValueError: redrawing until some condition holds, which has no upper
 limit, and draws other than `below` and `pick`. `stratified` enumerates only the first draws and accepts every game.
@@ -34,15 +34,16 @@ from ttt_envs.core.options import within
 #: Limit of the number of different states after one start or step.
 MOST_STATES = 1 << 20
 
-#: The most outcomes of first draws that `stratified` enumerates: a script distinguishes this many numbers.
+#: The most outcomes of first draws that `stratified` enumerates. With many more, scripts could not tell where to stop.
 MOST_STRATA = 2048
 
-# No outcome is less likely than 1 / MOST_OUTCOMES; the rounding error of a float64 sum of so many is far smaller.
+# Every outcome has a probability of at least 1 / MOST_OUTCOMES, so what is left below this is a rounding error.
 _NOTHING = 0.5 / rng.MOST_OUTCOMES
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
-# Two seeds that must lead to the same starts. The seeds differ in every bit, and in their remainders by small divisors.
+# Starts are enumerated with both seeds, to find starts that depend on the seed itself. The two differ in every bit, and
+# in their remainders by small divisors.
 _SEEDS = (_ONE, np.uint64(2**64 - 2))
 
 
@@ -51,7 +52,7 @@ class NotEnumerable(Exception):
 
 
 def begin(state, seed):
-    """Start a new game instead of playing a step; `seed`, uint64 (1,), must not matter."""
+    """Start a new game instead of playing a step; the result must not depend on `seed`, uint64 (1,)."""
     reset(state, seed[0])
 
 
@@ -61,9 +62,9 @@ class OutcomeBuffers(NamedTuple):
     Attributes:
         outcomes: structured (size,), out.
         words: uint64 (size, words of a state), the same memory.
-        chances: float64 (size,), out: the probability of each.
+        chances: float64 (size,), out: the probability of each outcome.
         owners: int64 (size,), out: the row of each outcome.
-        slots: int64 (power of two, more than size), zero: memory for `seek`.
+        slots: int64 (power of two, more than size), zeros: the hash table of `seek`.
     """
 
     outcomes: np.ndarray
@@ -81,9 +82,9 @@ def buffers_for(dtype: np.dtype, size: int) -> OutcomeBuffers:
 
 
 def outcomes_rows(states, joint, most, buffers):
-    """Write the outcomes of joint[k] in states[k] to `buffers`, for each k in turn, each state once.
+    """Write the outcomes of the actions joint[k] in states[k], for each k in turn, to `buffers`; merge equal states.
 
-    A template, in which `play` is `begin`, or `loops.advance` with a game's kernels.
+    In this template, `play` is `begin` for starts, or `loops.advance` of a game for steps.
 
     Args:
         states: structured (n,).
@@ -97,7 +98,7 @@ def outcomes_rows(states, joint, most, buffers):
     """
     outcomes, words, chances, owners, slots = buffers
     end = 0
-    # A script that starts with a larger product stops prescribing after fewer draws.
+    # The larger a script's product is at the start, the fewer draws it prescribes.
     said = np.uint64((rng.MOST_OUTCOMES - 1) // most if most else 1)
     for row in range(states.shape[0]):
         first, tape, left = end, _ZERO, 1.0

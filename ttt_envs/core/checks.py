@@ -67,7 +67,7 @@ class Validity:
         self._low, self._high = read_only(self._low), read_only(self._high)
 
     def _compare_as_bytes(self, field: str) -> bool:
-        """Convert the range of a field to bounds of its bytes, if these are equivalent."""
+        """Convert a field's range to bounds of its bytes; return False if bytes cannot express the range."""
         assert self.dtype.fields is not None
         kind, offset, *_ = self.dtype.fields[field]
         place, given = slice(offset, offset + kind.itemsize), self._ranges[field]
@@ -77,7 +77,7 @@ class Validity:
         if kind.base.itemsize > 1 or (isinstance(given.high, str) and self._prototype is None):
             return False
         low, high = given.low, given.high if self._prototype is None else self._limit(given.high)
-        # Unsigned bytes above 127 would be read as negative ones.
+        # Bytes are compared as int8, so unsigned values above 127 would count as negative.
         if np.min(low) < (0 if kind.base.kind == "u" else _INT8.min) or np.max(high) > _INT8.max:
             return False
         self._low[place] = np.broadcast_to(low, kind.shape).ravel()
@@ -120,7 +120,7 @@ class Validity:
 
     def _values(self, states: np.ndarray, field: str) -> np.ndarray:
         values: np.ndarray = states[field]
-        # Compared as bool, a byte that is neither 0 nor 1 would be taken for 1.
+        # Compare bools as bytes: as a bool, a byte that is neither 0 nor 1 would count as True.
         return values.view(np.uint8) if values.dtype == np.bool_ else values
 
     def _bounds(self, states: np.ndarray, field: str) -> tuple[Any, Any]:

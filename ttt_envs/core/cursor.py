@@ -29,8 +29,7 @@ from ttt_envs.core.state import SIMULTANEOUS, position_start
 # Results of `look` if no single player is to move.
 _OVER, _AT_ONCE = 0, 1
 
-# _JOINT, given as an action: the choices of all players are in the buffer. _MOVER, given as a player: the player to
-# move.
+# _JOINT as an action means the choices of all players in the buffer. _MOVER as a player means the player to move.
 _JOINT = _MOVER = -1
 
 _REFUSED = -1
@@ -40,15 +39,15 @@ _INT64 = np.dtype(np.int64)
 
 # --- kernels: templates, as in `core.loops` ---
 #
-# `room`, int64, is the buffer of a cursor: the legal actions of the player to move; each player's choice, -1 for none;
-# a mask, padded with zeros; and the number of actions.
+# `room`, int64, is the buffer of a cursor. It contains, in this order: the legal actions of the player to move; each
+# player's choice, -1 for none; a mask, padded with zeros; and the game's number of actions.
 
 
 @jit.allocates_nothing
 def look(state, player, room):
     """Write the legal actions of `player` to `room`; _MOVER stands for the player to move.
 
-    Returns _OVER; or _AT_ONCE, if _MOVER stands for several players; or 256 * (number of actions) + player + 2.
+    Returns _OVER; or _AT_ONCE, if several players are to move; or 256 * (number of legal actions) + player + 2.
     """
     if state["done"]:
         return _OVER
@@ -81,7 +80,7 @@ def look_one(states, player, room):
 def apply_one(states, action, room):
     """Play in states[0] and return `look` at the new position; return _REFUSED and change nothing for illegal actions.
 
-    `action` belongs to the player to move. _JOINT takes the choices of all players from `room`.
+    `action`: the action of the player to move, or _JOINT for the choices of all players in `room`.
     """
     state = states[0]
     if state["done"]:
@@ -164,7 +163,7 @@ class State:
         return new
 
     def redrawn(self, player: int, seed: int | None = None) -> "State":
-        """Return a clone in which hidden information and future chance, as `player` cannot know them, are redrawn."""
+        """Return a clone in which the hidden information and future chance that `player` cannot know are redrawn."""
         new = self.clone()
         players = np.array([self._player(player)])
         self._kind.game.loops.resample_rows(new._states, players, np.array([first_episode_seed(seed)], np.uint64))
@@ -350,7 +349,7 @@ class State:
 class RecallingState(State):
     """A cursor that tracks the players' information. History before the first position is unknown.
 
-    After `redrawn`, only that player's information is consistent with the new position.
+    After `redrawn(player)`, only the information of `player` is consistent with the new position.
     """
 
     __slots__ = ("_known",)
@@ -418,7 +417,7 @@ def _restored_recalling(game: Any, data: bytes, known: Known) -> RecallingState:
     return _recalling(_restored(game, data), known)
 
 
-# As globals of the module these make `State.clone` faster.
+# `State.clone` is faster if these are globals of the module.
 _new, _array = object.__new__, np.ndarray
 
 

@@ -35,8 +35,8 @@ class Memory:
             self.known.keep(digests=remembers, history=history)
 
     def begin(self, rows: np.ndarray) -> None:
-        """Restart these games, int64 (k,)."""
-        # Drawn from the system's entropy, so that the numbers reveal nothing about a game.
+        """Begin new games in `rows`, int64 (k,): draw their episode numbers, and reset the players' information."""
+        # Draw from the system's entropy, so that the numbers reveal nothing about a game.
         drawn = np.frombuffer(os.urandom(8 * len(rows) * self.episodes.shape[1]), np.uint64)
         self.episodes[rows] = (drawn >> np.uint64(11)).reshape(len(rows), -1)
         if self.known is not None:
@@ -54,7 +54,7 @@ class Memory:
     def watched(
         self, rows: np.ndarray, states: np.ndarray, seeds: np.ndarray, keys: np.ndarray, watchers: Mapping[int, Actor]
     ) -> Iterator[tuple[int, View, np.ndarray]]:
-        """Show the current positions of the games `rows`, none of them over, to all players.
+        """Let all players observe the current positions of the games `rows`, none of them over.
 
         Args:
             rows: int64 (k,).
@@ -63,7 +63,7 @@ class Memory:
             keys: int64 (k, players), the key of each player's agent.
             watchers: the agents, by key, that observe every ply, see `observers`.
 
-        Yields for each watcher its key, the view for `observe`, and the view's indices into `rows`, int64.
+        Yields for each watcher: its key, the view for `observe`, and which entries of `rows` the view shows, int64.
         """
         if self.known is not None:
             self.known.show(rows, states)
@@ -75,13 +75,17 @@ class Memory:
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
         """Record the actions, int64 (k, players), that are about to be played; -1 for players who do not act.
 
-        `states`, structured (n,), are all games before the step.
+        `states`, structured (n,), are the positions of all games before the step.
         """
         if self.known is not None:
             self.known.note(rows, states.take(rows), actions)
 
     def over(self, rows: np.ndarray, rewards: np.ndarray, keys: np.ndarray, agents: Mapping[int, Actor] | Any) -> None:
-        """Tell the agents, by key, that these games are over: rewards float32 (k, players), keys int64 (k, players)."""
+        """Tell the agents that the games `rows`, int64 (k,), are over.
+
+        `keys`, int64 (k, players): the key in `agents` of each seat's agent, -1 for none. `rewards`: float32 (k,
+        players).
+        """
         for key in among(keys):
             tell = getattr(agents[key], "episodes_over", None)
             if tell is not None:

@@ -47,8 +47,7 @@ class Counterpart(NamedTuple):
     Attributes:
         name: its name in OpenSpiel, with parameters if it needs them.
         history: (states (1,), since) -> OpenSpiel's actions from the start to this position. The actions begin with
-            `since`, for example the history of an earlier position of the same game. Raises ValueError if there is
-            none.
+            `since`, for example the history of an earlier position of the same game. Raises ValueError if none exist.
         action: (states (1,), OpenSpiel's actions by the player to move) -> the action of this library.
     """
 
@@ -66,7 +65,7 @@ class Extras:
         oracle: () -> the oracle; raises NotImplementedError, naming the options, if there is none.
         without_past: states (n,) -> copies in which fields that only record the past, such as a count of repetitions,
             have a fixed value. These fields may end a game as a draw; they must not matter otherwise. `ttt solve`
-            ignores them and counts endless play as a draw. With None it distinguishes all fields.
+            ignores them and counts endless play as a draw. If None, it distinguishes all fields.
         patterns: () -> the patterns that n-tuple networks look up.
         solve_commands: () -> the commands of the game's solver, by name; the same for all options.
         current_round: for a match: (states (n,), none finished) -> (the game of a single round, rows int64 (k,), states
@@ -164,7 +163,7 @@ class Game:
         names = self.faces.player_names
         if names and not len(names) == len({*names}) == self.num_players:
             raise ValueError(f"{self.id} needs {self.num_players} different player_names, not {names!r}")
-        # The dtype declares the ranges of its fields; `plain` removes them.
+        # Read the ranges here, before `plain` below removes them from the dtype.
         ranges = self.ranges or ranges_of(self.prototype.dtype)
         object.__setattr__(self, "ranges", MappingProxyType(dict(ranges)))
         # One game serves all environments of a process, so its arrays are read-only.
@@ -217,7 +216,7 @@ class Game:
         return found
 
     def differences(self, options: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return options whose difference matters to an agent, with the values (in the file, here); see `same_play`.
+        """Return option -> (value in the file, value here), where the difference matters to an agent, see `same_play`.
 
         Args:
             options: options from a file, with which the agent was made; lists represent tuples.
@@ -294,22 +293,22 @@ class Game:
 
     @cached_property
     def lookers(self) -> tuple[int, ...]:
-        """The leading shape of `move`: (players,) if several may act at once, else (), for the player to move."""
+        """The leading shape of the arrays that `move` fills: (players,) if several may act at once, otherwise ()."""
         return (self.num_players,) if self.simultaneous else ()
 
     @cached_property
     def move(self) -> Callable[..., int]:
-        """`loops.move_one` for `lookers`, called in a third of the time; see `jit.entry`."""
+        """`loops.move_one` for arrays of the leading shape `lookers`: a `jit.entry`, called in a third of the time."""
         return self._move(self.lookers)
 
     @cached_property
     def move_all(self) -> Callable[..., int]:
-        """`move` with one row per player, in any game."""
+        """Like `move`, but in every game for arrays with one row per player."""
         return self._move((self.num_players,))
 
     @cached_property
     def mask_rows(self) -> Callable[..., None]:
-        """`loops.mask_rows` as an `entry`; it also accepts read-only players."""
+        """`loops.mask_rows` as a `jit.entry`, which also accepts read-only players."""
         legal = np.empty((1, self.num_actions), np.bool_)
         return jit.entry(self.loops.mask_rows, self.prototype.copy(), np.empty(1, np.int64), legal)
 

@@ -92,7 +92,7 @@ class Known:
         return new
 
     def keep(self, *, digests: bool, history: int) -> None:
-        """Track digests or more decisions, too, from now on."""
+        """From now on, also track digests if `digests`, and at least `history` past decisions."""
         if digests and self.digests is None:
             self.digests = begin(len(self.past), self._game.num_players)
         if history > self.history:
@@ -100,24 +100,24 @@ class Known:
             self.past = np.pad(self.past, [(0, 0), (0, 0), (0, history - self.history), (0, 0)])
 
     def begin(self, rows: np.ndarray) -> None:
-        """Restart these games, int64 (k,)."""
+        """Reset the players' information in the games `rows`, int64 (k,)."""
         self.past[rows] = 0
         if self.digests is not None:
             self.digests[rows] = begin(len(rows), self._game.num_players)
 
     def show(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """Show all players these games' positions `states`, structured (k,), none of them over."""
+        """Let all players observe the positions `states`, structured (k,), of the games `rows`, none of them over."""
         if self.digests is not None:
             digests = self.digests[rows]
             show(self._game, states, digests)
             self.digests[rows] = digests
 
     def note(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> None:
-        """Record the actions, int64 (k, players), in these games' positions, (k,); -1 for players who do not act."""
+        """Record the actions, int64 (k, players), -1 for none, in the positions `states` (k,) of the games `rows`."""
         self.put(rows, *self.after(rows, states, actions))
 
     def after(self, rows: np.ndarray, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return, for `put`, the digests and the past of these games after `note`, without changing anything."""
+        """Return the digests and the past that `note` would give the games `rows`; change nothing, see `put`."""
         digests, past = None, self.past[rows]
         if self.digests is not None:
             digests = self.digests[rows]
@@ -130,14 +130,14 @@ class Known:
         return digests, past
 
     def put(self, rows: np.ndarray, digests: np.ndarray | None, past: np.ndarray) -> None:
-        """Set the digests and the past of these games."""
+        """Set the digests and the past of the games `rows`."""
         if self.digests is not None:
             self.digests[rows] = digests
         if self.history:
             self.past[rows] = past
 
     def of(self, rows: np.ndarray, players: np.ndarray) -> dict[str, Any]:
-        """Return the keyword arguments of a View of these players, int64 (k,), in the games `rows`."""
+        """Return what these players, int64 (k,), know in the games `rows`, as keyword arguments of `View.unchecked`."""
         digests = None if self.digests is None else self.digests[rows, players]
         return {"info_state_keys": digests, "past": self.past[rows, players] if self.history else None}
 

@@ -51,7 +51,7 @@ _LARGEST = 8
 
 
 def _starts() -> np.ndarray:
-    """Return int64 [size, length, way]: the set of cells from which a line of this length fits on the square.
+    """Return int64 [size, length, way]: the set of cells from which a line of `length` fits on a board of `size`.
 
     The directions (ways) are right, down-left, down and down-right.
     """

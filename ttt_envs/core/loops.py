@@ -3,7 +3,7 @@
 They define the rules common to all games: a reset starts from the prototype record; a finished game has no legal action
 and is not stepped again. The functions below are templates; `loops_for` compiles them for one game's rules. In the
 templates `reset`, `legal_mask`, `step`, `observe` and `resample` are the game's kernels. Python passes (states, i)
-instead of a record: this takes 0.3 us per call, a record 1.2 us.
+instead of a record, because a call then takes 0.3 us instead of 1.2 us.
 """
 
 # ruff: noqa: F821
@@ -113,7 +113,7 @@ def refuse(state):
 
 
 def step_one(states, i, actions):
-    """Play in states[i]; actions int64 (players,)."""
+    """Play in states[i] unless the game is over; actions int64 (players,)."""
     if not states[i]["done"]:
         step(states[i], actions)
 
@@ -268,7 +268,7 @@ def drawn_by_mask(state, player, x, mask):
 
 @jit.allocates_nothing
 def find_illegal(states, rows, actions, mask):
-    """Return the first of the games `rows` in which actions[k] are illegal, or -1. Nothing is changed.
+    """Return the first of the games rows[k] in which actions[k] are illegal, or -1. Nothing is changed.
 
     actions as for `step_rows`, -1 for none; mask bool (num_actions,) is scratch memory. A number that is no action is
     illegal even in an entry that `step` ignores.

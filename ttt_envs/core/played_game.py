@@ -141,8 +141,8 @@ class PlayedGame:
     def view(self, player: int, ply: int | None = None) -> View:
         """Return the view of `player` in the position after `ply` plies, by default now.
 
-        For the present position, `View.episodes` is the number of this game. An earlier position gets the number of
-        another game, so that looking back does not change an agent's memory of the present one.
+        For the present position, `View.episodes` is the number of this game. An earlier position gets a number of its
+        own, so that looking back does not change an agent's memory of the present game.
 
         Raises TypeError or ValueError for a player who does not exist, IndexError for other plies.
         """

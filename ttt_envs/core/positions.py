@@ -38,7 +38,7 @@ class _Field(NamedTuple):
     Attributes:
         name: name of the field.
         low: uint64 (k,), the least values, negative ones modulo 2**64.
-        tops: uint64 (k,), the greatest value minus the least.
+        tops: uint64 (k,), the greatest values minus the least.
         words, shifts: int64 (k,) and uint64 (k,), the word and the bit at which an entry begins.
     """
 
@@ -117,7 +117,7 @@ class Keys:
         return self._values(keys, field)[:, 0].view(np.int64)
 
     def check_closed(self, states: np.ndarray) -> None:
-        """Raise ValueError if images of states (n,) have different keys: then the game's list lacks a symmetry."""
+        """Raise ValueError if a symmetric image of a state has another key: the game's list then lacks a symmetry."""
         keys = self.of(states)
         for symmetry in self._game.proper_symmetries:
             if (self.of(symmetry.states(states)) != keys).any():
@@ -177,7 +177,7 @@ def sortable(keys: np.ndarray) -> np.ndarray:
 
 
 def following(game: Game, states: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the outcomes of actions (n,) in states (n,), as `Game.chance_outcomes`; fast in games without chance."""
+    """Return outcomes of actions (n,) in states (n,) like `Game.chance_outcomes`; fast in games without chance."""
     if game.chance == "play":
         return game.chance_outcomes(states, actions, check=False)
     return np.arange(len(states)), np.ones(len(states)), game.step(states, actions, check=False)
@@ -265,8 +265,8 @@ def read_positions(path: Path, game: Game) -> Positions:
 class PositionOracle:
     """The oracle of a game's solved positions; for shapes see `ttt_envs.core.oracle.Oracle`.
 
-    With `Extras.without_past`, a position is covered if only its ply differs from the position without its past, and if
-    the remaining plies suffice for the result.
+    In a game with `Extras.without_past`, a position is covered if that function changes at most its ply, and if the
+    plies left before the limit suffice for the result.
     """
 
     error = 0.0
@@ -291,7 +291,7 @@ class PositionOracle:
         return sortable(self._positions.keys)
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,)."""
+        """Return bool (n,): whether the value of each state is known."""
         return ~np.isnan(self._judge(self._game.check_states(states))[0])
 
     def value(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
@@ -362,7 +362,7 @@ class DrawingOracle(PositionOracle):
         return np.where(np.isnan(values), -2, plies)
 
     def draw_positions(self, starts: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw positions, as `ttt_envs.core.oracle.Drawer`; each is transformed by a random symmetry of the game."""
+        """Draw positions as described in `core.oracle.Drawer`; transform each by a random symmetry of the game."""
         rng, found = np.random.default_rng(seed), self._positions
         good = found.values * self._shares[self._keys.movers(found.keys)] >= 0
         lengths = np.where(good, np.where(found.values == 0, -1, found.plies), -2)

@@ -50,7 +50,7 @@ def _no_round(before: Any, actions: np.ndarray, after: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Faces:
-    """Texts, pictures and clicks of a game for human players. `Game` offers the most common ones.
+    """Texts, pictures and clicks of a game for human players. The most common ones are also attributes of `Game`.
 
     Attributes:
         format_state: (state record, viewer) -> text; see `Game.format_state`.
@@ -59,8 +59,8 @@ class Faces:
         draw: (state record, viewer) -> SVG text.
         action_format: an explanation of the actions' names for players.
         short_action_names: abbreviated names as in the game's texts and pictures, one per action; or none.
-        spoken_action_names: names in plain words, one per action, if the names themselves are codes; or none. The page
-            shows them, and `Game.parse_action` reads them.
+        spoken_action_names: names in plain words, one per action, if the names themselves are codes; or none. The web
+            page shows them, and `Game.parse_action` reads them.
         rules_text: the rules with these options for a player: Markdown paragraphs and lists, one line per paragraph and
             item; empty if there are none.
         legend: sentences that explain the abbreviations of `format_state`; `Game.rules_text` ends with them.

@@ -49,7 +49,7 @@ def prompt(view: View, i: int = 0, *, rules: bool = True, legal: bool = True, an
     """
     game, player = view.game, int(view.players[i])
     names = legal_names(game, view.masks[i])
-    # Without the list, the example must not reveal a legal action.
+    # If the prompt does not list the legal actions, the example must not reveal one.
     example = names[0] if names and legal else game.action_names[0]
     parts = [f"You are playing {game.title}."]
     if rules and game.rules_text:
@@ -90,8 +90,8 @@ def read_answer(game: Game, mask: np.ndarray, text: str) -> int:
     """Return the legal action named in an answer.
 
     Three forms are accepted: the last JSON object with a key "action"; the last line with square brackets around one
-    action; or a last line that consists of an action's name. If another form follows an object, it must name the same
-    action. Case and spaces may differ from the action's name.
+    action; or a last line that consists of an action's name. If one of the other forms follows the object, it must name
+    the same action. Case and spaces may differ from the action's name.
 
     Args:
         game: the game.

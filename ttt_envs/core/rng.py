@@ -41,7 +41,7 @@ MOST_OUTCOMES = 1 << 24
 
 _TAPE, _LARGEST = np.uint64(2**32 - 1), np.uint64(MOST_OUTCOMES - 1)
 
-#: Set in a script whose outcome is less likely: the generator makes the following draws, so that the kernel ends.
+#: Set in a script whose outcome would be less likely: the generator makes the remaining draws, so that the kernel ends.
 BROKEN = np.uint64(1) << np.uint64(63)
 
 # --- SipHash-2-4, a pseudo-random function with a 128-bit key ---
@@ -64,7 +64,7 @@ def rotate(x, by):  # type: ignore[no-untyped-def]
 
 @jit.wrapping_kernel
 def rounds(a, b, c, d, number):  # type: ignore[no-untyped-def]
-    """Return the inner state of four uint64 after `number` SipRounds."""
+    """Return SipHash's inner state (a, b, c, d), four uint64, after `number` SipRounds."""
     for _ in range(number):
         a, c = a + b, c + d
         b, d = rotate(b, 13) ^ a, rotate(d, 16) ^ c
@@ -191,7 +191,7 @@ def count(mask):  # type: ignore[no-untyped-def]
 @jit.inlined
 @jit.allocates_nothing
 def entry(mask, skip):  # type: ignore[no-untyped-def]
-    """Return the index of the True entry of `mask` (bool, 1-d) after `skip` others, 0 or more; -1 if there is none."""
+    """Return the index of the True entry of `mask` (bool, 1-d) that `skip` others precede; -1 if there is none."""
     if many(mask):
         found, first, left = _ZERO, np.int64(0), np.int64(0)
         for at in range(0, mask.shape[0], 64):  # without branches on random values
@@ -320,7 +320,7 @@ def derive_rows(episodes, purpose, number, out):  # type: ignore[no-untyped-def]
 
 @jit.kernel
 def episode_rows(key, games, episodes, out):  # type: ignore[no-untyped-def]
-    """Fill in the seed of each episode, see `episode_seeds`."""
+    """Write the seed of each episode to `out`; for the arguments see `episode_seeds`."""
     for i in range(games.shape[0]):
         if key.ndim == 1:
             out[i] = siphash(key[0], key[1], games[i], episodes[i])
@@ -351,14 +351,14 @@ def episode_seeds(key: np.ndarray, games: np.ndarray, episodes: np.ndarray) -> n
 
 
 def first_episode_seed(seed: int | None) -> int:
-    """Return the seed of the first episode of `Batch(game, 1, seed=seed)`; raise errors as `new_key`."""
+    """Return the seed of the first episode of `Batch(game, 1, seed=seed)`; raise the errors of `new_key`."""
     first = np.zeros(1, np.uint64)
     return int(episode_seeds(new_key(seed), first, first)[0])
 
 
 @jit.kernel
 def decision_rows(seeds, players, plies, out):  # type: ignore[no-untyped-def]
-    """Fill in the seed of each decision, uint64 (n,), derived from the episode's seed, the player and the ply."""
+    """Write each decision's seed to `out`, uint64 (n,), derived from the episode's seed, the player and the ply."""
     for i in range(out.shape[0]):
         out[i] = derive(seeds[i], _DECISION + players[i], np.int64(plies[i]))
 

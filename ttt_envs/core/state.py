@@ -10,7 +10,7 @@ SIMULTANEOUS = -1
 
 Bound = int | str | Sequence[int]
 
-#: Type of a structured array of states in functions that use its fields; with np.ndarray, mypy takes seconds for each.
+#: Type of a structured array of states in functions that use its fields; with np.ndarray, mypy takes seconds each.
 States = Any
 
 
@@ -87,7 +87,7 @@ def plain(dtype: np.dtype) -> np.dtype:
 
 
 def position_start(dtype: np.dtype) -> int:
-    """Return the offset in bytes, a multiple of 8, of the fields after the generator and the shown fields."""
+    """Return the offset in bytes, a multiple of 8, at which the fields after generator and shown fields begin."""
     assert dtype.fields is not None
     return int(dtype.fields["rewards"][1])
 

@@ -84,7 +84,7 @@ def turn_to_first(seen, turns, which):  # type: ignore[no-untyped-def]
 
 
 def rotate_header(states: np.ndarray) -> np.ndarray:
-    """Return a copy of the states (n,) with a header rotated to the next player, for a game's `rotate_players`."""
+    """Return a copy of the states (n,) with `rewards` and `to_move` moved to the next player; for `rotate_players`."""
     new, players = states.copy(), states["rewards"].shape[1]
     new["rewards"] = np.roll(states["rewards"], 1, axis=1)
     alone = states["to_move"] != SIMULTANEOUS

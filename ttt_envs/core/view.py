@@ -31,7 +31,7 @@ class lazy(cached_property[Made]):  # noqa: N801  # read as its base class
 
 @cache
 def _decision_rows() -> Callable[..., None]:
-    """Return the entry of `decision_rows`, which also accepts arrays that are not contiguous."""
+    """Return `decision_rows` as a `jit.entry`, which also accepts arrays that are not contiguous."""
     words, numbers, plies = (np.zeros(4, dtype)[::2] for dtype in (np.uint64, np.int64, np.int32))
     return jit.entry(decision_rows, words, numbers, plies, words)
 
@@ -253,7 +253,7 @@ class View:
         return self.redrawn(stream_seeds(self.seeds, Stream.WORLD, operator.index(seed)))
 
     def redrawn(self, seeds: NDArray[np.uint64]) -> NDArray[Any]:
-        """As `sample_worlds`, with the caller's seeds uint64 (n,); raise TypeError or ValueError for invalid seeds."""
+        """Return worlds like `sample_worlds`, for uint64 (n,) seeds; raise TypeError or ValueError for invalid ones."""
         if not isinstance(seeds, np.ndarray) or seeds.dtype != np.uint64:
             raise TypeError(f"seeds must be an array of uint64, not {getattr(seeds, 'dtype', type(seeds).__name__)}")
         if seeds.shape != (len(self),):
@@ -334,7 +334,7 @@ def numbers_of(who: str, answer: Any, view: View) -> np.ndarray:
 def illegal_answers(who: str, actions: np.ndarray, view: View) -> Iterator[tuple[int, str]]:
     """Yield the positions of `view` in which actions from `numbers_of` are illegal, with the reasons."""
     masks = view.masks
-    # Checked separately, because -1 would index the last column of the mask.
+    # Check negative numbers separately, because -1 would index the last column of the mask.
     for k in ((actions < 0) | ~masks[np.arange(len(view)), actions]).nonzero()[0].tolist():
         player = f"{who} as player {view.players[k]}"
         if actions[k] < 0:
@@ -351,7 +351,7 @@ def legal_actions(agent: Actor, view: View, role: str = "agent") -> np.ndarray:
     """
     answer = agent.act(view)
     if type(answer) is np.ndarray and answer.shape == (1,) and answer.dtype.kind == "i":
-        # For one game, a check of arrays would take longer than the game itself.
+        # Shortcut for one game: the array checks below would take longer than the game's step.
         action = int(answer[0])
         if 0 <= action < view.game.num_actions and view.masks[0, action]:
             return answer

@@ -102,8 +102,8 @@ class Process:
         """Write `lines` and return the next line that the process writes, without the line end.
 
         If there is no line of at most `longest` bytes within `seconds`, kills the process and raises Broken. Any other
-        exception, such as an interrupt, also kills the process, because its late answer would be taken for the answer
-        to the next call.
+        exception, such as an interrupt, also kills the process, because its late answer would be taken for the next
+        one.
         """
         try:
             return self._ask(lines, seconds, longest)

@@ -41,8 +41,8 @@ class Program(Agent):
 
     The program runs in its own process and receives only its player's view, without a seed. The process starts when a
     game is checked or an action is first requested, and receives one request at a time. A program that breaks a limit
-    or the protocol is killed. The agent then fails in this position (see `AgentFailed`), and a new process receives the
-    next request.
+    or the protocol is killed. This position then counts as an `AgentFailed` fault, and a new process gets the next
+    request.
     """
 
     name = "program"

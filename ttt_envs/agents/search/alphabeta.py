@@ -256,8 +256,7 @@ def store(frame, entry, killers):
 def reply(level, scratch, valuation):
     """Play on in scratch.stack[level], in place, until the root's side is to move or the game is over.
 
-    Each player makes the move whose successor has the highest value for them. Returns the number of evaluated
-    positions.
+    Each player makes the move whose successor has the highest value for them. Returns the number of evaluations.
     """
     state, order, guess, joint = scratch.stack[level], scratch.order[level], scratch.guess[level, 0], scratch.joint
     valued = 0
@@ -361,8 +360,7 @@ class AlphaBeta(Agent):
     """Searches to a fixed depth or for a fixed time, and evaluates the leaves with a trained value function.
 
     Plays games of perfect information without chance after the start, in which one player acts at a time. With more
-    than two sides, it assumes that all other sides play against it or, with `replies="own"`, that each plays for
-    itself.
+    than two sides, it assumes that all others play against it or, with `replies="own"`, that each plays for itself.
     """
 
     name = "alphabeta"
@@ -443,8 +441,7 @@ class AlphaBeta(Agent):
         """Return the value of the best action, float64 (n, num_actions); all others are NaN.
 
         The best action's value is NaN, too, unless it is a proven win or loss, or comes from a network in a game of two
-        sides. With more than two sides, only wins are proven, because the search assumes that all others act against
-        the player.
+        sides. With more than two sides, only wins are proven, because the search assumes that all others join forces.
         """
         game, scores = view.game, self.scores(view)
         out, rows = np.full(scores.shape, np.nan), np.flatnonzero(view.masks.any(axis=1))

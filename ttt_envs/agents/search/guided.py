@@ -14,8 +14,7 @@ from ttt_envs.core.options import within
 from ttt_envs.core.rng import Stream, stream_seeds
 from ttt_envs.core.view import View
 
-# Positions are searched together as long as their largest possible trees fit into this many bytes. Real trees take a
-# tenth.
+# Positions are searched together if their largest possible trees fit into this many bytes. Real trees take a tenth.
 _MEMORY = 1 << 28
 
 # The most positions to search together. To search more together is no faster.
@@ -176,8 +175,7 @@ class Guided(Agent):
             started, search = time.monotonic(), self._searcher(game, 1, simulations)
             result = search.search(world, seed, evaluate, deadline=deadline if simulations > _TRIAL else None)
             now = time.monotonic()
-            # Sequential halving needs the number of simulations in advance: choose a number that fits into the
-            # remaining time.
+            # Sequential halving needs the number of simulations in advance: choose one for the remaining time.
             fitting = int(simulations * (deadline - now) / max(now - started, 1e-9))
             if fitting <= simulations:
                 return result

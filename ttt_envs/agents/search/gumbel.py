@@ -160,8 +160,7 @@ class GumbelSearch:
 
         Args:
             states: structured (n,), none finished. They are not changed.
-            seeds: uint64 (n,); the search of a position depends only on its own seed, if `evaluate` does not depend on
-                the batch.
+            seeds: uint64 (n,); a position's search depends only on its own seed, if `evaluate` ignores the batch.
             evaluate: the prior and value function.
             noise: float32 (n, num_actions), Gumbel noise, with which the root compares a random sample of actions,
                 drawn without replacement. With None, it compares the actions with the highest prior.

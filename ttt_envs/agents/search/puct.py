@@ -86,8 +86,7 @@ def guide_for(game: Game, weights: np.ndarray, form: np.ndarray) -> Guide:
 def judge(guide, share, symmetry, out):
     """Write the network's action values for the observation `guide.seen`, mapped to 0..1, to `out`.
 
-    The network sees the observation after the symmetry number `symmetry`. `share`: number of players who share the
-    reward.
+    The network sees the observation after symmetry number `symmetry`. `share`: number of players who share a reward.
     """
     features, actions = guide.features[symmetry], guide.actions[symmetry]
     for k in range(features.shape[0]):

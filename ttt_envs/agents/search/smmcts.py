@@ -255,8 +255,8 @@ def simulate(root, seed, tree, index, scratch):
     """Run simulations until `tree` is full: one simulation for each node except the root.
 
     Arguments are as for `ttt_envs.agents.search.mcts.simulate`, except `tree`: `node_for(players)` (simulations + 1,).
-    In node 0, `visits` is the number of simulations so far, `mover` the searcher, `value` UCB1's constant, and `earned`
-    is gamma.
+    In node 0, `visits` is the number of simulations so far, `mover` the searcher, `value` UCB1's constant, `earned`
+    gamma.
     """
     world, memory, legal, sides = scratch
     state = world[0]

@@ -29,7 +29,7 @@ MOST_AT_ONCE = 62
 _NO_MEMBERS, _1, _2, _3, _4, _7, _8, _127, _255 = map(np.uint64, (0, 1, 2, 3, 4, 7, 8, 127, 255))
 _PAIRS, _FOURS, _HALVES = (np.uint64(int(pattern * 8, 16)) for pattern in ("55", "33", "0f"))
 
-# In a product with _BYTES, byte k is the sum of bytes 0 to k.
+# In the product of a uint64 and _BYTES, byte k is the sum of the uint64's bytes 0 to k.
 _BYTES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 # _BIT_K: byte k holds only bit k. Adding _TO_TOP sets the top bit of each byte that is not 0.
@@ -37,7 +37,7 @@ _BIT_K, _TO_TOP = np.uint64(0x8040201008040201), np.uint64(0x7F7F7F7F7F7F7F7F)
 
 
 def _at_once(*arrays):
-    """Return whether several entries of such byte arrays can be read or written at once."""
+    """Return whether several entries of these byte arrays can be read or written at once."""
     return _LITTLE_ENDIAN and all(array.layout == "C" for array in arrays)
 
 
@@ -55,7 +55,7 @@ def _vector(context, builder, array, at, count):
 
 
 def _known(kind):
-    """Return a constant's value or the length of an array in a record, if the type tells it; else None."""
+    """Return the value of a constant, or the length of an array in a record, if the type includes it; else None."""
     if isinstance(kind, types.NestedArray):
         return kind.shape[0]
     return getattr(kind, "literal_value", None)
@@ -88,7 +88,7 @@ def _parts(builder, size, widths, do, known=None):
 
 
 def _taken(builder, entries, relation, value):
-    """Compare each entry of a vector of bytes with a byte."""
+    """Return a vector of bits: whether each entry of a vector of bytes has this relation to a byte."""
     kind = entries.type
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0))
     order = ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count)
@@ -138,7 +138,7 @@ def _sum(typingctx, numbers):
 
 
 def _passed(typingctx, numbers, skip):
-    """Return the number of running sums of `numbers`, see `_few`, that are at most `skip`."""
+    """Return how many of the running sums of `numbers`, which has 9 to 16 entries, are at most `skip`."""
 
     def generate(context, builder, signature, args):
         sums, _ = _sixteen(context, builder, (numbers, args[0]))
@@ -153,7 +153,7 @@ def _passed(typingctx, numbers, skip):
 
 
 def _mark_few(typingctx, numbers, most, out, at):
-    """`mark_counts` for `numbers` as in `_few`; `most` is at least 1."""
+    """Do the same as `mark_counts`, for 9 to 16 `numbers`; `most` is at least 1."""
 
     def generate(context, builder, signature, args):
         entries, high = _sixteen(context, builder, (numbers, args[0]))
@@ -235,7 +235,7 @@ def _put(typingctx, members, count, out, at):
 
 
 def _where(relation):
-    """Return an intrinsic that gives the set of entries of int8 (n,) with this relation to a number."""
+    """Return an intrinsic for the set of indices at which int8 (n,) has this relation to a number."""
 
     def where(typingctx, numbers, value):
         widths = (32, 16, 8) if _at_once(numbers) else ()
@@ -294,7 +294,7 @@ def _mark(typingctx, numbers, value, out, at):
 
 
 def _intrinsic(function: Any, plainly: Any) -> Any:
-    """`plainly` does the same without the JIT."""
+    """Return `function` as an intrinsic; without the JIT, return `plainly`, which does the same in Python."""
     if jit.DISABLED:
         return plainly
     compiled: Any = intrinsic(prefer_literal=True)(function)
@@ -320,10 +320,10 @@ write_set = _intrinsic(_put, _put_plainly)
 lowest_bit = _intrinsic(_lowest_bit, lambda x: np.uint64((int(x) & -int(x)).bit_length() - 1))
 set_size = _intrinsic(_size, lambda x: int(x).bit_count())
 
-#: (numbers int8 (n,), value): return the set of entries equal to the value; n is at most 64.
+#: (numbers int8 (n,), value): return the set of all k with numbers[k] == value; n is at most 64.
 where_equal = _intrinsic(_where("=="), lambda numbers, value: _as_set(numbers == value))
 
-#: (numbers int8 (n,), value): return the set of entries greater than the value; n is at most 64.
+#: (numbers int8 (n,), value): return the set of all k with numbers[k] > value; n is at most 64.
 where_above = _intrinsic(_where(">"), lambda numbers, value: _as_set(numbers > value))
 
 #: (numbers int8 (n,), value, out, at): write whether each number equals the value, to int8 or bool (m,) from `at` on.
@@ -337,7 +337,7 @@ _sum_few, _passed_few, _mark_few_counts = (_intrinsic(each, None) for each in (_
 @jit.inlined
 @jit.allocates_nothing
 def total(counts):
-    """Return the sum of counts int8 (n,); it is at most 127."""
+    """Return the sum of counts int8 (n,), which must be at most 127."""
     if _are_few(counts, counts):
         return _sum_few(counts)
     result = np.int64(0)
@@ -400,7 +400,7 @@ def read_set(mask, at):
 @jit.inlined
 @jit.allocates_nothing
 def nth(members, skip):
-    """Return the member of a set after `skip` others, which must exist. The code has no branch on random values."""
+    """Return the member of a set that `skip` members precede; it must exist. No branch depends on random values."""
     members, left = np.uint64(members), np.uint64(skip)
     sums = members - (members >> _1 & _PAIRS)
     sums = (sums & _FOURS) + (sums >> _2 & _FOURS)
@@ -425,7 +425,7 @@ def _above(sums, left):
 @jit.inlined
 @jit.allocates_nothing
 def up_to(number, most):
-    """Return the set of numbers from 0 on that are less than `number` and `most`; `most` is at most `MOST_AT_ONCE`."""
+    """Return the set of the numbers 0, 1, ... below both `number` and `most`, which is at most `MOST_AT_ONCE`."""
     return (np.int64(1) << min(np.int64(number), np.int64(most))) - 1
 
 

@@ -14,7 +14,8 @@ from numba.core import event
 class HeldInterrupts(event.Listener):
     """Postpones SIGINT until the current function is compiled, then calls the handler.
 
-    Only in the main thread, because signals reach no other, and only if the handler is a Python function.
+    It does so only in the main thread, because signals reach no other, and only if the handler is a Python function.
+    Compilations may be nested.
     """
 
     def __init__(self) -> None:
@@ -23,7 +24,6 @@ class HeldInterrupts(event.Listener):
         self._asked: tuple[Any, ...] | None = None
 
     def on_start(self, event: Any) -> None:
-        """Note that the compilation of a function begins; compilations may be nested."""
         if not self._depth and threading.current_thread() is threading.main_thread():
             handler = signal.getsignal(signal.SIGINT)
             if callable(handler) and not isinstance(handler, signal.Handlers):
@@ -32,7 +32,6 @@ class HeldInterrupts(event.Listener):
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Note that a compilation has ended or failed."""
         self._depth = max(self._depth - 1, 0)
         if self._before is not None and (self._asked or not self._depth):
             self.let_go()

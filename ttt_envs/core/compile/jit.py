@@ -59,22 +59,20 @@ if not DISABLED:
 class _NoCollection(event.Listener):
     """Pauses Python's cyclic garbage collector while Numba compiles.
 
-    Otherwise the collector scans Numba's objects again and again, which takes a twelfth of the compile time. Numba
-    holds a lock while it reports a compilation, so only one thread calls these methods at a time.
+    Otherwise the collector scans Numba's objects again and again, which takes a twelfth of the compile time.
+    Compilations may be nested. Numba holds a lock while it reports one, so these methods need none.
     """
 
     def __init__(self) -> None:
         self._depth, self._paused = 0, False
 
     def on_start(self, event: Any) -> None:
-        """Note that the compilation of a kernel begins; compilations may be nested."""
         if not self._depth:
             self._paused = gc.isenabled()
             gc.disable()
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Note that a compilation has ended or failed."""
         self._depth = max(self._depth - 1, 0)
         if not self._depth:
             self.resume()
@@ -113,7 +111,7 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+import[ \t]*(\([^)]*\)|.*)
 
 @cache
 def _imports(path: Path) -> frozenset[Path]:
-    """Return the files of the package that a Python file imports by name; itself, too, if it is one of them."""
+    """Return the package's files that a Python file imports by name, and the file itself if it is in the package."""
     names = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)} if PACKAGE in path.parents else set()
     text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
     for module, members, modules in _IMPORT.findall(text):
@@ -200,7 +198,7 @@ def _compile(function: types.FunctionType, name: str | None) -> Callable[..., An
 
 
 def _template(template_for: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `template_for` without constants in types, because Numba would compile a version per constant argument."""
+    """Wrap `template_for` to remove constants from types: Numba would compile a version per constant argument."""
     return lambda args, kws: template_for(tuple(map(numba.types.unliteral, args)), kws)
 
 
@@ -239,7 +237,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrapping_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile as `kernel`, for 64-bit arithmetic that overflows on purpose: without the JIT, NumPy does not warn."""
+    """Compile like `kernel`, for arithmetic that overflows on purpose: without the JIT, suppress NumPy's warnings."""
     if not DISABLED:
         return kernel(function)
 

@@ -37,7 +37,7 @@ class MachineCode:
     """The cached files of one kernel, with the methods that Numba's dispatcher expects of a cache.
 
     Attributes:
-        compiled: the folder of each kernel that was not on disk, so that this process compiled it.
+        compiled: for each kernel that this process compiled, because it was not on disk, the folder of its files.
     """
 
     compiled: ClassVar[list[Path]] = []
@@ -47,8 +47,8 @@ class MachineCode:
     ) -> None:
         """Find the folder: NUMBA_CACHE_DIR, the source's `__pycache__`, or the user's cache.
 
-        `version` distinguishes compilations of one function with different options. `loading` converts Numba's target
-        to the one for which files are read.
+        `version` distinguishes compilations of one function with different options. `loading` wraps the Numba target
+        with which files are read, see `linking.Loading`.
 
         Raises RuntimeError if none of the folders is writeable.
         """
@@ -96,6 +96,6 @@ class MachineCode:
                 warn_once(f"kernels are compiled in each process, as none can be kept in {self._folder}: {fault}")
 
     def flush(self) -> None:
-        """Forget what is on disk, for any signature."""
+        """Delete the kernel's files for all signatures."""
         for path in self._folder.glob(f"{self._results.filename_base}.*.nbc"):
             path.unlink(missing_ok=True)

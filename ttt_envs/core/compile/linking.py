@@ -15,7 +15,7 @@ from numba.core.types import Function
 
 
 def _known_call(self: Any, context: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-    """Return the signature of a call, such as of `+`, from a cache. New templates create a new `self`."""
+    """Return the cached signature of a call, such as of `+`. The cache is in `self`, which new templates replace."""
     known, call = vars(self).setdefault("_known_calls", {}), (context, args, *kws.items())
     if call not in known:
         known[call] = super(Function, self).get_call_type(context, args, kws)
@@ -38,7 +38,7 @@ class Linked(JITCodeLibrary):
 
     @classmethod
     def read(cls, codegen: Any, name: str, code: bytes) -> "Linked":
-        """Return the library from the bitcode that `serialize_using_object_code` gives."""
+        """Return a library made from the bitcode that `serialize_using_object_code` returned."""
         self = cls(codegen, name)
         self._final_module = self._shared_module = llvm.parse_bitcode(code)
         self._settle()
@@ -68,7 +68,7 @@ class Linked(JITCodeLibrary):
         return self
 
     def set_env(self, name: str, env: Any) -> None:
-        """Do nothing: the callers do this, see `Linking`."""
+        """Do nothing: `Linking` sets the environments in the libraries of the callers."""
 
 
 class Linking(Compiler):

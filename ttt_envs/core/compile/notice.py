@@ -8,7 +8,7 @@ _LONG = 1.5
 
 
 class Notice:
-    """Calls a function once if the compilation of kernels takes long."""
+    """Calls a function once if the compilation of kernels takes long. Compilations may be nested."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         """`tell`: called at most once."""
@@ -16,7 +16,6 @@ class Notice:
         self._depth, self._seconds, self._since = 0, 0.0, 0.0
 
     def begins(self) -> None:
-        """Note that the compilation of a kernel begins; compilations may be nested."""
         now = time.monotonic()
         self._depth += 1
         if self._depth == 1:
@@ -26,7 +25,6 @@ class Notice:
             self._tell()
 
     def ends(self) -> None:
-        """Note that the compilation of a kernel has ended."""
         self._depth = max(self._depth - 1, 0)
         if not self._depth:
             self._seconds += time.monotonic() - self._since
