@@ -28,9 +28,9 @@
   Placer who can place nothing has the action `pass`. The Placer decides on an ability whenever it can have an effect,
   even if only one choice is legal.
 - **Reward**: +1 to the winner of the match, or of the single round, and -1 to the loser.
-- **Observation**: see `encoding.blocks`; 147 features in a match to 4, 93 in a single round. Two things are left out:
-  the kind of a specialist in a room, because it has no effect any more (an active hacker has a feature of its own), and
-  the choices of earlier turns.
+- **Observation**: see `encoding.blocks`; 147 features in a match to 4 wins, 93 in a single round. Two things are left
+  out: the kind of a specialist in a room, because it has no effect any more (an active hacker has a feature of its
+  own), and the choices of earlier turns.
 - **Options**: see `make`. If `specialists` and `first_placer` are given, nothing is random.
 - **Oracle**: see `solver`.
 """
@@ -172,13 +172,13 @@ def _current_round(single: Callable[[], Game], states: np.ndarray) -> tuple[Game
     rows = np.flatnonzero(states["phase"] >= rules.TURN)
     new = states[rows]
     new["is_match"], new["round"], new["wins"], new["ended"] = False, 1, 0, rules.NO_ROUND
-    # A specialist that is not in hand has no effect on this round.
+    # A specialist that is not in hand has no effect on this round, so it counts as used up.
     new["standing"] = np.where(new["standing"] == rules.IN_HAND, rules.IN_HAND, rules.USED)
     return single(), rows, new
 
 
 def _hands(specialists: Any) -> tuple[Hand, Hand]:
-    """Return the option as tuples; raise ValueError, with the reason, if it is not a pair of hands."""
+    """Return the option `specialists` as tuples; raise ValueError, with the reason, if it is not a pair of hands."""
     wrong = (
         f"option specialists={specialists!r} must be None or a pair, player 0's and player 1's, "
         "each of them None, a specialist's name or two different names; or text such as 'none,none', 'sniper,mole' or "

@@ -80,7 +80,7 @@ BUTTON_WIDTH, BUTTON_HEIGHT = 122, 40
 
 DARK = COLOURS["dark"][0]
 
-# The white sign of each kind, within 24 units of the middle of its disc or card.
+# SVG of the white sign of each kind; all coordinates are within 24 units of the middle of its disc or card.
 _STROKE = f'fill="none" stroke="{SIGN}" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
 _FILL = f'fill="{SIGN}"'
 _SIGNS = (
@@ -111,7 +111,7 @@ _SIGNS = (
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """Return SVG text. It is the same for every viewer, except that the viewer's present choices are yellow.
+    """Return the picture as SVG text, the same for every viewer, except that the viewer's present choices are yellow.
 
     Without a viewer, everything that a player can place, choose or use now is yellow. The room of the last placement
     has a frame; predicted rooms have cross-hairs.
@@ -132,7 +132,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the spots: rooms, such as "room E", or specialists on offer; the Placer's specialists; buttons.
+    """Return the clickable spots: rooms, such as "room E", or specialists on offer; the Placer's specialists; buttons.
 
     See `Faces.spots`.
     """
@@ -148,7 +148,8 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the spots to click: a room for a spy, a specialist and a room, one or two rooms, or a button.
+    """Return the spots to click for an action: a room, two rooms, a specialist and a room, one or two offers, or a
+    button.
 
     See `Faces.clicks`.
     """
@@ -190,7 +191,7 @@ def _is_turn(state: Any) -> bool:
 
 
 def _buttons(state: Any) -> list[tuple[str, Box]]:
-    """Return the actions that are chosen by a button."""
+    """Return the names and places of the buttons, for actions without a room or a specialist."""
     actions = []
     if state["phase"] == ROLE:
         actions = [rules.PLACE_FIRST, rules.PREDICT_FIRST]
@@ -267,7 +268,7 @@ def room_box(room: int) -> Box:
 
 
 def _lit(state: Any, viewer: int | None) -> set[str]:
-    """Return the spots that the viewer, or without one the Placer or any acting player, can choose now."""
+    """Return the spots that the viewer (without one: the Placer, or any acting player) can choose now."""
     if state["done"] or is_round_over(state):
         return set()
     legal, open_now = np.zeros(rules.NUM_ACTIONS, np.bool_), set()
@@ -292,7 +293,7 @@ def _room(state: Any, room: int, open_now: set[str]) -> str:
 
 
 def _piece(player: int, kind: int, x: float, y: float, scale: float, fill: str = "") -> str:
-    """Return a spy, or a specialist with a dark edge: a square of X's or a disc of O's."""
+    """Return SVG of a piece: a square for X, a disc for O; a specialist has a dark edge."""
     colour = fill or MARK_COLOURS[player + 1]
     edge = f' stroke="{INK}" stroke-width="3"' if kind != SPY else ""
     ground = f'<circle r="25" fill="{colour}"{edge}/>'
@@ -306,7 +307,7 @@ def _sign(kind: int, colour: str, ground: str) -> str:
 
 
 def _candidate(state: Any, specialist: int, open_now: set[str]) -> str:
-    """Return a specialist on offer, with the marks of the players who may choose it."""
+    """Return SVG of a specialist on offer, with the marks of the players who may choose it."""
     (x, y), box = _centre(specialist), room_box(specialist)
     who = [player for player in (0, 1) if rules.is_overtime(state) or state["standing"][player, specialist] == OFFERED]
     parts = [
@@ -323,7 +324,7 @@ def _candidate(state: Any, specialist: int, open_now: set[str]) -> str:
 
 
 def _last_turn(state: Any) -> str:
-    """Return cross-hairs on predicted rooms, the word on a blocked piece, and arrows for pieces moved later."""
+    """Return SVG of the last turn: cross-hairs on predicted rooms, the word "blocked", arrows of the ability."""
     if (state["last"] == NONE).any():
         return ""
     placer = last_placer(state)
@@ -356,7 +357,7 @@ def _stamp(words: str, x: float, y: float, colour: str) -> str:
 
 
 def _way(state: Any, room: int) -> str:
-    """Return arrows for what the ability of the piece placed in the room has done."""
+    """Return SVG arrows for what the ability of the piece that was placed in the room has done."""
     action = int(state["last_ability"])
     if action in (NONE, rules.NO_ABILITY):
         return ""
@@ -388,7 +389,7 @@ def _arrow(start: int, end: int) -> str:
 
 
 def _edged(way: str, width: float) -> str:
-    """Return a path as a dark stroke with a light edge."""
+    """Return SVG of a path as a dark stroke with a light edge."""
     ends = 'stroke-linecap="round" stroke-linejoin="round"'
     return (
         f'<path d="{way}" fill="none" stroke="{PAPER}" stroke-width="{width + 6:g}" {ends}/>'
@@ -397,7 +398,7 @@ def _edged(way: str, width: float) -> str:
 
 
 def _rows(state: Any) -> str:
-    """Return a stroke through each row of three; empty until the game or the round is over."""
+    """Return SVG strokes through each row of three; "" until the game or the round is over."""
     if not (state["done"] or is_round_over(state)):
         return ""
     parts = []
@@ -422,7 +423,7 @@ def _idle(state: Any) -> str:
 
 
 def shown_specialists(state: Any, player: int) -> dict[int, bool]:
-    """Return all specialists of a player in a match or a single round, and whether each is in a room."""
+    """Return the specialists to list, each with whether it is in a room: all in a match, else the player's own."""
     on_board = {int(kind_of(piece)) - 1 for piece in state["board"] if piece and owner_of(piece) == player}
     found: Iterable[int] = range(SPECIALISTS)
     if not state["is_match"]:
@@ -431,7 +432,7 @@ def shown_specialists(state: Any, player: int) -> dict[int, bool]:
 
 
 def tile(state: Any, player: int, specialist: int) -> Box:
-    """Return a specialist's place in the player's list; in a single round, beside the player's name from the right."""
+    """Return the place of a specialist's card; in a single round, the cards stand in the line of the player's mark."""
     top = BANDS + player * _band_height(state)
     if state["is_match"]:
         row, column = divmod(specialist, 4)
@@ -446,7 +447,7 @@ def _band_height(state: Any) -> float:
 
 
 def _band(state: Any, player: int, open_now: set[str]) -> str:
-    """Return a player's mark, their part in this turn, their wins, and their specialists."""
+    """Return SVG of a player's mark, role in this turn, wins and specialists."""
     y = BANDS + player * _band_height(state) + (24 if state["is_match"] else 30)
     parts = [
         line(
@@ -485,7 +486,7 @@ def _part(state: Any, player: int) -> str:
 
 
 def _specialist(state: Any, player: int, specialist: int, on_board: bool, open_now: set[str]) -> str:
-    """Return a specialist: in the player's colour in hand or offered, dark if unused, struck out if used up.
+    """Return SVG of a specialist: in the player's colour if in hand or offered, dark if unused, struck out if used up.
 
     It is yellow if it can be placed now, and has a frame while it is in a room.
     """

@@ -25,11 +25,11 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
     occupation,
 )
 
-# This many rounds before the last possible round have a feature of their own.
+# Number of features for how many more rounds are possible: feature k says that at most k rounds can follow.
 LAST_ROUNDS = 8
 
-# Offsets of the parts of the observation. Parts that options make longer come last: constant offsets make a kernel
-# faster.
+# Offsets of the parts of the observation. Parts whose length depends on options come last, so that these offsets are
+# constants, which makes the kernel faster.
 _PENDING = 4 * ROOMS
 _TURN = _PENDING + ROOMS + SPECIALISTS
 _IN_HAND = _TURN + 4
@@ -114,7 +114,7 @@ def observe(state, player, out):
 
 @kernel
 def seen_of_turn(state, player):
-    """Return the blocks from "pending room" to "hacker on" as a bit set of features; bit 0 is the first feature."""
+    """Return the features of the blocks from "pending room" to "hacker on" as a bit set; bit 0 is the first feature."""
     seen, pending = np.int64(0), np.int64(state["pending"])
     if pending != NOWHERE:
         seen = np.int64(1) << pending | np.int64(1) << (ROOMS + kind_of(state["board"][pending]) - 1)
@@ -126,7 +126,7 @@ def seen_of_turn(state, player):
 
 @kernel
 def seen_of_match(state, player):
-    """Return the blocks from "phase" to "last rounds" as a bit set of features."""
+    """Return the features of the blocks from "phase" to "last rounds" as a bit set."""
     left = min(np.int64(state["max_rounds"]) - state["round"], LAST_ROUNDS)
     seen = np.int64(1) << np.int64(state["phase"])
     seen |= np.int64(state["first"] == player) << (_ROUND - _PHASE)

@@ -5,7 +5,7 @@ from typing import Any
 from ttt_envs.games.operation_tic_tac_toe import text
 from ttt_envs.games.operation_tic_tac_toe.rules import OFFERS, ROUNDS_OF_OFFERS
 
-#: The effect of each specialist, in the order of `rules`.
+#: The effect of each specialist, in the order of `rules.KIND_NAMES`.
 SPECIALISTS = (
     "Sniper, into an empty room: may remove one enemy spy in the same row or column, at any distance ('remove B').",
     "Ninja, into an empty room: may remove one enemy spy in an adjacent room, also diagonally ('remove B').",

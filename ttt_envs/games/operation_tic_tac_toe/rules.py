@@ -4,7 +4,7 @@ A house of nine rooms, numbered row-major. In each turn the Placer secretly choo
 specialist. The Predictor secretly chooses the room in which they expect the piece. Source of the rules: "Operation Tic
 Tac Toe", a death match of "The Genius: Tempo Up", after Brandon Beran's "Pocket Ops".
 
-A set of rooms is an int64 whose bit k stands for room k, so most rules need only a table and an `&`.
+A set of rooms is an int64 whose bit k stands for room k, so most rules are a table look-up and a bitwise and.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -28,8 +28,8 @@ KIND_NAMES = ("spy", "sniper", "ninja", "assassin", "courier", "mole", "pusher",
 KINDS = len(KIND_NAMES)
 SPY, SNIPER, NINJA, ASSASSIN, COURIER, MOLE, PUSHER, GRAPPLER, HACKER = range(KINDS)
 SPECIALISTS = KINDS - 1  # numbered kind - 1
-MOST = 63  # so many actions are written in one go
-TOGETHER = 7  # so many kinds are written in one go: a bit for each of their rooms is no more than a set holds
+MOST = 63  # the most actions in one set: an int64 has bits 0 to 62 besides the sign
+TOGETHER = 7  # the most kinds whose placements, ROOMS each, fit into one set
 EMPTY = 0
 
 #: The status of a specialist. USED also covers one that does not take part in this game.
@@ -42,7 +42,7 @@ ROLE, PICK, TURN, ABILITY = PHASES = tuple(range(4))
 NO_ROUND, LINE_OF_X, LINE_OF_O, BOTH_LINES, NO_ROOM, IDLE, AGREED = ENDS = tuple(range(7))
 
 NOBODY = NOWHERE = NONE = -1
-DRAWN = -1  # in the field `given`
+DRAWN = -1  # in the field `given`: a specialist drawn at random
 
 #: In this many rounds the specialists are used up one by one. Later rounds are overtime: each player picks any two.
 ROUNDS_OF_OFFERS = SPECIALISTS
@@ -71,14 +71,14 @@ PASS = CHOOSE_TWO + len(SPECIALIST_PAIRS)
 OFFER_DRAW = PASS + 1
 NUM_ACTIONS = OFFER_DRAW + 1
 
-#: By kind: the first action of its ability, and whether its rule says "may"; the mole must, if it can. Spy, assassin
-#: and hacker have no choice, so that theirs is never used.
+#: By kind: the first action of its ability, and whether using the ability is optional. (The mole must use it if it
+#: can.) The entries of spy, assassin and hacker are never used, because these have no choice.
 ABILITY_ACTION = np.array([REMOVE, REMOVE, REMOVE, REMOVE, MOVE, SWAP, PUSH, GRAPPLE, REMOVE], np.int64)
 OPTIONAL = np.isin(np.arange(KINDS), (SNIPER, NINJA, PUSHER, GRAPPLER))
 
 
 def _near(near):
-    """Return for each room the set of other rooms with near(rows apart, columns apart): int64 (ROOMS,)."""
+    """Return for each room the set of other rooms for whose distance near(rows, columns) is true: int64 (ROOMS,)."""
     apart = [[(abs(a // 3 - b // 3), abs(a % 3 - b % 3)) for b in range(ROOMS)] for a in range(ROOMS)]
     return np.array([sum(1 << b for b in range(ROOMS) if a != b and near(*apart[a][b])) for a in range(ROOMS)])
 
@@ -119,7 +119,7 @@ HAS_LINE = _contains_line()
 BESIDE = _beside()
 PREDICTED = _predicted()
 
-# The bit of an `occupation` that a piece sets, if it is in room 0.
+# For each piece, the bit that it sets in `occupation` if it is in room 0.
 _OCCUPIES = np.array(
     [0] + [1 << (2 * ROOMS * player + ROOMS * (kind != SPY)) for player in (0, 1) for kind in range(KINDS)]
 )
@@ -152,7 +152,7 @@ STATE = state_dtype(
         ("max_idle_turns", np.int8, option(1, 99)),  # option of that name
         ("allow_pass", np.bool_, option(0, 1)),  # option of that name
         ("draw_offers", np.bool_, option(0, 1)),  # option of that name
-        # Option `specialists` as kinds: SPY for none; DRAWN and SPY for one that is drawn.
+        # Option `specialists` as two kinds per player: SPY stands for no specialist, DRAWN for one drawn at random.
         ("given", np.int8, (2, 2), option(DRAWN, HACKER)),
         ("given_first", np.int8, option(NOBODY, 1)),  # option first_placer, or NOBODY
     ],
@@ -160,18 +160,18 @@ STATE = state_dtype(
 
 
 def most_plies(state) -> int:
-    """Return the most plies of a game with the options of this record.
+    """Return the largest possible number of plies of a game with the options of this state.
 
-    A turn is idle, places a spy, or uses up a specialist or an active hacker. Each spy occupies another room and no
-    specialist reduces the number of occupied rooms, so at most ROOMS spies are placed in a round. Idle turns may come
-    before each of the other turns and at the end.
+    A turn is idle, places a spy, or uses up a specialist or an active hacker. Placing a spy fills an empty room, and
+    placing a specialist and using its ability never leaves more rooms empty than before, so at most ROOMS spies are
+    placed in a round. There may be idle turns before each of the other turns, and at the end of a round.
     """
     given = state["given"][state["given"] != SPY]
     rounds = [(1, len(given), np.isin(given, (HACKER, DRAWN)).sum(), 0)]
     if state["is_match"]:
         offers = min(int(state["max_rounds"]), ROUNDS_OF_OFFERS)
         rounds = [(offers, 2, 2, 2), (int(state["max_rounds"]) - offers, 4, 2, 2)]
-    # The sum of: rounds, specialists, hackers, and plies before the first turn.
+    # `rounds` lists: the number of rounds and, in each of them, specialists, hackers, and plies before the first turn.
     return sum(
         number * (int(ROOMS + held + hackers + 1) * int(state["max_idle_turns"]) + held + before)
         for number, held, hackers, before in rounds
@@ -216,26 +216,26 @@ def legal_mask(state, player, out):
 @inlined
 @allocates_nothing
 def choices(state, player):
-    """Return legal actions as three sets: `some` counted from `first`, `others` from `second`, the rest from PASS."""
+    """Return legal actions as sets: bit k of `some` is action first + k; `others`: second + k; `ending`: PASS + k."""
     first, some, second, others, ending = PLACE, np.int64(0), PLACE, np.int64(0), np.int64(0)
     if not acts(state, player):
         return first, some, second, others, ending
     if state["phase"] == TURN:
         may_pass = state["allow_pass"]
-        if player == state["placer"]:  # placements, where there are any; or else a pass
+        if player == state["placer"]:  # a placement, or a pass if none is possible
             second = PLACE + ROOMS * TOGETHER
             some, others = placements(state, player)
             may_pass = may_pass or some | others == 0
         elif state["hacker_on"][player]:
             first, some = PREDICT_TWO, ALL_PAIRS
-        else:  # of any room, occupied ones too
+        else:  # any room can be predicted, even an occupied one
             first, some = PREDICT, ALL_ROOMS
         ending = np.int64(may_pass) | np.int64(state["draw_offers"]) << 1
     elif state["phase"] == PICK:  # one of the specialists offered; in overtime any two
         first, some = CHOOSE, where_equal(state["standing"][player], OFFERED)
         if picks_two(state, player):
             first, some = CHOOSE_TWO, ALL_SPECIALIST_PAIRS
-    elif state["phase"] == ABILITY:  # its uses, and not using it if that is allowed
+    elif state["phase"] == ABILITY:  # the uses of the ability, and NO_ABILITY if it is optional
         kind = kind_of(state["board"][state["pending"]])
         first, some = ABILITY_ACTION[kind], ability_choices(state, np.int64(state["pending"]))
         second, others = NO_ABILITY, np.int64(OPTIONAL[kind])
@@ -256,14 +256,14 @@ def acts(state, player):
 
 @kernel
 def placements(state, player):
-    """Return the legal placements, of a spy or a specialist in hand in a room that it may enter, counted from PLACE.
+    """Return the legal placements as two sets, in which bit ROOMS * k + room stands for the set's k-th kind of piece.
 
     The first set covers the first TOGETHER kinds, the second set the others.
     """
     occupied, in_hand = occupation(state), where_equal(state["standing"][player], IN_HAND)
-    in_hand = in_hand << 1 | 1  # of spies there are enough
+    in_hand = in_hand << 1 | 1  # bit 0: spies never run out
     some, others = np.int64(0), np.int64(0)
-    for kind in range(TOGETHER):  # no branch on what is random
+    for kind in range(TOGETHER):  # without branches, which would be mispredicted
         some |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * kind
     for kind in range(TOGETHER, KINDS):
         others |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * (kind - TOGETHER)
@@ -273,7 +273,7 @@ def placements(state, player):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask, without the other entries: searches are about 1.3 times as fast."""
+    """Return `mask[action]` of `legal_mask` without computing the whole mask: searches are about 1.3 times as fast."""
     if state["done"] or not (0 <= player < 2 and 0 <= action < NUM_ACTIONS):
         return False
     first, some, second, others, ending = choices(state, player)
@@ -289,7 +289,7 @@ def has(members, k):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """Return `rng.choose(mask, x)` of the legal mask, without the mask: searches are about 1.3 times as fast."""
+    """Return `rng.choose(mask, x)` without computing the legal mask: searches are about 1.3 times as fast."""
     first, some, second, others, ending = choices(state, player)
     here, there = np.int64(set_size(some)), np.int64(set_size(others))
     skip = rng.scale(x, here + there + np.int64(set_size(ending)))
@@ -320,7 +320,7 @@ def are_legal(state, actions):
 
 @kernel
 def resolve(state, actions):
-    """Carry out choices that may be illegal: a solver also tries turns in which nothing is predicted."""
+    """Carry out choices without checking that they are legal: the solver also tries turns without a prediction."""
     if state["phase"] == TURN:
         play_turn(state, actions)
     elif state["phase"] == ABILITY:
@@ -344,7 +344,7 @@ def decide_roles(state, player):
 
 @kernel
 def take_role(state, action):
-    """Set the first Placer and offer specialists; in overtime, offer all of them."""
+    """Set who places first, and offer specialists, except in overtime, when all of them may be picked."""
     decider = state["to_move"]
     state["placer"] = state["first"] = decider if action == PLACE_FIRST else 1 - decider
     if not is_overtime(state):
@@ -361,13 +361,13 @@ def is_overtime(state):
 
 @kernel
 def picks_two(state, player):
-    """Return whether the player picks any two: in overtime, or without an offer, which no game can reach."""
+    """Return whether the player picks any two: in overtime, or in a state without an offer, which no game reaches."""
     return is_overtime(state) or where_equal(state["standing"][player], OFFERED) == 0
 
 
 @kernel
 def offer(state, player):
-    """Draw an offer from the player's unused specialists."""
+    """Offer the player up to OFFERS random ones of the player's unused specialists."""
     standing = state["standing"][player]
     unused = 0
     for specialist in range(SPECIALISTS):
@@ -385,7 +385,7 @@ def offer(state, player):
 
 @kernel
 def pick_specialists(state, actions):
-    """Show both picks. Specialists that were offered but not picked can be offered again."""
+    """Move the picked specialists to the hands; those offered but not picked can be offered again."""
     for player in range(2):
         for specialist in range(SPECIALISTS):
             if state["standing"][player, specialist] == OFFERED:
@@ -400,7 +400,7 @@ def pick_specialists(state, actions):
 
 @kernel
 def end_round(state, how):
-    """Score the round, whose end is one of ENDS; then begin the next round or end the game."""
+    """Score the round, which ended in the way `how`, one of ENDS; then begin the next round or end the game."""
     state["ended"] = how
     winner = how - LINE_OF_X if how in (LINE_OF_X, LINE_OF_O) else NOBODY
     if not state["is_match"]:
@@ -421,7 +421,7 @@ def end_round(state, how):
 
 @kernel
 def begin_round(state, decider):
-    """Mark the chosen specialists as used, whether placed or not; in overtime, make all available again."""
+    """Begin the next round: use up the specialists still in hand or, in overtime, make all available again."""
     state["round"] += 1
     clear_table(state)
     for player in range(2):
@@ -446,7 +446,7 @@ def clear_table(state):
 
 @kernel
 def end_game(state, winner):
-    """End the game; everything stays where it is. A draw has no winner."""
+    """End the game and leave the board as it is; `winner` is NOBODY for a draw."""
     state["done"] = True
     state["phase"], state["to_move"] = TURN, 0
     if winner != NOBODY:
@@ -456,7 +456,7 @@ def end_game(state, winner):
 
 @kernel
 def round_rewards(states, out):
-    """A round pays its winner +1 and the loser -1: see `core.game.Extras`."""
+    """Write each player's sum of rewards for rounds, +1 per win and -1 per loss: see `core.game.Extras`."""
     for i in range(states.shape[0]):
         for player in range(2):
             out[i, player] = np.int64(states[i]["wins"][player]) - np.int64(states[i]["wins"][1 - player])
@@ -475,7 +475,7 @@ def begin_turn(state, placer):
 
 @kernel
 def play_turn(state, actions):
-    """Show both submissions. Block the piece if its room was predicted; otherwise place it."""
+    """Carry out a turn: block the piece if its room was predicted; otherwise place it."""
     placer = np.int64(state["placer"])
     placement, prediction = actions[placer], actions[1 - placer]
     state["last"][placer], state["last"][1 - placer] = placement, prediction
@@ -484,9 +484,9 @@ def play_turn(state, actions):
         end_round(state, AGREED)
         return
     kind, room = placement // ROOMS, placement % ROOMS
-    if placement >= PREDICT:  # a pass, or an offer that is not met
+    if placement >= PREDICT:  # a pass, or a draw offer by one player only
         state["idle"] += 1
-    elif PREDICTED[prediction] >> room & 1:  # one room, or two by a hacker
+    elif PREDICTED[prediction] >> room & 1:  # the prediction is one room, or two with a hacker
         block(state, kind)
     else:
         place(state, kind, room)
@@ -498,7 +498,7 @@ def play_turn(state, actions):
 
 @kernel
 def block(state, kind):
-    """Block the placement: use up a specialist or return a spy to the supply, and end the Predictor's hacker."""
+    """Block the placement: use up a specialist or return a spy to the supply, and deactivate the Predictor's hacker."""
     placer = state["placer"]
     if kind == SPY and not state["hacker_on"][1 - placer]:
         state["idle"] += 1
@@ -523,7 +523,7 @@ def place(state, kind, room):
 
 @kernel
 def end_turn(state):
-    """End the round by a line or a draw condition; else swap the roles."""
+    """End the round if there is a line or a reason for a draw; otherwise swap the roles and begin the next turn."""
     state["pending"] = NOWHERE
     occupied = occupation(state)
     line_of_x, line_of_o = HAS_LINE[pieces(occupied, 0)], HAS_LINE[pieces(occupied, 1)]
@@ -600,7 +600,7 @@ def pairs_between(some, others):
 
 @kernel
 def directions_to_push(state, room):
-    """Return the set of DIRECTIONS with another room and no specialist in the unbroken run of occupied rooms."""
+    """Return the set of DIRECTIONS in which the pusher may move: a room is there, and no specialist would be pushed."""
     directions = np.int64(0)
     for direction in range(len(DIRECTIONS)):
         at = NEXT[room, direction]
@@ -666,7 +666,7 @@ def owner_of(piece):
 
 @kernel
 def occupation(state):
-    """Return four sets of rooms, of ROOMS bits each: X's spies, X's specialists, O's spies, O's specialists."""
+    """Return four sets of rooms as one number, ROOMS bits each: spies and specialists of X, then those of O."""
     occupied = np.int64(0)
     for room in range(ROOMS):
         occupied |= _OCCUPIES[np.uint8(state["board"][room])] << room
@@ -694,5 +694,5 @@ def empty_rooms(occupied):
 
 @kernel
 def resample(state, player, seed):
-    """Redraw the future offers: nothing else is hidden."""
+    """Replace the random future offers by those of another seed; nothing else is hidden."""
     rng.start(state, seed)

@@ -9,7 +9,7 @@ from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.operation_tic_tac_toe import encoding, rules
 
-# How a round ended, with X and O exchanged.
+# Each way in which a round can end, with X and O exchanged.
 _OTHER_END = np.arange(len(rules.ENDS))
 _OTHER_END[[rules.LINE_OF_X, rules.LINE_OF_O]] = rules.LINE_OF_O, rules.LINE_OF_X
 
@@ -25,7 +25,7 @@ def symmetries(features: int) -> Iterator[Symmetry]:
 
 
 def _turned_actions(permutation: np.ndarray) -> np.ndarray:
-    """Return for each action the action that is transformed into it: int64 (num_actions,)."""
+    """Return, for each action, the action that the symmetry turns into it: int64 (num_actions,)."""
     actions = np.arange(rules.NUM_ACTIONS)
     by_room = [rules.PLACE + rules.ROOMS * kind for kind in range(rules.KINDS)]
     for start in (*by_room, rules.PREDICT, rules.REMOVE, rules.MOVE, rules.GRAPPLE):

@@ -72,13 +72,13 @@ def action_names() -> tuple[str, ...]:
 
 ACTIONS = action_names()
 
-#: The rule text says "Not stating which you use is a spy by default": a room alone means a spy.
+#: Action names in which a room alone means a spy: the rule text says "Not stating which you use is a spy by default".
 SHORT_ACTIONS = (*ROOM_NAMES, *ACTIONS[len(ROOM_NAMES) :])
 _NUMBERS = {name: action for action, name in enumerate(ACTIONS)}
 
 
 def piece_name(piece: int) -> str:
-    """`x` and `o` for spies, `X:mole` for X's mole, `.` for an empty room."""
+    """Return `x` and `o` for spies, `X:mole` for X's mole, `.` for an empty room."""
     if piece == EMPTY:
         return "."
     mark, kind = MARKS[owner_of(piece)], kind_of(piece)
@@ -104,20 +104,20 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Return whether this is a position of `finished_round`: a turn without choices that does not end the game."""
+    """Return whether `finished_round` made this state: it is in phase TURN, but no player acts and the game goes on."""
     return bool(not state["done"] and state["phase"] == TURN and state["to_move"] != SIMULTANEOUS)
 
 
 def is_forfeit(state: Any) -> bool:
-    """Return whether the game was ended from outside, while a player still had to choose."""
+    """Return whether the game was ended from outside the rules, while a player still had to choose."""
     return bool(state["done"] and (state["phase"] != TURN or state["to_move"] == SIMULTANEOUS))
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
     """Return the rooms at the end of a round inside a match, before they are cleared: structured (1,), for display.
 
-    `before` and `after` are records, `actions` int (players,). Returns None if the step did not end a round, or ended
-    the whole game.
+    `before` and `after` are the records before and after a step with `actions`, int (players,). Returns None if this
+    step did not end a round, or ended the whole game.
     """
     if after["done"] or not before["is_match"]:
         return None
@@ -172,13 +172,13 @@ def _facts(state: Any) -> str:
 
 
 def last_placer(state: Any) -> int:
-    """Return the player who placed in the turn `last`; in phase TURN, the roles were swapped after it."""
+    """Return the Placer of the last turn; once the next turn has begun, this is the other player than `placer`."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"]) % 2
 
 
 def last_turn(state: Any) -> str:
-    """Return the last turn's two actions, the Placer's first, and its decision on an ability."""
+    """Return the last turn as text: its two actions, the Placer's first, and the decision on an ability, if any."""
     placer = last_placer(state)
     words = ", ".join(f"{MARKS[player]} {ACTIONS[state['last'][player]]}" for player in (placer, 1 - placer))
     return words if state["last_ability"] == NONE else f"{words}, then {ACTIONS[state['last_ability']]}"

@@ -1,12 +1,13 @@
 """Optimal play of Operation Tic-Tac-Toe: Nash equilibria, because both players choose simultaneously.
 
-- **A round** (`RoundOracle`) is solved exactly: every turn is a matrix game with a closed form (`matrix`), and
-  positions are solved backward: those with 19 idle turns before those with 18 (`rounds`, with `turns`, `reach`).
+- **A round** (`RoundOracle`) is solved exactly. Every turn is a matrix game whose solution has a closed form (module
+  `matrix`). Positions are solved backward from the end of the round, and each position backward over the number of idle
+  turns: the last possible idle turn first (modules `rounds`, `turns` and `reach`).
 - **A match** (`MatchOracle`) is solved backward over rounds, scores and the specialists that both players have left
-  (`match`). A table (`tables`) gives the values of rounds for many values of a draw. The package contains the table for
-  max_idle_turns=20 and allow_pass=False, `round_values.table`. Tables for other options are computed when they are
-  first needed, and kept in the user's cache folder or in that of TTT_ENVS_CACHE. This command computed the package's
-  table:
+  (`match`). The value of a round depends on how much a draw is worth in the match, so a table (`tables`) gives the
+  values of rounds for many values of a draw. The package contains the table for max_idle_turns=20 and allow_pass=False,
+  `round_values.table`. Tables for other options are computed when they are first needed, and kept in the user's cache
+  folder or in that of TTT_ENVS_CACHE. This command computed the package's table:
 
       ttt solve operation_tic_tac_toe round-values --overtime --out round_values.table
 

@@ -1,4 +1,4 @@
-"""Look up states in solved rounds: values, equilibria, and the value of each action against the equilibrium."""
+"""Look up states in solved rounds: their values, equilibria, and the value of each action against the equilibrium."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -49,13 +49,13 @@ class Answers(NamedTuple):
 
 @kernel
 def answer_rows(states, asked, known, answers):
-    """Fill Answers.
+    """Write the results for all states to `answers`.
 
     Args:
-        states: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY, and in the Book.
-        asked: int64 (n, 2): the player, and the number of idle turns until a draw.
-        known: a Book, a Solution that covers all successors, and two Turns.
-        answers: out; must contain errors 0, values 0 and action values nan.
+        states: structured (n,), from `Rounds.posed`, in phase TURN or ABILITY; their positions are in the Book.
+        asked: int64 (n, 2): the player whose results are wanted, and the number of idle turns until a draw.
+        known: a Book, its Solution, in which all successors are solved, and two Turns as scratch memory.
+        answers: Answers from `no_answers`; out.
     """
     pair = np.empty(2, states.dtype)
     for i in range(states.shape[0]):
@@ -67,7 +67,7 @@ def answer_rows(states, asked, known, answers):
             answer_ability(pair, placer, known, (answers.value[i:], answers.policy[i], answers.worth[i]))
             if asked[i, 0] != placer:
                 answers.policy[i] = 0
-                for action in range(answers.worth.shape[1]):  # a row at once takes seconds to compile
+                for action in range(answers.worth.shape[1]):  # negation of a whole row takes seconds to compile
                     answers.worth[i, action] = -answers.worth[i, action]
         else:
             answer_turn(pair, (placer, asked[i]), known, (answers.value[i:], answers.policy[i], answers.worth[i]))
@@ -77,7 +77,7 @@ def answer_rows(states, asked, known, answers):
 
 @kernel
 def answer_ability(states, placer, known, answer):
-    """Write the Placer's results for states[placer]: the value to value[0], and policy and worth (actions,)."""
+    """Write the Placer's results for states[placer] to `answer`: value (1,) or longer, policy and worth (actions,)."""
     book, solution, turns = known
     turn = turns[0]
     value, policy, worth = answer
@@ -99,9 +99,9 @@ def answer_ability(states, placer, known, answer):
 
 @kernel
 def answer_turn(states, asked, known, answer):
-    """Write a player's results for a turn; in states[k], player k is the Placer.
+    """Write a player's results for a turn to `answer`; in states[k], player k is the Placer.
 
-    `asked`: the Placer; and int64 (2,): the player, and the number of idle turns until a draw.
+    `asked`: the turn's Placer, and the state's row of `asked` in `answer_rows`.
     """
     book, solution, turns = known
     placer, (player, left) = asked
@@ -125,7 +125,7 @@ def answer_turn(states, asked, known, answer):
             worth[turn.action[a]] = placements.free[a] - covered * (placements.free[a] - placements.blocked[a])
     else:
         write_predictions(cover, limits[placer], policy)
-        # The Placer's value if nothing is predicted, and the reduction by the prediction of each room.
+        # The Placer's value if nothing is predicted, and by how much the prediction of each room reduces it.
         nothing, taken = 0.0, np.zeros(ROOMS)
         for a in range(n):
             nothing += mix[a] * placements.free[a]
@@ -143,7 +143,7 @@ def answer_turn(states, asked, known, answer):
 
 @kernel
 def write_predictions(cover, limits, policy):
-    """Write a Predictor's policy: rooms are covered with these probabilities, and the rest is a pass."""
+    """Write to `policy` a Predictor's policy that predicts each room with its probability in `cover`, float64 (9,)."""
     most = limits[1]
     if most == 1:
         for room in range(ROOMS):
@@ -159,13 +159,13 @@ def write_predictions(cover, limits, policy):
 
 @kernel
 def position_rows(states, book, positions, standings):
-    """Return the positions of states in a Book, int64 (n,), -1 if not in the Book; and both standings, int64 (n, 2).
+    """Write the positions of states in a Book, int64 (n,), -1 if not in it, and both players' standings, int64 (n, 2).
 
-    If a state waits for a decision on an ability, its position is the one after the ability is not used. A position is
-    covered if all its successors are covered.
+    In phase ABILITY, this is the position to which not using the ability would lead. If it is in the Book, so are the
+    positions after each use.
     """
     for i in range(states.shape[0]):
-        placer = states[i]["placer"] & 1  # of a finished game from outside it may be nobody
+        placer = states[i]["placer"] & 1  # & 1 because a finished game from outside may have NOBODY, -1
         placer = placer if states[i]["phase"] == TURN else 1 - placer
         positions[i] = position_of(states[i], placer, book.lookup)
         for player in range(2):
@@ -173,28 +173,28 @@ def position_rows(states, book, positions, standings):
 
 
 def no_answers(n: int) -> Answers:
-    """Return empty results."""
+    """Return Answers for n states, with value 0, policy 0 and action values nan."""
     return Answers(np.zeros(n), np.zeros((n, NUM_ACTIONS)), np.full((n, NUM_ACTIONS), np.nan))
 
 
 def answer(rounds: Rounds, states: np.ndarray, players: np.ndarray) -> Answers:
-    """Return the results of solved rounds for unfinished states of their book, in phase TURN or ABILITY.
+    """Return the results for unfinished states in phase TURN or ABILITY, whose positions are in the book of `rounds`.
 
-    Values are in units of a round: 1 for a win, -1 for a loss. The successors are solved. Args: states structured (n,),
-    players int (n,).
+    Values are in units of a round: 1 for a win, -1 for a loss. All successors of the states, structured (n,), must be
+    solved. `players`, int (n,), has the player for each state from whose view the results are.
     """
     answers = no_answers(len(states))
     asked = np.stack([players, rounds.idle_turns - states["idle"].astype(np.int64)], axis=1)
     draws = len(rounds.solution.draws)
     known = rounds.book, rounds.solution, (make_turn(draws), make_turn(draws))
     answer_rows(rounds.posed(states), np.ascontiguousarray(asked, np.int64), known, answers)
-    # In the equilibrium neither player offers a draw, so an offer counts as a pass.
+    # In the equilibrium the other player never offers a draw, so an own offer counts as a pass.
     answers.worth[:, OFFER_DRAW] = np.where(states["draw_offers"], answers.worth[:, PASS], np.nan)
     return answers
 
 
 def positions_in(book: Book, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of states, int64 (n,), -1 if not in the book; and both standings, int64 (n, 2)."""
+    """Return the positions of states, int64 (n,), -1 if not in the book, and both players' standings, int64 (n, 2)."""
     positions, standings = np.empty(len(states), np.int64), np.empty((len(states), 2), np.int64)
     position_rows(states, book, positions, standings)
     return positions, standings

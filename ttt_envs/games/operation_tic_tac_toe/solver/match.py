@@ -4,8 +4,8 @@ Within a match, the payoffs of a round are the values of the rest of the match a
 scale, these payoffs are one number: the value of a draw, from -1 (as bad as a loss) to 1 (as good as a win). The values
 of rounds are therefore computed for many values of a draw, once for all matches, and interpolated in between. Then the
 match is solved backward over rounds, scores and the specialists that both players have left. Picking specialists is a
-matrix game, whose value is averaged over all offers, once for each role. The player who chooses the roles takes the
-better one.
+matrix game, whose value is averaged over all offers, for each role of the player who chooses the roles. This player
+takes the role with the better mean.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -34,19 +34,20 @@ from ttt_envs.games.operation_tic_tac_toe.solver.matrix import solve_matrix
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import SINGLE_HANDS
 from ttt_envs.games.operation_tic_tac_toe.solver.rounds import Rounds
 
-#: The standings at the start of a round, for the first eight rounds and for overtime, in the order of the actions.
+#: The standings at the start of a round, for the first eight rounds and for overtime, in the order of the actions that
+#: pick them.
 HANDS = SINGLE_HANDS[1:]
 PAIR_HANDS = tuple(1 << a | 1 << b for a, b in SPECIALIST_PAIRS.tolist())
 
 # Roles whose values differ by less are equally probable.
 _CLOSE = 1e-11
 
-# Number of bytes of values that are computed together.
+# The most bytes of values that are computed at a time.
 _AT_ONCE = 3 << 30
 
 
 def worths_of_a_draw(points: int) -> np.ndarray:
-    """Return an odd number of points from -1 to 1."""
+    """Return an odd number of evenly spaced values of a draw, from -1 to 1: float64 (points,)."""
     return np.linspace(-1, 1, points)
 
 
@@ -57,10 +58,10 @@ def round_values(
     points: int,
     progress: Progress = lambda share: None,
 ) -> np.ndarray:
-    """Return the values of rounds for the player who places first: float64 (own hand, other player's hand, points).
+    """Return the values of rounds for the first Placer: float64 (own hand, other player's hand, points).
 
-    The last axis is the value of a draw to that player, see `worths_of_a_draw`. `progress` is called with the finished
-    share.
+    Hands are standings; along the last axis, the value of a draw to the first Placer varies, see `worths_of_a_draw`.
+    `progress` is called with the finished share.
     """
     draws = worths_of_a_draw(points)
     out = np.empty((len(hands), len(hands), points))
@@ -79,13 +80,13 @@ def round_values(
 
 
 class Match(NamedTuple):
-    """The facts that decide a match, and the values of its rounds.
+    """The options of a match on which its value depends, and the values of its rounds.
 
     Attributes:
-        rounds_to_win, max_rounds: options of these names.
+        rounds_to_win, max_rounds: the game's options.
         single: float64 (8, 8, points), values of rounds with one specialist each, see `round_values`.
-        pairs: float64 (28, 28, points), the same for overtime; empty if overtime is valued as an even race, in which
-            each player wins each round with the same probability.
+        pairs: float64 (28, 28, points), values of rounds with two specialists each, for overtime; empty if overtime is
+            valued as an even race, in which each player wins each round with the same probability.
     """
 
     rounds_to_win: int
@@ -107,7 +108,7 @@ class Values(NamedTuple):
     overtime: np.ndarray
 
 
-#: The sets of specialists that a player may have left, as bits; the sets of each size are numbered from 0.
+#: SETS[size, k] is the k-th set of `size` specialists, as bits; SET_NUMBER[set] is its number k.
 SET_NUMBER = np.zeros(1 << SPECIALISTS, np.int64)
 SETS = np.zeros((SPECIALISTS + 1, 70), np.int64)
 for _size in range(SPECIALISTS + 1):
@@ -118,7 +119,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """Return all possible offers to a player with `left` specialists: indices from 0, int64 (offers, min(3, left))."""
+    """Return all possible offers of `left` specialists, which are numbered from 0: int64 (offers, min(3, left))."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -136,7 +137,7 @@ def draw_worth(ends):
 
 @kernel
 def interpolate(values, draw):
-    """Interpolate values, float64 (points,), at a value of a draw."""
+    """Interpolate between values for draws from -1 to 1, float64 (points,), at the draw's value `draw`."""
     at = (draw + 1) / 2 * (values.shape[0] - 1)
     k = min(np.int64(at), values.shape[0] - 2)
     return values[k] + (at - k) * (values[k + 1] - values[k])
@@ -144,7 +145,7 @@ def interpolate(values, draw):
 
 @kernel
 def worth_of_round(values, own, other, ends, places_first):
-    """Return the value of a round to a player; values as in `round_values`, ends: payoffs (win, draw, loss)."""
+    """Return a player's value of a round with payoffs `ends` (win, draw, loss); `values`: see `round_values`."""
     win, _, loss = ends
     draw = draw_worth(ends)
     value = interpolate(values[own, other], draw) if places_first else -interpolate(values[other, own], -draw)
@@ -175,7 +176,7 @@ def start_value(match, values, score, left, decides):
 
 @kernel
 def ends_of_round(match, values, score, left, places_first):
-    """Return a player's values of a win, a draw and a loss; `left`: both players' specialists after the round."""
+    """Return a player's values of the match after a win, a draw and a loss; `left`: both players' specialists then."""
     number, own, other = score
     win = start_value(match, values, (number + 1, own + 1, other), left, False)
     draw = start_value(match, values, (number + 1, own, other), left, not places_first)
@@ -191,7 +192,7 @@ def fill_picks(match, values, score, left, payoffs):
         match, values: as for `start_value`.
         score: number of the round, own wins, other player's wins.
         left: int64 (2, n), the specialists that the player and the other player have left.
-        payoffs: float64 (2, n, n), out: [0 if the player places first, own pick, other player's pick].
+        payoffs: float64 (2, n, n), out: [0 if the player places first, else 1; own pick; other player's pick].
     """
     rest = np.int64(0), np.int64(0)
     for s in left[0]:
@@ -234,7 +235,7 @@ def solve_round(match, number, sets, offers, values):
     Args:
         match: Match.
         number: the number of the round, from 1.
-        sets: int64 (k, n), the specialists in each of the SETS whose size is the number of specialists left.
+        sets: int64 (k, n), all sets of n specialists, in the order of SETS; each player has n left in this round.
         offers: int64 (offers, m), see `offers_from`.
         values: Values, out.
     """
@@ -244,7 +245,7 @@ def solve_round(match, number, sets, offers, values):
         for other in range(min(number - own, match.rounds_to_win)):
             for mine in range(sets.shape[0]):
                 for others in range(sets.shape[0]):
-                    for k in range(n):  # whole rows take seconds to compile
+                    for k in range(n):  # copying whole rows takes seconds to compile
                         left[0, k], left[1, k] = sets[mine, k], sets[others, k]
                     fill_picks(match, values, (number, own, other), left, payoffs)
                     values.single[number - 1, own, other, mine, others] = max(
@@ -254,7 +255,7 @@ def solve_round(match, number, sets, offers, values):
 
 @kernel
 def fill_pair_picks(match, values, score, payoffs):
-    """Compute the values of all pairs of picks in overtime, as `fill_picks`: float64 (2, 28, 28)."""
+    """Write to `payoffs`, float64 (2, 28, 28), what `fill_picks` computes, for all pairs of picks in overtime."""
     for k in range(2):
         ends = ends_of_round(match, values, score, (0, 0), k == 0)
         for i in range(payoffs.shape[1]):
@@ -305,7 +306,7 @@ def solve_match(match: Match, progress: Progress = lambda share: None) -> Values
 
 @kernel
 def specialists_of(state, player, lowest, highest, out):
-    """Write the player's specialists whose status is from `lowest` to `highest`; return their number."""
+    """Write to `out` the player's specialists whose status is from `lowest` to `highest`; return their number."""
     n = 0
     for specialist in range(SPECIALISTS):
         if lowest <= state["standing"][player, specialist] <= highest:
@@ -328,7 +329,7 @@ def answer_choices(states, players, known, answers):
         states: structured (n,), in phase ROLE or PICK.
         players: int64 (n,).
         known: the Match; its Values; the possible offers for each number of specialists left, see `offers_from`.
-        answers: filled in; allocated with error 0, value 0 and action values nan.
+        answers: Answers from `no_answers`; out.
     """
     for i in range(states.shape[0]):
         answer = answers.value[i:], answers.policy[i], answers.worth[i]
@@ -340,7 +341,7 @@ def answer_choices(states, players, known, answers):
 
 @kernel
 def answer_role(state, player, known, answer):
-    """Write `answer` (value, policy, values of actions) for the decision who places first."""
+    """Write `answer` (value, policy, values of actions) for the decision on who places first."""
     match, values, offers = known
     value, policy, worth = answer
     decider = np.int64(state["to_move"])
@@ -370,7 +371,7 @@ def answer_role(state, player, known, answer):
 
 @kernel
 def answer_pick(state, player, known, answer):
-    """Write an answer, as in `answers.answer_turn`, for the pick of one or two specialists."""
+    """Write `answer` (value, policy, values of actions) for the player's pick of one or two specialists."""
     match, values, _ = known
     value, policy, worth = answer
     score, k = score_for(state, player), 0 if state["first"] == player else 1
@@ -402,7 +403,7 @@ def answer_pick(state, player, known, answer):
 
 @kernel
 def fill_ends(states, match, values, ends):
-    """Return player 0's values of a win, draw and loss of a round in phase TURN or ABILITY: float64 (n, 3)."""
+    """Write to `ends`, float64 (n, 3), player 0's values of the match after a win, draw or loss of this round."""
     for i in range(states.shape[0]):
         left = np.int64(0), np.int64(0)
         for s in range(SPECIALISTS):

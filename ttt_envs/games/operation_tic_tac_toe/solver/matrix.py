@@ -1,8 +1,9 @@
 """The solution, in closed form, of the matrix game that the secret choices of Placer and Predictor form.
 
 A placement has a room and two payoffs to the Placer: `free` if the room is not predicted, `blocked` if it is predicted.
-Of the Predictor's mixed strategy only the probability y with which it covers each room matters; any y in [0, 1] with
-the sum k is a mix of sets of k rooms. No placement gives the Placer more than U if and only if in every room::
+A Predictor who predicts k rooms covers each room with some probability y. Only these probabilities matter, and all y in
+[0, 1] with the sum k can be reached by mixing sets of k rooms. No placement gives the Placer more than U if and only if
+in every room::
 
     y >= (free - U) / (free - blocked)     for its placements with free > blocked: call the largest L, at least 0
     y <= (U - free) / (blocked - free)     for its placements with free < blocked: call the smallest R, at most 1
@@ -30,7 +31,8 @@ ROOMS = 9
 #: Room of a placement that cannot be predicted: a pass.
 NOWHERE = -1
 
-# The constraint that prevents a smaller value: L = R in a room (the number of the room), or one of these.
+# The condition that prevents a smaller value: the number of a room in which L = R, or one of these: min(free, blocked)
+# of a placement, the sum of all L, the sum of all R.
 _ONE_PLACEMENT, _COVER, _SPARE = -1, ROOMS, ROOMS + 1
 
 # If the payoffs of a placement differ by less, they count as equal, so that slopes stay finite.
@@ -59,12 +61,12 @@ class Placements(NamedTuple):
 
 @kernel
 def solve(room, free, blocked, limits):
-    """Return the value for the Placer, the condition that prevents a smaller value, and the point of its tangent.
+    """Return the Placer's value, the condition that prevents a smaller one, and the start of the last Newton step.
 
     Args:
         room, free, blocked: see Placements.
-        limits: the Predictor mixes sets of limits[1] rooms. limits[0] is equal, or 0 if the Predictor may also predict
-            nothing.
+        limits: the Predictor mixes sets of limits[1] rooms. limits[0] is the same number, or 0 if the Predictor may
+            also predict nothing.
     """
     least, most = limits
     value, reason, tangent = -np.inf, _ONE_PLACEMENT, 0.0
@@ -107,7 +109,8 @@ def solve(room, free, blocked, limits):
         if better > value:
             value, reason, tangent = better, why, value
         elif worst > _CLOSE:
-            # If payoffs nearly agree, the tangent is so steep that the step is smaller than the spacing of float64.
+            # If payoffs nearly agree, a tangent can be so steep that the step is smaller than the spacing of float64:
+            # take the next float64.
             value = np.nextafter(value, np.inf)
         else:
             return value, reason, tangent
@@ -121,12 +124,13 @@ def equilibrium(placements, limits, mix, cover):
         placements: Placements.
         limits: as for `solve`.
         mix: float64 (n,), out: the Placer's probabilities.
-        cover: float64 (9,), out: the probability that the Predictor covers each room. The sum is `most`, or less if the
-            Predictor may predict nothing and covering more rooms would help the Placer.
+        cover: float64 (9,), out: the probability that the Predictor covers each room. The sum is limits[1], or less if
+            the Predictor may predict nothing and covering more rooms would help the Placer.
     """
     room, free, blocked = placements
     value = solve(room, free, blocked, limits)[0]
-    # If two payoffs nearly agree, the bounds depend on the last digit of the value, and float64 is finer near zero.
+    # Solve again with the value subtracted: if two payoffs nearly agree, the bounds depend on the last digit of the
+    # value, and float64 is finer near zero.
     shifted = Placements(room, free - value, blocked - value)
     rest, reason, tangent = solve(room, shifted.free, shifted.blocked, limits)
     _fill_mix(shifted, rest, (reason, tangent), mix)
@@ -138,10 +142,10 @@ def equilibrium(placements, limits, mix, cover):
 def _bounds(placements, value, a):
     """Return the two bounds of y in the room whose first placement is `a`, each with its slope and its placement.
 
-    A slope is the amount by which a bound loosens if U grows by 1. If no placement sets a bound, it is 0 or 1, with
-    slope 0 and placement -1. The last returned number is the first placement of the next room. The arithmetic must
-    equal that of `solve` to the last digit: of several placements with the same bound, the mix must contain the one
-    whose tangent led to the value.
+    A slope is the amount by which a bound loosens if U grows by 1. Without a placement that sets it, the lower bound is
+    0 or the upper bound 1, with slope 0 and placement -1. The fourth value is the first placement of the next room. The
+    arithmetic must equal that of `solve` to the last digit: if several placements set the same bound, the mix must
+    contain the one whose tangent led to the value.
     """
     room, lower, upper, asks, forbids = placements.room[a], 0.0, 1.0, -1, -1
     fall, rise = 0.0, 0.0
@@ -160,7 +164,7 @@ def _bounds(placements, value, a):
 
 @kernel
 def _fill_mix(placements, value, condition, mix):
-    """Write the Placer's mixed strategy, float64 (n,)."""
+    """Write the Placer's mixed strategy, float64 (n,); `condition`: the condition and the step from `solve`."""
     reason, tangent = condition
     mix[:] = 0
     if reason == _ONE_PLACEMENT:
@@ -181,7 +185,7 @@ def _fill_mix(placements, value, condition, mix):
 
 @kernel
 def _fill_cover(placements, value, total, cover):
-    """Write the cover: the lower bounds, then more, first in rooms where this costs the Placer something."""
+    """Write the lower bounds to `cover`, and raise them to the sum `total`, first where this hurts the Placer."""
     upper, useful = np.ones(ROOMS), np.zeros(ROOMS, np.bool_)
     cover[:] = 0
     a = 0
@@ -215,12 +219,13 @@ def _spread(total, upper, rooms, cover):
 def split_pairs(cover, out):
     """Write a mix of pairs of rooms that covers each room with the given probability, by systematic sampling.
 
-    The rooms lie end to end on a line of length 2. A point u in [0, 1) picks the rooms at u and at u + 1, which differ
-    because no room is longer than 1. (Madow, "On the theory of systematic sampling, II", 1949.)
+    Each room is a segment as long as its probability; the segments lie end to end on a line of length 2. A uniform u in
+    [0, 1) picks the rooms at u and at u + 1, which differ because no segment is longer than 1. (Madow, "On the theory
+    of systematic sampling, II", 1949.)
 
     Args:
         cover: float64 (9,), each from 0 to 1, with the sum 2.
-        out: float64 (9, 9), the probability of the rooms low < high at [low, high].
+        out: float64 (9, 9); out[low, high] becomes the probability of the pair of rooms low < high.
     """
     ends = np.cumsum(cover) * (2 / cover.sum())
     out[:] = 0
@@ -292,7 +297,7 @@ def _entering(table):
 
 @kernel
 def _leaving(table, basis, column):
-    """Return the row with the smallest quotient; among equal ones, that of the first variable in the basis."""
+    """Return the row with the smallest ratio; among equal ones, the one with the lowest basic variable."""
     row, right = -1, table.shape[1] - 1
     for i in range(table.shape[0] - 1):
         if table[i, column] > _ZERO:

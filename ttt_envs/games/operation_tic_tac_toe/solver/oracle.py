@@ -48,8 +48,9 @@ _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 class RoundOracle:
     """Optimal play of a round: an equilibrium for both players in every position.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. The round of a pair of specialists is
-    solved when it is first needed, in a fraction of a second; with two specialists per player, in some seconds.
+    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. Rounds with the same specialists are
+    solved when one of them is first needed: in a fraction of a second, or in some seconds if a player has two
+    specialists.
     """
 
     error = 0.0
@@ -67,7 +68,7 @@ class RoundOracle:
         """Return the value of a round for the player who places first, in reward units.
 
         Each hand is a specialist's name or None. Pairs of names are allowed if the game's option `specialists` has such
-        pairs. Raises ValueError for others.
+        pairs. Raises ValueError for other hands.
         """
         own, other = (standing_named(*_names(hand)) for hand in (first, second))
         if not self._rounds.has(own, other):
@@ -87,7 +88,7 @@ class RoundOracle:
         return best_response(self.game, policy, player, progress, equivariant=equivariant).value
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,): False for rounds with other numbers of specialists than the game's options."""
+        """Return bool (n,): False for unfinished states with hands that this oracle does not solve."""
         states = _checked(states, self.game, _OF_ROUNDS)
         return states["done"] | (positions_in(self._rounds.book, states)[0] >= 0)
 
@@ -98,7 +99,8 @@ class RoundOracle:
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """Return float64 (n, 234): the same after each action, if the other player plays the equilibrium.
 
-        For an ability, both players get values; in a turn, only the actions of `player` have values. Others are nan.
+        If an ability is to be decided, the Placer's actions have values for either player; in a turn, only the actions
+        of `player` have values. All other values are nan.
         """
         return self._answer(states, player).worth
 
@@ -125,9 +127,10 @@ class RoundOracle:
 class MatchOracle:
     """Optimal play of a match.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Before a round, values come from tables for some values of a draw and
-    are interpolated in between: see `error`. Within a round, values are exact given the tables' values of its ends.
-    Rounds are solved when they are first needed, in a fraction of a second per score, and the newest are kept.
+    See `ttt_envs.core.oracle.Oracle` for shapes. While roles and specialists are chosen, the value of the coming round
+    is interpolated between rounds that were solved for some values of a draw: see `error`. During a round, the round
+    itself is solved exactly, and only the values after its end are such approximations. Rounds are solved when they are
+    first needed, in a fraction of a second per score, and the newest are kept.
 
     Attributes:
         overtime: how the rounds from the ninth on are valued: "exact" if there is a table of rounds with two
@@ -135,9 +138,9 @@ class MatchOracle:
             probability.
     """
 
-    #: Bound on the interpolation error of values before a round, and of single actions there, in reward units. Measured
-    #: with the default options against four times as many values of a draw: at most 2.8e-4 in rounds, 8.4e-4 in
-    #: overtime (for the worst pair) and 5.3e-5 in matches.
+    #: Bound on the interpolation error of `value` and `action_values` before a round, in reward units. Measured with
+    #: the default options against tables with four times as many values of a draw, the error is at most 2.8e-4 in
+    #: rounds, 8.4e-4 in overtime (for the worst pair) and 5.3e-5 in matches.
     error = 1.5e-3
 
     def __init__(self, game: Game) -> None:
@@ -165,9 +168,9 @@ class MatchOracle:
         return float(self._values.single[0, 0, 0, 0, 0])
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,). If overtime is exact, only its turns in which a player has two specialists are not covered.
+        """Return bool (n,): False for turns of overtime in which a player has two specialists, in hand or in rooms.
 
-        If overtime is an even race, none of it is covered.
+        If `overtime` is "even race", no unfinished state of overtime is covered.
         """
         states = _checked(states, self.game, _OF_MATCHES)
         return states["done"] | self._choosing(states) | self._playing(states)
@@ -179,8 +182,8 @@ class MatchOracle:
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
         """Return float64 (n, 234): the same after each action, if the other player plays the equilibrium.
 
-        For roles and abilities, both players get values; otherwise only the actions of `player` have values. Others are
-        nan.
+        If a role or an ability is to be decided, the decider's actions have values for either player; otherwise only
+        the actions of `player` have values. All other values are nan.
         """
         return self._answer(states, player).worth
 
@@ -266,7 +269,7 @@ def _solved(game: Game, mode: str) -> Game:
 
 
 def _checked(states: np.ndarray, game: Game, names: tuple[str, ...]) -> np.ndarray:
-    """Return the states; raise ValueError if they are invalid, of another game, or differ in these options."""
+    """Return the states; raise ValueError if they are invalid or differ from the game in mode or options `names`."""
     states = _STATES.check(states)
     if (states["is_match"] != game.prototype["is_match"]).any():
         raise ValueError(f"this oracle answers states of mode={game.options['mode']!r}")

@@ -2,8 +2,8 @@
 
 A position is described from the Placer's view by nine digits, one per room: empty, or a spy or a specialist of either
 player. Boards that are rotations or reflections of each other count as one board. The kind of a specialist on the board
-does not matter, because abilities are used once, on placement. Only the *standing* matters: the specialists that a
-player still holds, and whether their hacker is active.
+does not matter, because abilities are used once, on placement. Besides the board, a position therefore has only each
+player's *standing*: the specialists that the player still holds, and whether the player's hacker is active.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -51,7 +51,7 @@ PIECE = np.array(
 #: The bit of a standing for an active hacker. The other bits are the specialists in hand.
 HACKER_ON = 1 << SPECIALISTS
 
-# An entry of `first` for missing positions: its sum with any board number is negative.
+# The entry in `Book.first` of positions that do not exist: its sum with any board number is negative.
 _MISSING = -(1 << 30)
 
 
@@ -59,7 +59,7 @@ class Book(NamedTuple):
     """The numbering of positions.
 
     Attributes:
-        lookup: int32, concatenates `standing`, the number of standings, `first` and `board`, because kernel calls with
+        lookup: int32, one array of `standing`, the number of standings, `first` and `board`, because kernel calls with
             many arrays are slow.
         standing: int32 (512,), the number of each standing; -1 if it is not in this book. A part of `lookup`.
         first: int32 (standings, standings, 9), indexed by [own standing, other player's standing, 3 * own specialists
@@ -68,9 +68,9 @@ class Book(NamedTuple):
         board: int32 (5**9,), the number of the board with these digits; -1 if it has too many specialists. A part of
             `lookup`.
         standings: int64 (standings,), the standing of each number.
-        code: int32 (boards,), the digits of a board, as one number; of symmetric images, only the first is a board
-            here.
-        group: int8 (boards,), the board's last index in `first`.
+        code: int32 (boards,), the digits of each board as a number in base 5. Of symmetric images, only the one with
+            the smallest number is listed.
+        group: int8 (boards,), each board's number of specialists, as the last index of `first`.
         over: bool (boards,), whether the board has a line.
         positions: number of positions.
     """
@@ -149,7 +149,7 @@ def _boards(most: int, mirrored: bool) -> tuple[np.ndarray, ...]:
 
 
 def standing_named(*names: str) -> int:
-    """Return the standing of a player with these specialists in hand; raises ValueError for unknown or equal ones."""
+    """Return the standing of a player with these specialists in hand; raise ValueError for wrong or repeated names."""
     for name in names:
         if name not in KIND_NAMES[1:]:
             raise ValueError(unknown("specialist", name, KIND_NAMES[1:]))
@@ -159,7 +159,7 @@ def standing_named(*names: str) -> int:
 
 
 def names_of(standing: int) -> tuple[str, ...]:
-    """Return the specialists in hand."""
+    """Return the names of the specialists in hand."""
     return tuple(name for s, name in enumerate(KIND_NAMES[1:]) if standing >> s & 1)
 
 
@@ -173,7 +173,7 @@ def lesser_standings(standing: int) -> set[int]:
     standings, new = {standing}, [standing]
     while new:
         held = new.pop()
-        for s in range(SPECIALISTS + 1):  # the last one is the hacker that is on
+        for s in range(SPECIALISTS + 1):  # the last bit is HACKER_ON
             if held >> s & 1:
                 less = {held ^ 1 << s} | ({held ^ 1 << s | HACKER_ON} if s == HACKER - 1 else set())
                 new += less - standings
@@ -188,10 +188,10 @@ def height(standing: int) -> int:
 
 @cache
 def make_book(hands: tuple[int, ...], most: int | None = None, mirrored: bool = True) -> Book:
-    """Return a book of all positions that can follow if each player has one of these standings.
+    """Return a Book of all positions that can arise if each player begins with one of the standings `hands`.
 
-    `most`: the largest number of a player's specialists in hand and on the board; None for the number in hand.
-    `mirrored` False: each mirror image of a board is a board of its own.
+    `most`: the largest number of specialists that a player can have in hand and on the board together; None: the
+    largest number in one of `hands`. `mirrored`: whether symmetric images of a board share a number.
     """
     if most is None:
         most = max(in_hand(standing) for standing in hands)
@@ -228,9 +228,9 @@ def standing_of(state, player):
 
 @kernel
 def locate(state, player, lookup):
-    """Return the numbers of the player's and the other player's standing and of the board in the player's view, or -1.
+    """Return three numbers: of the player's standing, the other player's standing, and the board in the player's view.
 
-    `lookup` as in a Book.
+    A number is -1 if it is not in the Book to which `lookup` belongs.
     """
     code = np.int64(0)
     for room in range(ROOMS - 1, -1, -1):
@@ -257,7 +257,7 @@ def position_of(state, player, lookup):
 
 @kernel
 def put_board(states, player, code):
-    """Write the board with these digits, in the player's view, to all states."""
+    """Write a board to all states; `code` has its digits in the player's view, see Book."""
     for room in range(ROOMS):
         for i in range(states.shape[0]):
             states[i]["board"][room] = PIECE[player, code % DIGITS]
@@ -275,7 +275,7 @@ def put_standing(states, player, standing):
 
 @kernel
 def put_positions(states, positions, book):
-    """Write the k-th of positions, int64 (n, 3), which `locate` returned for player 0, to states 2k and 2k + 1."""
+    """Write the k-th of positions, int64 (n, 3) from `locate` for player 0, to states[2 * k] and states[2 * k + 1]."""
     for k in range(positions.shape[0]):
         both = states[2 * k : 2 * k + 2]
         put_standing(both, 0, book.standings[positions[k, 0]])

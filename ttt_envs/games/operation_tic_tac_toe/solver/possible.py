@@ -1,4 +1,4 @@
-"""Invariants of the positions that play can reach; the tables contain only these."""
+"""Conditions that every state in play meets. The oracles reject unfinished states that violate one."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ _LINES = lines(3, 3, 3)
 
 
 def requirements(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield for each requirement whether states, structured (n,), meet it, bool (n,), and its text."""
+    """Yield for each condition whether each of the states, structured (n,), meets it, bool (n,), and its text."""
     yield from _roles(states)
     yield from _standings(states)
     yield from _scores(states)
@@ -42,7 +42,7 @@ def requirements(states: States) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _roles(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield invariants of the phases: the acting players and their choices."""
+    """Yield the conditions on phases, roles, pending abilities, lines and idle turns, in the form of `requirements`."""
     phase, placer, to_move, going = states["phase"], states["placer"], states["to_move"], ~states["done"]
     deciding = phase == ROLE
     rule = "nobody is the Placer, or was first, while the roles are decided; after that somebody is"
@@ -66,7 +66,7 @@ def _roles(states: States) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def _standings(states: States) -> Iterator[tuple[np.ndarray, str]]:
-    """Yield the number of specialists of each player in each standing, by the phase and the round."""
+    """Yield the conditions on the numbers of unused and offered specialists and of those in hand, as `requirements`."""
     standing, phase, number = states["standing"], states["phase"][:, None], states["round"][:, None]
     unused, offered, held = ((standing == each).sum(axis=2) for each in (UNUSED, OFFERED, IN_HAND))
     overtime, match = number > ROUNDS_OF_OFFERS, states["is_match"][:, None]
@@ -92,7 +92,7 @@ def _last_turn(states: States) -> Iterator[tuple[np.ndarray, str]]:
     rule = "`last` must have both players' submissions in a turn of this round, or none"
     yield known | ((last == NONE).all(axis=1) & (states["last_ability"] == NONE)), rule
     yield ~known | (phase >= TURN), "before the first turn of a round there is no last turn"
-    # After the last turn the roles were swapped for the next one.
+    # In phase TURN the roles have been swapped since the last turn, so the other player placed in it.
     swapped = (phase == TURN) & (states["to_move"] == SIMULTANEOUS)
     placer = np.where(swapped, 1 - states["placer"], states["placer"]) % 2
     placement, prediction = last[rows, placer], last[rows, 1 - placer]

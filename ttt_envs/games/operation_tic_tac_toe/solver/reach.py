@@ -1,4 +1,4 @@
-"""The positions of a round that can be reached from others, and an order in which they can be solved."""
+"""Find the positions of a round that can be reached from given ones, and an order in which to solve them."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -20,14 +20,16 @@ from ttt_envs.games.operation_tic_tac_toe.solver.turns import make_turn, play
 
 @kernel
 def reach(states, queue, bounds, seen, known):
-    """Append the unseen positions that follow a queue's positions after one turn; return the queue's new end.
+    """Append to a queue the unseen positions one turn after some of its positions; return the queue's new end.
 
     Args:
-        states: structured (2,), in the form of `fill_turn`, with player k to place in states[k]; to be filled.
-        queue: int64 (positions, 3), as `locate` returns them for player 0.
-        bounds: the first position of the queue to expand, and the queue's end.
-        seen: bool (positions,), in player 0's view.
-        known: Book, Turn.
+        states: structured (2,), scratch: states as `turns.fill_turn` requires them, in which player k places in
+            states[k].
+        queue: int64 (positions, 3), the numbers that `locate` returns for player 0: of player 0's standing, of player
+            1's standing and of the board.
+        bounds: the index of the first position to expand, and the queue's end.
+        seen: bool (positions,), whether a position, as numbered by `position_of` for player 0, has been seen; updated.
+        known: the Book, and a Turn as scratch memory.
     """
     book, turn = known
     first, end = bounds
@@ -46,7 +48,7 @@ def reach(states, queue, bounds, seen, known):
 
 @kernel
 def note_starts(starts, queue, seen, known):
-    """Write the positions of states in phase TURN or ABILITY to an empty queue; return its end."""
+    """Write the positions of `starts`, see `reachable`, to an empty queue; return the queue's end."""
     book, turn = known
     end = 0
     for i in range(starts.shape[0]):
@@ -57,7 +59,7 @@ def note_starts(starts, queue, seen, known):
 
 @kernel
 def note(turn, queue, end, seen, lookup):
-    """Append turn.trial[0] to a queue or, if an ability is pending in it, the positions after each use."""
+    """Append turn.trial[0] to a queue or, if an ability is pending, the position after each decision on it."""
     if turn.trial[0]["phase"] != ABILITY:
         return note_one(turn.trial[0], queue, end, seen, lookup)
     rules.legal_mask(turn.trial[0], turn.trial[0]["placer"], turn.mask[1])
@@ -82,15 +84,15 @@ def note_one(state, queue, end, seen, lookup):
 
 
 def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Book) -> np.ndarray:
-    """Return some states and all positions that can follow them, without those that were seen before.
+    """Return the positions of `starts` and all positions that can follow them, without those already in `seen`.
 
     Args:
-        states: structured (2,), as for `reach`.
-        starts: structured (n,), in the form of `fill_turn`, in phase TURN or ABILITY.
-        seen: bool (positions,), in player 0's view; updated.
+        states: structured (2,), scratch: see `reach`.
+        starts: structured (n,), from `Rounds.posed` or `Responder.states`, in phase TURN or ABILITY.
+        seen: see `reach`; updated.
         book: Book.
 
-    Returns positions as `locate` returns them for player 0: int64 (n, 3).
+    Returns int64 (n, 3), positions in the form of the queue of `reach`.
     """
     queue, turn = np.empty((len(seen) - int(seen.sum()), 3), np.int64), make_turn(1)
     first, end = 0, note_starts(starts, queue, seen, (book, turn))
@@ -100,7 +102,7 @@ def reachable(states: np.ndarray, starts: np.ndarray, seen: np.ndarray, book: Bo
 
 
 def levels(queue: np.ndarray, book: Book) -> list[np.ndarray]:
-    """Return positions of `reachable` in parts: the successors of a position are in the same or an earlier part."""
+    """Split the result of `reachable`: a position can be followed only by itself and by positions of earlier parts."""
     if not len(queue):
         return []
     heights = np.array([height(int(standing)) for standing in book.standings])

@@ -4,9 +4,9 @@ The policy is queried in every possible position with every number of idle turns
 `rounds`, but neither player mixes: one follows the policy, and the other plays a best response. Symmetric positions are
 queried one by one, unless the policy is declared equivariant.
 
-A policy here is a function of the position. The rest of a state is constant: there is no previous turn, as at the start
-of a round, and every specialist on the board is a hacker. A policy that depends on the previous turn is therefore
-measured as if it had not seen that turn.
+A policy is measured as a function of the position. In the states of its queries everything else is constant: there is
+no previous turn, as at the start of a round, and every specialist on the board is a hacker. A policy that depends on
+the previous turn is therefore measured as if it had not seen that turn.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -60,7 +60,7 @@ class BestResponse:
 
     Attributes:
         value: the player's expected reward.
-        rounds: for each round that can be drawn: (hands of players 0 and 1, first Placer, value).
+        rounds: for each combination with which the game can begin: (hands of players 0 and 1, first Placer, value).
         asked: number of states in which the policy was queried.
     """
 
@@ -76,10 +76,10 @@ class PositionBlock(NamedTuple):
         placements: int64 (n,), number of placements.
         action: int64 (n, 28), the placement, PASS included.
         waits: bool (n, 28), whether only the number of idle turns changes if it is blocked.
-        free: float64 (n, 28), its value if it is not predicted.
-        blocked: float64 (n, 28), its value if it is predicted; unset where it waits.
-        abilities: structured (k,), states in which the other player decides on an ability.
-        source: int64 (k, 2), the state and the placement that led to each of them.
+        free: float64 (n, 28), the placement's value if it is not predicted.
+        blocked: float64 (n, 28), the placement's value if it is predicted; unset where `waits` is true.
+        abilities: structured (k,), the states after a placement in which the other player decides on an ability.
+        source: int64 (k, 2), for each of `abilities`, the index of the state and of the placement before it.
     """
 
     placements: np.ndarray
@@ -110,14 +110,14 @@ def make_block(states: int) -> PositionBlock:
 
 @kernel
 def fill_block(states, player, known, block):
-    """Write a `PositionBlock` for a responder; return the number of `abilities`.
+    """Fill `block` for `states` and a responder; return the number of `block.abilities`.
 
     Args:
-        states: structured (n,), in the form of `rounds.fill_turn`.
+        states: structured (n,), as `turns.fill_turn` requires them.
         player: the responder.
-        known: the lookup of a Book; the responder's values, float64 (2, positions), [placer, position in player 0's
-            view]; a Turn.
-        block: `PositionBlock`.
+        known: the lookup of a Book; the responder's values, float64 (2, positions), indexed by [placer, position in
+            player 0's view]; a Turn.
+        block: `PositionBlock`, out.
     """
     lookup, values, turn = known
     abilities = 0
@@ -152,7 +152,7 @@ def fill_block(states, player, known, block):
 
 @kernel
 def worth(states, i, player, lookup, values):
-    """Return the value of states[i], the end of a turn, to the player."""
+    """Return the value of states[i], in which a turn has just ended, to the player."""
     if states[i]["done"]:
         return np.float64(states[i]["rewards"][player])
     return values[states[i]["placer"], position_of(states[i], 0, lookup)]
@@ -160,7 +160,7 @@ def worth(states, i, player, lookup, values):
 
 @kernel
 def best_ability(turn, player, lookup, values):
-    """Return the value of the best use of the ability pending in turn.trial[0] to the player who uses it."""
+    """Return the value, to the player who decides, of the best decision on the ability pending in turn.trial[0]."""
     rules.legal_mask(turn.trial[0], player, turn.mask[1])
     best = -np.inf
     for action in range(REMOVE, NO_ABILITY + 1):
@@ -173,7 +173,7 @@ def best_ability(turn, player, lookup, values):
 
 @kernel
 def use_abilities(policies, player, known, block):
-    """Write the values to `player` of the other player's abilities to `block`; policies: float64 (k, actions)."""
+    """Add to `block.free` the values to `player` of abilities used by the other, `policies` float64 (k, actions)."""
     lookup, values, turn = known
     for k in range(policies.shape[0]):
         i, n = block.source[k]
@@ -189,16 +189,17 @@ def respond(states, policies, player, block, waiting):
     """Compute the responder's best expected reward in each state.
 
     Args:
-        states: structured (n,), in the form of `rounds.fill_turn`.
+        states: structured (n,), in phase TURN, as the policy was queried in them.
         policies: float64 (n, actions), the other player's policy.
         player: the responder.
-        block: `PositionBlock`.
-        waiting: float64 (n,), in: the player's value if only the number of idle turns changes; out: the best value.
+        block: `PositionBlock`, filled for these states.
+        waiting: float64 (n,), in: the responder's value if only the number of idle turns changes; out: the responder's
+            value.
     """
     cover, gain = np.empty(ROOMS), np.empty(ROOMS)
     for i in range(states.shape[0]):
         policy, wait = policies[i], waiting[i]
-        # An offer by one player counts as a pass; two offers are a draw.
+        # An offer by one player counts as a pass; two offers are a draw, with value 0.
         if states[i]["placer"] == player:
             fill_cover(policy, cover)
             best = -np.inf
@@ -233,7 +234,7 @@ def respond(states, policies, player, block, waiting):
 
 @kernel
 def fill_cover(policy, cover):
-    """Return the probability that each room is predicted, float64 (9,)."""
+    """Write to `cover`, float64 (9,), the probability with which `policy` predicts each room."""
     cover[:] = 0
     for action in range(PREDICT, REMOVE):
         if policy[action] > 0:
@@ -246,10 +247,10 @@ def fill_cover(policy, cover):
 
 
 class Responder:
-    """Computes the best response to a policy, part by part."""
+    """Computes the best response to a policy, block by block of positions."""
 
     def __init__(self, game: Game, policy: Policy, player: int, *, equivariant: bool = False) -> None:
-        """`game` has mode="round"; the other player follows the policy. Raises ValueError otherwise.
+        """`player` responds, and the other player follows the policy. Raises ValueError unless `game` has mode="round".
 
         `equivariant`: whether the policy is queried in one position of each symmetry class only.
         """
@@ -270,7 +271,7 @@ class Responder:
         self._block = make_block(2 * _BOARDS)
 
     def states(self, n: int) -> np.ndarray:
-        """Return n states, to be completed to the form of `rounds.fill_turn`; player 0 places in every other one."""
+        """Return n states as for `turns.fill_turn`, with empty boards and hands; player k % 2 places in states[k]."""
         states = np.repeat(self.game.prototype, n)
         states["phase"], states["to_move"], states["pending"] = TURN, SIMULTANEOUS, NOWHERE
         states["round"], states["last"], states["last_ability"] = 1, NONE, NONE
@@ -281,7 +282,7 @@ class Responder:
         return states
 
     def reachable(self) -> np.ndarray:
-        """Return all possible positions as `locate` returns them for player 0: int64 (n, 3)."""
+        """Return all positions that can arise, int64 (n, 3), as from `locate` for player 0."""
         starts = self.states(len(self.hands))
         for i, pair in enumerate(self.hands):
             for player, standing in enumerate(pair):
@@ -289,7 +290,7 @@ class Responder:
         return reachable(self.states(2), starts, np.zeros(self.values.shape[1], np.bool_), self.book)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield blocks of positions in an order in which they can be solved, each with the share that precedes it."""
+        """Yield blocks of positions, successors first, each with the share of all positions that precedes it."""
         queue, done = self.reachable(), 0
         for level in levels(queue, self.book):
             for first in range(0, len(level), _BOARDS):
@@ -298,7 +299,7 @@ class Responder:
                 done += len(part)
 
     def work_out(self, positions: np.ndarray) -> None:
-        """Compute `values` of some positions, int64 (n, 3)."""
+        """Compute the entries of `values` for positions, int64 (n, 3), whose successors have them already."""
         states = self.states(2 * len(positions))
         put_positions(states, positions, self.book)
         states["ply"] = (states["board"] != EMPTY).sum(axis=1)
@@ -312,7 +313,7 @@ class Responder:
             states["idle"] = idle
             worth = waiting
             respond(states, self._ask(states), self.player, self._block, worth)
-            # If nothing changes, the other player places next.
+            # If nothing changes, the other player places next: exchange the values of each pair of states.
             waiting = worth.reshape(-1, 2)[:, ::-1].ravel()
         numbers = self.book.first[positions[:, 0], positions[:, 1], self.book.group[positions[:, 2]]] + positions[:, 2]
         self.values[:, numbers] = worth.reshape(-1, 2).T
@@ -344,7 +345,7 @@ class Responder:
         return probabilities
 
     def start_value(self, pair: tuple[int, int], placer: int) -> float:
-        """Return the player's value of a round with these standings, after all positions are solved."""
+        """Return the responder's value of a round with these standings and this first Placer, once it is solved."""
         own, other = self.book.standing[list(pair)]
         return float(self.values[placer, self.book.first[own, other, 0] + self.book.board[0]])
 
@@ -380,7 +381,7 @@ def best_response(
 
 
 def _hands_given(given: np.ndarray) -> list[tuple[int, int]]:
-    """Return the pairs of standings at the start of a round; `given` as in a state."""
+    """Return the pairs of standings with which a round can start; `given`: the field of a state."""
     if (given == DRAWN).any():
         return [(own, other) for own in SINGLE_HANDS[1:] for other in SINGLE_HANDS[1:]]
     own, other = (sum(1 << (int(kind) - 1) for kind in held if kind != SPY) for held in given)

@@ -1,11 +1,12 @@
 """All positions of a round, solved by backward induction.
 
-A turn is a matrix game, see `matrix`. An ability is used once and a specialist never returns, so hands only shrink;
-while they stay the same, the board fills up. Only a blocked spy or a pass changes neither. It adds an idle turn, so
-positions are also solved backward by idle turns: from the limit, at which the round is drawn, down to 0.
+A turn is a matrix game, see `matrix`. A used specialist never returns, so the players' standings only shrink, and while
+they stay the same the board fills up. Only a blocked spy and a pass change neither standings nor board. They add an
+idle turn, so each position is also solved backward over idle turns: from the limit, at which the round is drawn, down
+to 0.
 
-The value for a player who does not mix, which shows how much bluffing is worth, is computed in the same way. This
-player chooses one action in each position, and the other player knows it.
+The same method also computes the value for a player who does not mix, to show how much bluffing is worth. This player
+chooses a single action in each position, and the other player knows it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -37,10 +38,11 @@ class Solution(NamedTuple):
     """The values of positions, for several values of a draw at once.
 
     Attributes:
-        values: float64 (positions + 3, draws), for the Placer, without idle turns; nan where not solved. The last rows
-            are the values of a finished round to the next Placer: see DRAWN, WON and LOST.
-        draws: float64 (draws,), the value of a drawn round to the Placer. They are symmetric: draws[-1 - d] is
-            -draws[d], so values[..., -1 - d] are the values for the next Placer.
+        values: float64 (positions + 3, draws), the Placer's value of each position with no idle turns so far; nan where
+            not solved. The last three rows, DRAWN, WON and LOST, are a finished round's values to the player who would
+            place next.
+        draws: float64 (draws,), for each column of `values`, the value of a drawn round to the Placer. It is symmetric:
+            draws[-1 - d] is -draws[d], so the next Placer's values for column d are in column -1 - d.
     """
 
     values: np.ndarray
@@ -48,7 +50,7 @@ class Solution(NamedTuple):
 
 
 def make_solution(positions: int, draws: np.ndarray) -> Solution:
-    """Return a Solution in which nothing is solved yet; `draws` are symmetric."""
+    """Return a Solution in which nothing is solved yet; `draws` must be symmetric."""
     values = np.full((positions + 3, len(draws)), np.nan)
     values[DRAWN], values[WON], values[LOST] = draws, -1, 1
     return Solution(values, np.array(draws, np.float64))
@@ -72,18 +74,18 @@ def solve_open(room, free, blocked, limits, places):
 
 @kernel
 def count_down(turns, counts, d, limits, left):
-    """Solve two positions that differ only in the Placer, backward from the draw after the last idle turn.
+    """Solve one board with either Placer, backward over idle turns from the draw after the last one.
 
     Args:
         turns: two Turns.
-        counts: the number of placements of each.
+        counts: the number of placements in each Turn.
         d: index of the draw's value to the first Placer; the other player has index -1 - d.
-        limits: the limits of each for `matrix.solve`.
-        left: the draw's value to the first Placer, the number of idle turns before the draw, and whether one player
+        limits: the limits for `matrix.solve` in each Turn.
+        left: the draw's value to the first Placer; the number of idle turns before the draw; and whether one player
             does not mix: the first Placer if d is 0, otherwise the other player.
 
-    Returns the values for the first Placer and for the other player. Set `blocked` of the Turns, and `free` of a pass,
-    for a number of remaining idle turns.
+    Returns two values: each player's own value if this player places now. Also writes to the Turns the payoffs of
+    placements that change only the number of idle turns.
     """
     draw, idle_turns, open_hand = left
     one = part_of(turns[0], counts[0], d)
@@ -105,13 +107,13 @@ def count_down(turns, counts, d, limits, left):
 
 @kernel
 def part_of(turn, n, d):
-    """Return room, waits, free and blocked of the first n placements of a Turn, for one value of a draw."""
+    """Return room, waits, free and blocked of the first n placements of a Turn, for the d-th value of a draw."""
     return turn.room[:n], turn.waits[:n], turn.free[d, :n], turn.blocked[d, :n]
 
 
 @kernel
 def wait_for(worth, part):
-    """Write the Placer's value if only the number of idle turns changes; `part` as returned by `part_of`."""
+    """Set the payoffs of placements that change only the number of idle turns to `worth`; see `part_of` for `part`."""
     room, waits, free, blocked = part
     for a in range(room.shape[0]):
         if waits[a]:
@@ -125,10 +127,10 @@ def solve_both(states, numbers, known, turns, idle):
     """Solve a position with either Placer.
 
     Args:
-        states: structured (2,), in the form of `fill_turn`, with player k to place in states[k].
+        states: structured (2,), the position as `turns.fill_turn` requires it; player k places in states[k].
         numbers: the numbers of the two positions, each in its Placer's view.
-        known: the lookup of a Book, and a Solution that covers all successors.
-        turns: two Turns.
+        known: the lookup of a Book, and a Solution in which all successors are solved; the results are written to it.
+        turns: two Turns, scratch memory.
         idle: the number of idle turns after which the round is drawn, and whether one player does not mix; see
             `Rounds`.
     """
@@ -146,7 +148,7 @@ def solve_both(states, numbers, known, turns, idle):
 
 @kernel
 def solve_boards(states, book, solution, turns, idle):
-    """Solve all boards with the standings in `states`, as `solve_both`; smaller standings must be solved already."""
+    """Call `solve_both` for all boards with the standings in `states`; standings that can follow must be solved."""
     own = book.standing[standing_of(states[0], 0)]
     other = book.standing[standing_of(states[0], 1)]
     for board in range(book.code.shape[0]):
@@ -155,14 +157,14 @@ def solve_boards(states, book, solution, turns, idle):
             continue
         put_board(states, 0, book.code[board])
         second = position_of(states[1], 1, book.lookup)
-        # With equal standings, both positions can be the same board, or a board that is solved already.
+        # With equal standings, exchanging the players leads to a board of this same loop: solve each such pair once.
         if second >= 0 and (own != other or second >= first):
             solve_both(states, (first, second), (book.lookup, solution), turns, idle)
 
 
 @kernel
 def solve_positions(states, positions, book, solution, turns, idle):
-    """Solve positions, int64 (n, 3), as `solve_both`; they come from `locate` for player 0, successors first."""
+    """Call `solve_both` for positions, int64 (n, 3) as in the queue of `reach.reach`; successors must come first."""
     for k in range(positions.shape[0]):
         put_positions(states, positions[k : k + 1], book)
         numbers = position_of(states[0], 0, book.lookup), position_of(states[1], 1, book.lookup)
@@ -189,9 +191,9 @@ class Rounds:
         *,
         open_hand: bool = False,
     ) -> None:
-        """`hands` and `most`: as for `make_book`. After `idle_turns` a round is drawn, with the values `draws`, see
-        Solution. `open_hand`, with two values of a draw: one player does not mix, for the first value the Placer, for
-        the second the Predictor.
+        """`hands` and `most` are arguments of `make_book`, `draws` of `make_solution`. A round is drawn after
+        `idle_turns` idle turns. If `open_hand`, which needs two values in `draws`, one player does not mix: in column 0
+        of the solution the Placer, in column 1 the Predictor.
         """
         self.book = make_book(hands, most)
         self.idle_turns, self.open_hand = idle_turns, open_hand
@@ -220,7 +222,7 @@ class Rounds:
             self._solved |= {pair, pair[::-1]}
 
     def ensure_after(self, states: np.ndarray) -> None:
-        """Solve only some states of the book, in phase TURN or ABILITY, and the positions that can follow them."""
+        """Solve these states, in phase TURN or ABILITY and in the book, and all positions that can follow them."""
         seen = ~np.isnan(self.solution.values[: self.book.positions, 0])
         queue = reachable(self._states, self.posed(states), seen, self.book)
         for level in levels(queue, self.book):
@@ -235,7 +237,7 @@ class Rounds:
         return np.asarray(values)
 
     def posed(self, states: np.ndarray) -> np.ndarray:
-        """Return copies of states in the form that the kernels need: a single round that idle turns never end."""
+        """Return copies of states as `fill_turn` requires: single rounds without idle turns, their limit ENDLESS."""
         states = states.copy()
         states["is_match"], states["done"], states["draw_offers"] = False, False, False
         states["idle"], states["max_idle_turns"], states["allow_pass"] = 0, ENDLESS, self.may_pass

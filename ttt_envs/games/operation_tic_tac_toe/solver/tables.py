@@ -1,4 +1,4 @@
-"""Files of the values of rounds, with which matches are solved: one in the package, others in a cache folder."""
+"""Files with the values of rounds, from which matches are solved: one file in the package, others in a cache folder."""
 
 import zlib
 from pathlib import Path
@@ -15,14 +15,14 @@ VERSION = 2
 
 _KIND = "operation_tic_tac_toe"
 
-#: The package's file, and its options max_idle_turns and allow_pass, which are the default ones.
+#: The package's file, and the options max_idle_turns and allow_pass for which it was computed: the game's defaults.
 SHIPPED = Path(__file__).with_name("round_values.table")
 DEFAULTS = 20, False
 
-#: Numbers of values of a draw for which rounds are solved, with one specialist per player and with two.
+#: The number of values of a draw for which rounds are solved: with one specialist per player, and with two.
 POINTS, PAIR_POINTS = 129, 65
 
-# The largest such number that a file may have.
+# A file with more values of a draw is rejected as damaged.
 _MOST_POINTS = 10_001
 
 # Rounding may put a value this far outside -1 to 1.
@@ -53,7 +53,7 @@ def write_tables(path: Path, single: np.ndarray, pairs: np.ndarray, max_idle_tur
 
 
 def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of a file: float64 (8, 8, points), and (28, 28, points) or (0, 0, 1).
+    """Return `single` and `pairs` of a `match.Match` from a file; `pairs` is float64 (0, 0, 1) if the file has none.
 
     Raises FileNotFoundError, or BadTable naming the fault.
     """
@@ -73,7 +73,7 @@ def read_tables(path: Path, max_idle_turns: int, may_pass: bool) -> tuple[np.nda
     if len(raw) != 4 * sum(sizes):
         raise BadTable(f"{path} is damaged: it must have {sum(sizes)} values, not {len(raw) // 4}")
     values = np.frombuffer(raw, "<f4").astype(np.float64)
-    if not (np.abs(values) <= 1 + _ROUNDING).all():  # also where one is nan
+    if not (np.abs(values) <= 1 + _ROUNDING).all():  # true also if a value is nan
         raise BadTable(f"{path} is damaged: it has values that are not from -1 to 1")
     single = values[: sizes[0]].reshape(len(HANDS), len(HANDS), points)
     if not pair_points:
@@ -103,7 +103,7 @@ def load_tables(max_idle_turns: int, may_pass: bool) -> tuple[np.ndarray, np.nda
 def make_tables(
     max_idle_turns: int, may_pass: bool, overtime: bool, progress: StageProgress = lambda what, share: None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the values: about a minute; with overtime 18 minutes of processor time and 6.1 GiB."""
+    """Compute the values of rounds: in a minute; with `overtime`, in 18 minutes of processor time and 6.1 GiB."""
     pairs = np.empty((0, 0, 1))
     one, two = "rounds with one specialist per player", "rounds with two specialists per player"
     single = round_values(HANDS, max_idle_turns, may_pass, POINTS, lambda share: progress(one, share))

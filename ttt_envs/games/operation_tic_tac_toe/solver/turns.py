@@ -22,29 +22,29 @@ from ttt_envs.games.operation_tic_tac_toe.rules import (
 )
 from ttt_envs.games.operation_tic_tac_toe.solver.positions import position_of
 
-# A limit of idle turns that is never reached: the solver counts them instead of the rules.
+# The limit of idle turns in the solver's states. It is never reached, because the solver counts idle turns itself.
 ENDLESS = 99
 
 #: The most placements of a turn: a pass, and in each room a spy or one of two specialists.
 MOST_PLACEMENTS = 1 + 3 * ROOMS
 
-#: Instead of the position after a turn: the round is over, with this result for the player who has placed.
+#: Used instead of a position's number if a turn ends the round: the result for the player who placed in this turn.
 DRAWN, WON, LOST = -1, -2, -3
 
 
 class Turn(NamedTuple):
-    """The Placer's options in one turn, and room to work.
+    """The Placer's options in one turn, and scratch memory.
 
     Attributes:
         action: int64 (28,), the placement.
         room: int64 (28,), ascending; NOWHERE for a pass.
         waits: bool (28,), whether only the number of idle turns changes if it is blocked; always true of a pass.
         free: float64 (draws, 28), the Placer's value if it is not predicted.
-        blocked: float64 (draws, 28), the Placer's value if it is predicted; unset where it waits.
-        first: int64 (9,), the first placement of each kind, or NONE.
+        blocked: float64 (draws, 28), the Placer's value if it is predicted; unset where `waits` is true.
+        first: int64 (9,), the index of the first placement of each kind, or NONE.
         mask: bool (2, actions), for rules.legal_mask.
         trial: states (2,), scratch states for successors.
-        actions: int64 (2,).
+        actions: int64 (2,), scratch memory for the actions of both players.
     """
 
     action: np.ndarray
@@ -75,13 +75,13 @@ def make_turn(draws: int) -> Turn:
 
 @kernel
 def fill_turn(states, i, known, turn):
-    """Write the placements in states[i] to a Turn; return their number.
+    """Write the legal placements in states[i] to a Turn; return their number.
 
-    The state is in phase TURN, without idle turns so far and with ENDLESS idle turns allowed.
+    The state must be a single round (`is_match` is False) in phase TURN, with `idle` 0 and `max_idle_turns` ENDLESS.
 
     Args:
-        states, i: the state.
-        known: the lookup of a Book; the values of a Solution that covers all successors.
+        states, i: structured (n,) and the index of the state.
+        known: the lookup of a Book; the values of its Solution, in which all successors are solved.
         turn: Turn.
     """
     lookup, values = known
@@ -112,7 +112,7 @@ def fill_turn(states, i, known, turn):
                             improve(values, after_turn(trial, 1, placer, lookup), free, n)
                 else:
                     improve(values, after_turn(trial, 0, placer, lookup), free, n)
-                # After a blocked placement the position does not depend on its room.
+                # If a placement is blocked, its room does not matter, so one placement of each kind is tried.
                 if first[kind] == NONE:
                     first[kind] = n
                     trial[0] = states[i]
@@ -130,7 +130,7 @@ def fill_turn(states, i, known, turn):
 
 @kernel
 def play(trial, actions, action, prediction):
-    """Step trial[0] by a placement and a prediction, or by the use of an ability. A PASS predicts nothing."""
+    """Change trial[0] by a placement and a prediction (PASS: no room is predicted), or by a decision on an ability."""
     placer = np.int64(trial[0]["placer"])
     actions[placer], actions[1 - placer] = action, prediction
     rules.resolve(trial[0], actions)
@@ -147,7 +147,7 @@ def after_turn(trial, k, placer, lookup):
 
 @kernel
 def improve(values, position, out, n):
-    """Set out[:, n], float64 (draws,), to its maximum with a position's value for the player who has placed."""
+    """Raise out[:, n], float64 (draws,), to a position's values for the player who has just placed, if higher."""
     draws = out.shape[0]
     for d in range(draws):
         out[d, n] = max(out[d, n], -values[position, draws - 1 - d])
