@@ -6,7 +6,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import row_length, usual_plies
 COLOURS = ("red", "blue", "yellow", "green")
 _TIMES = {2: "second", 3: "third"}
 
-#: An explanation of positions as text.
+#: How to read a position that is written as text.
 LEGEND = "In a position as text R, B, Y and G are the colours, and R2 is red's medium pyramid."
 
 #: A summary for the list of games.

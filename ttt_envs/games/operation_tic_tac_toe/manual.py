@@ -23,7 +23,7 @@ SPECIALISTS = (
     "A+I'), until a prediction of theirs blocks.",
 )
 
-#: How to read the positions as text.
+#: How to read a position that is written as text.
 LEGEND = "In a position as text x is a spy of X, o a spy of O, and X:mole the mole of X."
 
 #: A summary for the list of games.

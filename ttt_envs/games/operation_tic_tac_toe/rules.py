@@ -263,7 +263,7 @@ def placements(state, player):
     occupied, in_hand = occupation(state), where_equal(state["standing"][player], IN_HAND)
     in_hand = in_hand << 1 | 1  # bit 0: spies never run out
     some, others = np.int64(0), np.int64(0)
-    for kind in range(TOGETHER):  # without branches, which would be mispredicted
+    for kind in range(TOGETHER):  # no branches, which would be mispredicted
         some |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * kind
     for kind in range(TOGETHER, KINDS):
         others |= rooms_to_enter(occupied, player, kind) * (in_hand >> kind & 1) << ROOMS * (kind - TOGETHER)

@@ -1,6 +1,6 @@
 """The rules of Super Tic-Tac-Toe for a player."""
 
-#: An explanation of positions as text.
+#: How to read a position that is written as text.
 LEGEND = "In a position as text the line 'boards' shows who owns each small board."
 
 #: A summary for the list of games.

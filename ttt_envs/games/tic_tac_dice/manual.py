@@ -2,7 +2,7 @@
 
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, MOST_DRAWN_ROUNDS, RANKS, ROW_POINTS
 
-#: An explanation of positions as text.
+#: How to read a position that is written as text.
 LEGEND = "In a position as text 5X is a card of rank 5 with a marker of X, and * marks the cards that the dice allow."
 
 

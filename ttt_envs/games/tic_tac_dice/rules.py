@@ -43,10 +43,10 @@ STATE = {
     size: state_dtype(
         players=2,
         fields=[
-            ("rank", np.int8, (size * size,), between(1, RANKS)),  # of the card in each cell, 1 to 8
-            ("owner", np.int8, (size * size,), between(EMPTY, 2)),  # of each card: EMPTY or player + 1
-            ("dice", np.int8, (2,), between(0, 6)),  # of this turn, the lower one first; 0 when the game is over
-            ("points", np.int8, (2,), between(0, MOST_TARGET + ROW_POINTS - 1)),  # of each player in the match
+            ("rank", np.int8, (size * size,), between(1, RANKS)),  # the rank of the card in each cell
+            ("owner", np.int8, (size * size,), between(EMPTY, 2)),  # who has claimed each card: EMPTY or player + 1
+            ("dice", np.int8, (2,), between(0, 6)),  # this turn's dice, the lower one first; 0 when the game is over
+            ("points", np.int8, (2,), between(0, MOST_TARGET + ROW_POINTS - 1)),  # each player's points in the match
             ("drawn", np.int8, between(0, MOST_DRAWN_ROUNDS)),  # rounds of the match without points
             ("size", np.int8, option(size, size)),  # option of that name
             ("win_length", np.int8, option(3, size)),  # option of that name
@@ -65,7 +65,7 @@ STATE = {
 def most_rounds(size: int, target: int) -> int:
     """Return the largest number of rounds of a game; `target` is 0 for a single round.
 
-    A round gives at least one point, unless it is drawn, which takes a board with an even number of cells.
+    A round gives at least one point unless it is drawn, which is possible only with an even number of cells.
     """
     if not target:
         return 1
@@ -81,7 +81,7 @@ def reset(state, seed):
 
 @kernel
 def begin_round(state):
-    """Roll for the start until the players' sums differ; then deal the layout and roll for the starter."""
+    """Roll for the start until the players' sums differ; then deal the layout and roll the starter's dice."""
     first, second = 0, 0
     while first == second:
         first = die(state) + die(state)
@@ -136,7 +136,7 @@ def claimable(state):
 @kernel
 @allocates_nothing
 def step(state, actions):
-    """Claim a card. Claim a card. A row or the last card ends the round; otherwise roll the dice for the next turn."""
+    """Claim a card. If it makes a row or is the last one, end the round; otherwise roll the dice for the next turn."""
     player = np.int64(state["to_move"])
     cell = actions[player]
     if not 0 <= cell < state["rank"].shape[0] or claimable(state) >> cell & 1 == 0:
@@ -157,7 +157,7 @@ def step(state, actions):
 
 @kernel
 def end_round(state, player, points):
-    """Score the round, with 0 points if nobody wins it; then begin the next round or end the game."""
+    """Give `player` the points of the round, 0 if it is drawn; then begin the next round or end the game."""
     if state["target"] == 0:  # a single round
         end_game(state, player, points / ROW_POINTS)
         return
@@ -190,7 +190,7 @@ def die(state):
 
 @kernel
 def doubles(state):
-    """Return whether both dice are equal: the same player rolls again."""
+    """Return whether both dice are equal, so that the same player rolls again."""
     return state["dice"][0] == state["dice"][1]
 
 
@@ -202,13 +202,13 @@ def markers(state, mark):
 
 @kernel
 def resample(state, player, seed):
-    """Redraw the future dice and layouts: nothing else is hidden."""
+    """Replace the random future dice and layouts by those of another seed; nothing else is hidden."""
     rng.start(state, seed)
 
 
 @kernel
 def round_rewards(states, out):
-    """A round of a match pays its points divided by a row's points: see `core.game.Extras`."""
+    """Write each player's sum of rewards for rounds, points divided by those of a row: see `core.game.Extras`."""
     for i in range(states.shape[0]):
         for player in range(2):
             ahead = np.int64(states[i]["points"][player]) - np.int64(states[i]["points"][1 - player])

@@ -68,7 +68,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     if state["drawn"]:
         facts.append(f"drawn rounds {state['drawn']}")
     if state["last"]:
-        # The first line then describes the last round.
+        # After `finished_round`, the text's first line describes the last round.
         facts.append(f"{'round before' if ended else 'last round'}: {ENDS[state['last']]}")
     lines.append(", ".join(facts))
     if state["last_claim"] != NONE:
@@ -77,15 +77,15 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def is_round_over(state: Any) -> bool:
-    """Return whether this is a position of `finished_round`: no player is to move, but the game is not over."""
+    """Return whether `finished_round` made this state: it has no dice, but the game is not over."""
     return not state["done"] and not state["dice"].any()
 
 
 def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray | None:
     """Return the cards at the end of a round inside a match, before the next deal: structured (1,), for display only.
 
-    `before` and `after` are records, `actions` int (players,). Returns None if the step did not end a round, or ended
-    the whole game.
+    `before` and `after` are the records before and after a step with `actions`, int (players,). Returns None if this
+    step did not end a round, or ended the whole game.
     """
     if after["done"] or not before["target"]:
         return None
@@ -102,7 +102,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def aside(before: Any, actions: np.ndarray, after: Any) -> str:
-    """Return the roll of a claim, and the player who had to pass after it, if any; see `Faces.aside`."""
+    """Return the roll of a claim, and the next player to roll if that player found no card; see `Faces.aside`."""
     one, two = map(int, before["dice"])
     said = f"rolled {one} and {two}"
     if after["done"] or not (after["owner"] != EMPTY).any():
@@ -154,7 +154,7 @@ def round_result(state: Any) -> str:
 
 
 def _how(state: Any) -> str:
-    """Return the reason for the result of the cards on the table, such as `row A E I`; "" if there is no result."""
+    """Return why the cards on the table end the round, such as `row A E I`; "" if they do not end it."""
     rows = winning_rows(state)
     if rows:
         names = action_names(int(state["size"]))
@@ -251,7 +251,7 @@ def _facts(line: str, target: int) -> dict[str, int]:
 
 
 def _reward(state: Any, rows: list[int]) -> float | None:
-    """Return the reward of X in a finished position; None if the position cannot be finished."""
+    """Return X's reward in a position that the text calls finished; None if it cannot be finished."""
     x, o = ((state["owner"] == mark).sum() for mark in (1, 2))
     if len(rows) == 1:
         ahead, points = 1 - 2 * rows[0], ROW_POINTS

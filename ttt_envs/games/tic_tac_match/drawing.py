@@ -56,7 +56,7 @@ _WIDTH, _HEIGHT, _NAMED = 76, 86, 70
 
 _NAMES = (("flip",), ("wipe-out",), ("double", "play"))
 
-# ID cards, and the smaller cards of hands next to the board.
+# Sizes of ID cards, and of the smaller cards of the hands next to the board.
 _ID, _SMALL_WIDTH, _SMALL_HEIGHT = 52, 56, 63
 
 
@@ -69,8 +69,8 @@ class _Seat(NamedTuple):
 
 
 def draw(state: Any, viewer: int | None = None) -> str:
-    """Return SVG text. The viewer's seat is at the bottom, and other hands are hidden. For None, all hands are shown
-    and seat 0 is at the bottom.
+    """Return SVG text. The viewer's seat is at the bottom, and other hands are hidden. Without a viewer, all hands are
+    shown and seat 0 is at the bottom.
 
     If the hand is shown, cards that can be played, and their cells, have a yellow edge. The last card has a frame, and
     a stroke goes through a winning line.
@@ -88,7 +88,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the spots: cells, such as "cell E"; the cards of the player to move, if visible; and the other seats.
+    """Return the clickable spots: cells, such as "cell E"; the mover's cards, if visible; and the other seats.
 
     Equal cards share one spot, such as "hand red X"; see `Faces.spots`.
     """
@@ -103,7 +103,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
             boxes[f"seat {player}"] = seat.identity
             continue
         for k, (kind, box) in enumerate(zip(seat.kinds, seat.places, strict=True)):
-            if k + 1 < len(seat.places):  # the part that the next card leaves free
+            if k + 1 < len(seat.places):  # only the part that the next card does not overlap
                 after = seat.places[k + 1]
                 width = min(after.x - box.x, box.width) if after.x > box.x else box.width
                 height = min(after.y - box.y, box.height) if after.y > box.y else box.height
@@ -115,7 +115,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the spots to click: the card in the hand, then the cell or the seat for a Wipe-Out; see `Faces.clicks`."""
+    """Return the spots to click for an action: a card in the hand, then a cell, or a seat for a Wipe-Out."""
     flip, players = flip_of(state), len(state["identity"])
     names = [f"hand {name}" for name in kind_names(flip // 2)]
     if action < CELLS * flip:

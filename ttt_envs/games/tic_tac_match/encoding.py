@@ -58,7 +58,7 @@ def observe(state, player, out):
     symbols, hand_size = flip_of(state), np.int64(state["hand_size"])
     kinds, players = state["deck"].shape[0], state["identity"].shape[0]
     rest = 3 * CELLS * symbols + kinds * hand_size + players * (3 + hand_size) + 2 + COUNTDOWN
-    most = (out.shape[0] - rest) // (2 * kinds)  # of a kind in the deck, from the room that there is for them
+    most = (out.shape[0] - rest) // (2 * kinds)  # the most cards of a kind in the deck, from the observation's size
     show_board(state, player, out)
     at = np.int64(3 * CELLS * symbols)
     at = show_counts(state["hand"][player], hand_size, out, at)
@@ -83,7 +83,7 @@ def show_board(state, player, out):
 @kernel
 @inlined
 def completing(cards):
-    """Return the symbol cards of a half, on cells, that would complete a line with the top cards `cards`."""
+    """Return half a set: the cards on cells that would complete a line; `cards`: the same half of the top cards."""
     found = np.int64(0)
     for k in range(HALF):
         found |= GAPS[cards >> CELLS * k & ALL_CELLS] << CELLS * k
@@ -93,7 +93,7 @@ def completing(cards):
 @kernel
 @inlined
 def show_counts(cards, most, out, at):
-    """Write, from index `at`, whether there are more than c cards of each kind, for c below `most`; return the end."""
+    """Write to out[at + c * kinds + k] whether there are more than c (c < `most`) cards of kind k; return the end."""
     mark_counts(cards, np.int64(most), out, at)
     return at + most * cards.shape[0]
 
@@ -101,7 +101,7 @@ def show_counts(cards, most, out, at):
 @kernel
 @inlined
 def show_players(state, player, out, at):
-    """Return the blocks from the identities to the end as a bit set of features."""
+    """Write the blocks from "identities" to the last one to `out`, from index `at`."""
     players, hand_size, shown = state["identity"].shape[0], np.int64(state["hand_size"]), np.int64(0)
     for k in range(players):
         each = (player + k) % players

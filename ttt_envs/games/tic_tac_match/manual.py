@@ -10,7 +10,7 @@ PITCH = "Play cards from a hidden hand for three of your symbol in one colour, u
 
 
 def legend(*, flips: int, wipe_outs: int, double_plays: int, **_: Any) -> str:
-    """Return an explanation of positions as text, with these options."""
+    """Return how to read a position that is written as text, in a game with these options."""
     specials = {"Flip": flips, "Wipe-Out": wipe_outs, "Double Play": double_plays}
     shorts = "".join(f", {name[0]} a {name}" for name, number in specials.items() if number)
     return f"In a position as text rX is a red X{shorts}."

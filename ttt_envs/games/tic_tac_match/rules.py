@@ -1,12 +1,12 @@
 """The rules of Tic-Tac Match, and nothing else.
 
 A card is a number, its kind: `2*colour + symbol` for a symbol card, X before O, then Flip, Wipe-Out and Double Play. A
-hand, the draw pile, the discards and the covered cards are numbers of cards by kind. The pile has no order: each card
-is drawn at random from its cards, which is equivalent to a shuffled pile, and no order has to be hidden. Source of the
-rules: the rule sheet of "Tic-Tac Match" by Larry Ashlock (Way Funner Games).
+hand, the draw pile, the discards and the covered cards are arrays whose entry k is the number of cards of kind k. The
+pile has no order: each draw takes a random card from it, which is equivalent to a shuffled pile and leaves no order to
+hide. Source of the rules: the rule sheet of "Tic-Tac Match" by Larry Ashlock (Way Funner Games).
 
-Actions: `9*kind + cell` plays a symbol card; then come Flip, Wipe-Out against each other player, counted in seats after
-the mover (1 to players-1), and Double Play.
+Actions: `9*kind + cell` plays a symbol card. The next numbers are Flip, then Wipe-Out against the player 1, 2, ...
+players-1 seats after the mover, then Double Play.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -23,27 +23,27 @@ from ttt_envs.core.loops import refuse
 from ttt_envs.core.state import between, option, state_dtype
 
 CELLS, CENTRE = 9, 4
-NOTHING = -1  # on a cell
+NOTHING = -1  # no card on a cell; no winning symbol
 NONE = -1
 SYMBOL_KINDS = 8  # at most: X and O in four colours
 MOST_CARDS = 9  # of a kind
 
-# A set of cells is a number, with bit c for cell c. A set of symbol cards on cells is two numbers, for the first HALF
-# kinds (two colours) and for the others; its bits are 9*kind + c, as for actions.
+# A set of cells is a number, with bit c for cell c. A set of symbol cards on cells is two such numbers: bit 9*k + c of
+# the first stands for kind k on cell c, and bit 9*k + c of the second for kind HALF + k. Either half has two colours.
 ALL_CELLS = 2**CELLS - 1
 HALF = SYMBOL_KINDS // 2
 IN_HALF = CELLS * HALF
-BOTH = 1 | 1 << 2 * CELLS  # bit 0 of either colour
-EACH = BOTH | BOTH << CELLS  # of either colour and symbol
+BOTH = 1 | 1 << 2 * CELLS  # the X of either colour of a half, on cell 0
+EACH = BOTH | BOTH << CELLS  # all four kinds of a half, on cell 0
 XS = ALL_CELLS * BOTH
 _HALF_OF_KINDS = 2**HALF - 1
-#: EVERYWHERE[kinds]: a card of each of these kinds on every cell, as a set. `kinds` is a set of kinds of one half.
+#: EVERYWHERE[kinds]: half a set, with each of these kinds on every cell; bit k of `kinds` is the half's k-th kind.
 EVERYWHERE = np.array(
     [sum(ALL_CELLS << CELLS * k for k in range(HALF) if kinds >> k & 1) for kinds in range(1 << HALF)]
 )
 
-#: FITTING_ON[1 + kind]: the set of kinds that may be laid on a card of this kind: either the colour or the symbol is
-#: the same, as in `fitting`. Entry 0, for an empty cell, has all kinds.
+#: FITTING_ON[1 + kind]: the set of kinds that may be laid on a card of this kind, namely those with either the same
+#: colour or the same symbol, but not both; see `fitting`. Entry 0, for an empty cell, has all kinds.
 FITTING_ON = np.array(
     [2**SYMBOL_KINDS - 1]
     + [
@@ -52,7 +52,7 @@ FITTING_ON = np.array(
     ]
 )
 
-#: GAPS[cells]: the cells on which a further card completes a line, if `cells` are those with cards of its kind.
+#: GAPS[cells]: the cells on which one more card of a kind completes a line, if this kind is on top of `cells`.
 _THROUGH = lines_through(3, 3, 3).astype(int)
 GAPS = np.array(
     [
@@ -65,8 +65,8 @@ GAPS = np.array(
 # end.
 MOST_EXCHANGES = 1000
 
-# Limit on redealing a hand in a sampled world until it has a legal play. In games, two of 99 cards always suffice; only
-# a state that was set from outside can reach the limit.
+# How often `resample` deals the mover's hand again until it has a legal play. In a game, a legal play needs at most two
+# particular cards of 99, so it comes up long before; only a state that was set from outside can reach the limit.
 MOST_DEALS = 1_000_000
 
 
@@ -101,8 +101,8 @@ def state_dtype_for(players: int, colours: int) -> np.dtype:
                 "last_action",
                 np.int16,
                 between(NONE, num_actions(players, colours) - 1),
-            ),  # of the newest card played, or NONE
-            ("last_player", np.int8, between(NONE, players - 1)),  # the player who played it, or NONE
+            ),  # the last play, or NONE
+            ("last_player", np.int8, between(NONE, players - 1)),  # the player of the last play, or NONE
         ],
     )
 
@@ -133,11 +133,11 @@ def held(hand):
 
 @kernel
 def reset(state, seed):
-    """Deal, and reveal cards until a symbol card comes, whose symbol side 0 gets; player 1 begins."""
+    """Deal; reveal cards until one has a symbol, which becomes the symbol of side 0; player 1 begins."""
     rng.start(state, seed)
     players = state["identity"].shape[0]
     state["last_action"] = state["last_player"] = NONE
-    for kind in range(state["pile"].shape[0]):  # array to array would take Numba a second and more to compile
+    for kind in range(state["pile"].shape[0]):  # an assignment of the array takes over a second to compile
         state["pile"][kind] = state["deck"][kind]
     state["top"][:] = NOTHING
     for player in range(players):
@@ -156,7 +156,7 @@ def reset(state, seed):
 @kernel
 @allocates_nothing
 def step(state, actions):
-    """Play a card and resolve it; the last card of a turn ends it."""
+    """Play a card and carry out its effect; after the last card of a turn, end the turn."""
     player, flip = np.int64(state["to_move"]), flip_of(state)
     action, players = actions[player], state["identity"].shape[0]
     board = read_board(state)
@@ -185,7 +185,7 @@ def step(state, actions):
         if state["turn"] >= state["max_turns"]:
             end_game(state, NOTHING)
             return
-        refill(state, player)  # a Wipe-Out's replacement too, before the other player's new hand
+        refill(state, player)  # also after a Wipe-Out, before the other player's exchange
         ahead = 1
         if action > CELLS * flip:  # a Wipe-Out
             ahead = action - CELLS * flip
@@ -196,10 +196,10 @@ def step(state, actions):
 
 @kernel
 def lay(state, board, player, action):
-    """Lay a symbol card from the hand on the board; True if it completes a line of three top cards of its kind."""
+    """Lay a symbol card from the hand on the board; return whether three top cards of its kind are now in a row."""
     top, kind, cell = state["top"], action // CELLS, action % CELLS
     state["hand"][player, kind] -= 1
-    state["covered"][max(top[cell], 0)] += top[cell] != NOTHING  # no branch on what is random
+    state["covered"][max(top[cell], 0)] += top[cell] != NOTHING  # no branch, which would be mispredicted
     top[cell] = kind
     return completes_line(board, kind, cell)
 
@@ -220,7 +220,7 @@ def refill(state, player):
 
 @kernel
 def draw_card(state):
-    """Take a card from the pile; after the last one, discards and covered cards become the new pile."""
+    """Take a card from the pile; if it was the last one, make the discards and the covered cards the new pile."""
     size = total(state["pile"])
     card = take(state, size)
     if size <= 1:
@@ -234,7 +234,7 @@ def draw_card(state):
 @kernel
 @inlined
 def take(state, size):
-    """Take a random one of the pile's `size` cards; return the last kind if the pile is empty."""
+    """Take a random one of the pile's `size` cards and return its kind; if the pile is empty, this is the last kind."""
     card = min(counted(state["pile"], rng.below(state, max(size, 1))), np.int64(state["pile"].shape[0] - 1))
     state["pile"][card] -= 1
     return card
@@ -251,7 +251,7 @@ def exchange_hand(state, player):
 
 @kernel
 def begin_turn(state, board):
-    """Exchange the hand of a player without a legal play until there is one."""
+    """Exchange the hand of the player to move until it has a legal play; after MOST_EXCHANGES, end the game."""
     player, left = np.int64(state["to_move"]), MOST_EXCHANGES
     while not can_play(state, board, player):
         if left == 0:
@@ -263,7 +263,7 @@ def begin_turn(state, board):
 
 @kernel
 def end_game(state, symbol):
-    """End the game: the side whose ID cards show the symbol wins, or nobody by NOTHING."""
+    """End the game: the side whose ID cards show the symbol wins, or neither side if `symbol` is NOTHING."""
     players, winners = state["identity"].shape[0], 0
     for player in range(players):
         winners += state["identity"][player] == symbol
@@ -295,7 +295,7 @@ def legal_mask(state, player, out):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask, without the other entries: searches are 1.4 times as fast."""
+    """Return `mask[action]` of `legal_mask` without computing the whole mask: searches are 1.4 times as fast."""
     return may_play(state, read_board(state), player, action)
 
 
@@ -303,7 +303,7 @@ def is_legal(state, player, action):
 @inlined
 @allocates_nothing
 def may_play(state, board, player, action):
-    """Return `is_legal`, given the board's sets of cells."""
+    """Return what `is_legal` returns, given the `board` from `read_board`."""
     players, ahead = state["identity"].shape[0], action - CELLS * flip_of(state)
     if player != state["to_move"] or state["done"] or action < 0 or ahead > players:
         return False
@@ -329,7 +329,7 @@ def may_play_other(state, board, player, ahead):
 @inlined
 @allocates_nothing
 def playable(state, board, player):
-    """Return the symbol cards of the player's hand on all cells where each may be laid now."""
+    """Return the set of symbol cards of the player's hand on all cells where they may be laid now."""
     cards = laid(board, held(state["hand"][player]))
     if state["pending"] != 2:
         return cards
@@ -354,7 +354,7 @@ def can_play(state, board, player):
     hand, flip = state["hand"][player], flip_of(state)
     if state["pending"] == 2:
         return can_begin_double(state, board, player)
-    # Double Play is legal only if another card could be played alone.
+    # Double Play needs no test here: if it is legal, its first card is also a legal play by itself.
     return can_lay(board, held(hand)) or hand[flip] > 0 or (hand[flip + 1] > 0 and state["pending"] == 0)
 
 
@@ -362,7 +362,7 @@ def can_play(state, board, player):
 @inlined
 @allocates_nothing
 def laid(board, kinds):
-    """Return the symbol cards of a set of kinds on all cells where each fits."""
+    """Return the set of symbol cards of these kinds on all cells where they fit."""
     fits = fitting(board)
     return fits[0] & EVERYWHERE[kinds & _HALF_OF_KINDS], fits[1] & EVERYWHERE[kinds >> HALF & _HALF_OF_KINDS]
 
@@ -384,7 +384,7 @@ def can_begin_double(state, board, player):
     if flips > 0:
         return flips > 1 or cards[0] | cards[1] != 0
     cells = of_any_kind(cards)
-    # At least two cards fit, and on at least two cells in total, so two of them fit on different cells.
+    # At least two cards fit somewhere, and together they fit on at least two cells, so two cards can go on two cells.
     if cells & (cells - 1) != 0 and fitting_cards(hand, cards) > 1:
         return True
     return going_on(state, board, player, cards[0], 0) | going_on(state, board, player, cards[1], HALF) != 0
@@ -395,7 +395,7 @@ def can_begin_double(state, board, player):
 def fitting_cards(hand, cards):
     """Return how many symbol cards of the hand fit on some cell; `cards` comes from `laid`."""
     total = np.int64(0)
-    for k in range(HALF):  # no branch on what is random
+    for k in range(HALF):  # no branches, which would be mispredicted
         total += hand[k] * (cards[0] >> CELLS * k & ALL_CELLS != 0)
     for k in range(max(hand.shape[0] - 3 - HALF, 0)):
         total += hand[HALF + k] * (cards[1] >> CELLS * k & ALL_CELLS != 0)
@@ -405,7 +405,7 @@ def fitting_cards(hand, cards):
 @kernel
 @allocates_nothing
 def going_on(state, board, player, cards, first):
-    """Return the cards of a half that, as first card of a Double Play, allow a legal second card or end the game.
+    """Return those of `cards`, half a set, that as first card of a Double Play leave a legal second or end the game.
 
     `first` is the first kind of the half.
     """
@@ -413,7 +413,7 @@ def going_on(state, board, player, cards, first):
     if hand[flip_of(state)] > 0:
         return cards
     going, kinds = np.int64(0), held(hand)
-    for k in range(HALF):  # leave a second card, or complete a line and so end the game
+    for k in range(HALF):  # the cells that leave a second card, or complete a line, which ends the game
         if cards >> CELLS * k & ALL_CELLS != 0:
             kind = first + k
             second = leaving(board, kinds ^ np.int64(hand[kind] == 1) << kind, kind)
@@ -424,7 +424,7 @@ def going_on(state, board, player, cards, first):
 @kernel
 @allocates_nothing
 def leaving(board, kinds, kind):
-    """Return the cells on which a first card of this kind leaves a place for a second card of a set of kinds. The
+    """Return the cells on which a first card of kind `kind` leaves a place for a second card of one of `kinds`. The
     second card goes on the first one, if it fits there, or on another cell, where the first card changes nothing.
     """
     cells = of_any_kind(laid(board, kinds))
@@ -439,7 +439,7 @@ def leaving(board, kinds, kind):
 @kernel
 @allocates_nothing
 def read_board(state):
-    """Return the top cards, as a set of symbol cards on cells."""
+    """Return the set of the top cards: bit 9*k + cell stands for kind k in the first number, HALF + k in the second."""
     first, others = np.int64(0), np.int64(0)
     for k in range(min(flip_of(state), HALF)):
         first |= where_equal(state["top"], k) << CELLS * k
@@ -450,14 +450,14 @@ def read_board(state):
 
 @kernel
 def of_kind(board, kind):
-    """Return the cells with a symbol card of this kind on top."""
+    """Return the cells with a card of this kind on top, given the `board` from `read_board`."""
     return (board[0] >> CELLS * kind if kind < HALF else board[1] >> CELLS * (kind - HALF)) & ALL_CELLS
 
 
 @kernel
 @inlined
 def of_either_symbol(cards):
-    """Return the cells of the X's of a set of symbol cards in bits 0 to 8, and those of the O's from bit 9."""
+    """Return the cells on which a set of symbol cards has an X, as bits 0 to 8, and an O, as bits 9 to 17."""
     both = cards[0] | cards[1]
     return (both | both >> 2 * CELLS) & (2 ** (2 * CELLS) - 1)
 
@@ -465,7 +465,7 @@ def of_either_symbol(cards):
 @kernel
 @inlined
 def of_any_kind(cards):
-    """Return the cells of a set of symbol cards."""
+    """Return the cells on which a set of symbol cards has any card."""
     symbols = of_either_symbol(cards)
     return (symbols | symbols >> CELLS) & ALL_CELLS
 
@@ -473,7 +473,7 @@ def of_any_kind(cards):
 @kernel
 @inlined
 def fitting(board):
-    """Return where each symbol card fits: on empty cells, or on top cards with the same colour or symbol, not both."""
+    """Return all cards on all cells where they fit: empty ones, and cards with the same colour or symbol, not both."""
     symbol, empty = of_either_symbol(board) * BOTH, EACH * (~of_any_kind(board) & ALL_CELLS)
     return empty | (symbol ^ of_colours(board[0])), empty | (symbol ^ of_colours(board[1]))
 
@@ -481,14 +481,14 @@ def fitting(board):
 @kernel
 @inlined
 def of_colours(cards):
-    """Return a half's cards, each together with the card of the same colour and the other symbol."""
+    """Return half a set, `cards`, with the other symbol of the same colour added to each card."""
     return cards | (cards & XS) << CELLS | cards >> CELLS & XS
 
 
 @kernel
 @inlined
 def write_cards(cards, kinds, out, at):
-    """Write to `out`, from index `at`, which symbol cards of the first `kinds` kinds are in a set."""
+    """Write to `out`, from index `at`, which symbol cards of the first `kinds` kinds are in the set `cards`."""
     size = CELLS * kinds
     write_set(cards[0] | cards[1] << IN_HALF, min(size, 64), out, at)
     write_set(cards[1] >> 64 - IN_HALF, max(size - 64, 0), out, at + 64)

@@ -143,8 +143,8 @@ def _cards(cards: np.ndarray, names: tuple[str, ...], shown: bool = True) -> str
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """Return the position, structured (1,), from a text of `format_state` without a viewer.
 
-    The options come from `prototype`. The pile, which has the rest of the deck, the last play and the kind of ending
-    may be missing. Raises ValueError, which names the wrong part.
+    The options come from `prototype`. The lines "pile" and "last play" and the kind of ending may be missing; the pile
+    is always the rest of the deck. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()

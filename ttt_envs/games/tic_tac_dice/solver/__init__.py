@@ -2,12 +2,12 @@
 
 - **3x3**: a layout is solved when it is first needed (`rounds`), and the newest are kept (`oracle`).
 - **4x4**: one layout takes 0.85 GB and about 5 s, so `game.oracle()` raises an error. To solve one, use `DiceOracle(4,
-  3)` or The command
+  3)` or the command
 
       ttt solve big_tic_tac_dice layout --seed 1
 
-- **A match**: the payoff of a round's result is the probability of winning the rest of the match. A table gives it for
-  (points that I need, points that the opponent needs) (`match`). The package contains the table as `match_values.json`
+- **A match**: the payoff of a round's result is the value of the match after it. A table has this value for each pair
+  of points that the player and the opponent still need (`match`). The package contains the table as `match_values.json`
   (`tables`). This command computed it:
 
       ttt solve tic_tac_dice match-values

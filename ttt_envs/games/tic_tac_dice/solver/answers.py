@@ -11,7 +11,7 @@ from ttt_envs.games.tic_tac_dice.rules import EMPTY
 
 @kernel
 def claims(state, has_row, payoffs, values, out):
-    """Write the value to player 0 after each claim, float64 (cells,): nan if it is illegal."""
+    """Write player 0's value after each claim to `out`, float64 (cells,), nan if illegal; see `rounds.solve_part`."""
     cells = out.shape[0]
     player, open_cells = np.int64(state["to_move"]), rules.claimable(state)
     board, place, own, empty, count = np.int64(0), 1, 0, 0, 0

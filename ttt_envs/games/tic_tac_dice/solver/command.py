@@ -60,7 +60,7 @@ class Layout:
         Args:
             game: the game, with rounds="single".
             players: callbacks with the signature of `Agent.act`; each plays both seats.
-            games: number of rounds for each of them.
+            games: number of rounds that each callback plays.
 
         Raises ValueError for a game with rounds="match", or a layout that the deck cannot deal.
         """

@@ -1,4 +1,4 @@
-"""The value of a match at every score: the payoffs of a round are the match's values after its results.
+"""The value of a match at every score; the payoffs of a round are the match's values after each result of the round.
 
 The table is indexed by the points that each player still needs. Each entry is the mean over a fixed sample of layouts,
 which are solved exactly with these payoffs. The sample is the only source of error. The standard error of each entry is
@@ -31,7 +31,7 @@ def result_values(table: np.ndarray, first: int, second: int) -> np.ndarray:
 
 @kernel
 def start_values(layouts, has_row, payoffs, out):
-    """Return the value to player 0 of a round on each layout, before the roll for the start; layouts: int8 (n, 9)."""
+    """Write to `out` player 0's value of a round on each of layouts, int8 (n, 9), before the roll for the start."""
     values = np.empty((2, 3 ** layouts.shape[1]))
     for i in range(layouts.shape[0]):
         solve(layouts[i], has_row, payoffs, values)
@@ -50,10 +50,10 @@ def make_match_values(
     tables = np.zeros((groups, target + 1, target + 1))
     tables[:, 0, 1:], tables[:, 1:, 0] = 1.0, -1.0
     has_row = rows(3, 3)
-    pairs = [(a, b) for a in range(1, target + 1) for b in range(a + 1, target + 1)]  # both alike: 0
+    pairs = [(a, b) for a in range(1, target + 1) for b in range(a + 1, target + 1)]  # equal needs: 0
     done = 0
     with ThreadPoolExecutor(threads) as pool:
-        # An entry depends on entries in which both players together need fewer points.
+        # An entry depends on entries in which both players together need fewer points, which therefore come first.
         for a, b in sorted(pairs, key=sum):
 
             def work(group: int, a: int = a, b: int = b) -> float:

@@ -55,7 +55,7 @@ class DiceOracle:
             table, errors = match_values()
             self._table = table[: target_points + 1, : target_points + 1]
             self.standard_error = float(errors[: target_points + 1, : target_points + 1].max())
-        #: Four standard errors: a single standard error would not bound the error.
+        #: Bound on the error of a match's values: four standard errors, because one would often be exceeded.
         self.error = 4 * self.standard_error
         self._rows = rows(size, win_length)
         self._solved: OrderedDict[tuple[bytes, bytes], np.ndarray] = OrderedDict()
@@ -82,7 +82,7 @@ class DiceOracle:
         return np.where(players == 0, first, -first)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, num_actions): the same after each claim; nan if it is illegal."""
+        """Return float64 (n, num_actions): `value` after each claim; nan if it is illegal."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         after = self._claims(states)
@@ -95,13 +95,14 @@ class DiceOracle:
         after = self._claims(states) * (1.0 - 2.0 * states["to_move"])[:, None]
         acts = ~states["done"] & (states["to_move"] == players)
         after[~acts] = 0.0
-        # Values of symmetric claims differ by rounding, because they are summed in different orders.
+        # Values of symmetric claims are summed in different orders and differ by rounding, so near values count as
+        # equal.
         best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
     def solution(self, ranks: Any, payoffs: np.ndarray, progress: Progress | None = None) -> np.ndarray:
         """Return all values of a layout, see `solve_part`: float64 (2, 3**cells). The values are kept for later calls.
-        `progress` is called with the finished share. Raises ValueError as `layout_value`.
+        `progress` is called with the finished share. Raises ValueError if the deck cannot deal the layout.
         """
         ranks = check_ranks(ranks, self.size)
         payoffs = np.ascontiguousarray(payoffs, np.float64)
@@ -125,7 +126,7 @@ class DiceOracle:
         return values
 
     def payoffs(self, points: np.ndarray) -> np.ndarray:
-        """Return the value of each result of a round to player 0 at this score: float64 (5,); points: int (2,)."""
+        """Return player 0's value of each of `rounds.RESULTS` at the score `points`, int (2,): float64 (5,)."""
         if self.target_points is None:
             return ROUND_PAYOFFS
         first, second = (self.target_points - int(each) for each in points)
@@ -135,7 +136,7 @@ class DiceOracle:
         out = np.full((len(states), self.size**2), np.nan)
         scores = states["points"] if self.target_points else np.zeros_like(states["points"])
         keys = np.concatenate([states["rank"], scores], axis=1)
-        # Group the positions by layout, so that no layout is solved twice in one call.
+        # Group the positions by layout and score, so that none is solved twice in one call.
         going = np.flatnonzero(~states["done"])
         order = going[np.lexsort(keys[going].T)]
         changes = np.flatnonzero((keys[order[1:]] != keys[order[:-1]]).any(axis=1)) + 1
@@ -179,11 +180,11 @@ class RoundOracle(DiceOracle):
         player: int,
         progress: Progress = lambda share: None,
     ) -> np.ndarray:
-        """Return the expected reward of a best response by `player` to the other player's policy.
+        """Return, for each start, the expected reward of a best response by `player` to the other player's policy.
 
         Args:
-            policy: returns float (k, num_actions) for states, structured (k,), and players, int64 (k,); called with all
-                boards of a layout and all rolls.
+            policy: returns float (k, num_actions) for states, structured (k,), and players, int64 (k,); called once per
+                start, with all boards of its layout and all rolls.
             starts: structured (n,), the positions from which the rounds continue.
             player: the responder; the other player follows the policy.
             progress: called with the finished share.

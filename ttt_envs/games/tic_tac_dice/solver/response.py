@@ -46,7 +46,8 @@ def respond(ranks, has_row, mover, answers, values):
         values[0, board] = values[1, board] = np.nan
         if empty == 0 or has_row[first] or has_row[second]:
             continue
-        # The value of a claim to the responder, [player, with doubles or not, card].
+        # after[roller, doubles, cell]: the responder's value after the roller claims this card, without or with
+        # doubles.
         place = 1
         for cell in range(cells):
             for roller in range(2):
@@ -80,8 +81,8 @@ def respond(ranks, has_row, mover, answers, values):
                     stuck[roller, doubles] += ways / 36
                 else:
                     paid[roller] += (mean if roller == mover else best) * ways / 36
-        # With either player about to roll: own = paid[0] + again * own + passed * other; and the same with the players
-        # exchanged.
+        # The values x and y with player 0 and with player 1 about to roll solve: x = paid[0] + again * x + passed * y
+        # and y = paid[1] + again * y + passed * x.
         passed, again = stuck[0]
         out = (1 - again) * (1 - again) - passed * passed
         values[0, board] = ((1 - again) * paid[0] + passed * paid[1]) / out
@@ -103,7 +104,7 @@ def _digits(boards: np.ndarray) -> np.ndarray:
 
 
 def best_from(policy: Policy, start: Any, player: int) -> float:
-    """Return the expected reward of `player`'s best response to the other player's policy in an unfinished round."""
+    """Return the expected reward of `player`'s best response to the other player's policy from the state `start`."""
     if start["done"]:
         return float(start["rewards"][player])
     win_length = int(start["win_length"])
@@ -126,7 +127,7 @@ def best_from(policy: Policy, start: Any, player: int) -> float:
         raise ValueError(f"a policy for {len(states)} states must have shape {wanted}, not {policies.shape}")
     values = np.empty((2, 3**9))
     respond(ranks, has_row, 1 - player, (policies, which), values)
-    # In the start position the dice are already rolled.
+    # In `start` the dice are already rolled, so only the claims that they allow count.
     after = np.empty(9)
     claims(start, has_row, ROUND_PAYOFFS, values if player == 0 else -values, after)
     after *= 1 - 2 * player

@@ -16,10 +16,11 @@ from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.lines import lines
 from ttt_envs.games.tic_tac_dice.rules import CARDS_OF_A_RANK, COUNT_POINTS, DECK, EMPTY, RANKS, ROW_POINTS
 
-#: How a round can end, in the order of payoffs: a row of player 0, more markers, as many, fewer, a row of player 1.
+#: Points of each result of a round, positive for player 0 and negative for player 1: a row of player 0; player 0 has
+#: more markers, as many, fewer; a row of player 1.
 RESULTS = (ROW_POINTS, COUNT_POINTS, 0, -COUNT_POINTS, -ROW_POINTS)
 
-#: Player 0's payoffs for them in a single round: float64 (5,).
+#: Player 0's payoffs for RESULTS in a single round: float64 (5,).
 ROUND_PAYOFFS = np.array(RESULTS) / ROW_POINTS
 
 #: The value of the best claim if there is none.
@@ -60,8 +61,8 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
     for cell in range(cells):
         digits[cell] = rest % 3
         rest //= 3
-    # For each roller, without and with doubles, and each rank: the best value of a card of that rank. Sums of two dice
-    # go up to 12; there are no cards of 11 and 12.
+    # best[roller, doubles, rank]: the roller's value of claiming the best card of this rank, without or with doubles.
+    # Ranks end at 8, but sums of two dice go up to 12.
     best = np.empty((2, 2, 13))
     paid = np.empty(2)
     for board in range(stop - 1, start - 1, -1):
@@ -95,7 +96,8 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
             stuck = 0.0, 0.0
             for roller in range(2):
                 paid[roller], stuck = expected(best[roller])
-            # own = paid[0] + again * own + passed * other;  other = -paid[1] + again * other + passed * own
+            # The values x and y with player 0 and with player 1 about to roll solve: x = paid[0] + again * x + passed *
+            # y and y = -paid[1] + again * y + passed * x.
             passed, again = stuck
             out = (1 - again) * (1 - again) - passed * passed
             values[0, board] = ((1 - again) * paid[0] - passed * paid[1]) / out
@@ -110,10 +112,10 @@ def solve_part(ranks, has_row, payoffs, values, stop, start):
 
 @kernel
 def expected(best):
-    """Return the value of a roll to the roller, who claims the best card that the dice allow; best: float64 (2, 13).
+    """Average over all rolls for a roller who claims the best card that the dice allow; best: float64 (2, 13).
 
-    Returns the contribution of the rolls with a legal claim, and the probabilities of rolls without one: not doubles,
-    and doubles.
+    Returns the mean value to the roller, in which rolls without a legal claim count as 0, and the probabilities of such
+    rolls: without doubles, and with doubles.
     """
     paid, passed, again = 0.0, 0, 0
     for one in range(1, 7):
