@@ -1,5 +1,5 @@
-"""Solvers for small games. With perfect information, `positions` finds optimal play. Other two-player zero-sum games
-take `tree` and `sequence`, which build the sequence form, and `cfr`, which approximates an equilibrium."""
+"""Solvers for small games. With perfect information, `positions` finds optimal play. For other two-player zero-sum
+games, `tree` and `sequence` build the sequence form, and `cfr` approximates an equilibrium."""
 
 from typing import TYPE_CHECKING
 

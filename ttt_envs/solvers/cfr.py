@@ -16,7 +16,8 @@ alternately, and the policy of iteration t has weight t * t in the average. The 
 results are those of the same iterations on the game tree. They are deterministic, because nothing is drawn at random.
 
 **Exploitability** is the mean over both seats of a best response's expected reward against the average policy; NashConv
-is the sum. Both are 0 only for an equilibrium. The two best responses bound the value of the game.
+is the sum over both seats. Both are 0 only for an equilibrium. The rewards of the two best responses bound the value of
+the game.
 """
 
 import time
@@ -33,7 +34,7 @@ __all__ = ["Point", "Solver"]
 
 @jit.kernel
 def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
-    """Write the policy and the plan of regret matching; all float64 (sequences,), regrets not negative."""
+    """Write the policy that regret matching gives for `regrets`, and its plan; all are float64 (sequences,)."""
     policy[0] = plan[0] = 1.0
     for k in range(sets.shape[0]):
         first, count, total = sets[k]["first"], sets[k]["count"], 0.0
@@ -49,7 +50,8 @@ def match_regrets(sets, regrets, policy, plan):  # type: ignore[no-untyped-def]
 def update_regrets(sets, values, policy, regrets):  # type: ignore[no-untyped-def]
     """Add each action's advantage over the policy to its regret, and let no regret fall below 0.
 
-    `values`, float64 (sequences,) from `sequence.fill_payoffs`, are overwritten with the predicted regrets.
+    `values`, float64 (sequences,), are payoffs from `sequence.fill_payoffs` and are overwritten with the predicted
+    regrets.
     """
     for k in range(sets.shape[0] - 1, -1, -1):
         first, end, mean = sets[k]["first"], sets[k]["first"] + sets[k]["count"], 0.0

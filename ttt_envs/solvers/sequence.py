@@ -4,7 +4,7 @@ The **sequence form** is that of Koller, Megiddo and von Stengel, "Efficient com
 two-person games", Games and Economic Behavior 14, 1996. A *sequence* of a player is an information set and an action in
 it. With perfect recall, it represents all the player's actions so far. Sequence 0 is empty. The payoffs of a game are a
 sparse table over pairs of sequences, one of each player: the sum, over all finished games with these sequences, of the
-payoff times the probability of chance.
+payoff times the probability of their random events.
 
 A *policy* consists of one float64 (sequences,) per player: the probability of each sequence's last action in its
 information set; 1 for sequence 0. A *plan* has, for each sequence, the product of the probabilities of all its actions.
@@ -44,7 +44,7 @@ CHUNK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class InformationSets:
-    """One player's m information sets, and the sequences of the player; predecessors come first.
+    """One player's m information sets and sequences; each of them comes after those that precede it in a game.
 
     Attributes:
         sets: SET (m,).
@@ -52,9 +52,9 @@ class InformationSets:
         plies: int32 (m,), the ply of each set.
         states: structured (m,), one of the positions of each set.
         digests: uint64 (m, 2), digests of all that the player knows in each set.
-        start: int64 (sequences + 1,), the payoffs of sequence s have numbers start[s] to start[s + 1] - 1.
+        start: int64 (sequences + 1,), the payoffs of sequence s have indices start[s] to start[s + 1] - 1.
         other: int32 (payoffs,), the other player's sequence for each payoff.
-        payoff: float64 (payoffs,), this player's reward times the probability of chance.
+        payoff: float64 (payoffs,), this player's reward times the probability of the random events.
     """
 
     sets: np.ndarray
@@ -163,10 +163,10 @@ def fill_payoffs(start, other, payoff, plan, out):  # type: ignore[no-untyped-de
 
 @jit.kernel
 def respond(sets, values, policy):  # type: ignore[no-untyped-def]
-    """Write a best response to `policy`, float64 (sequences,); `values` are the payoffs from `fill_payoffs`.
+    """Write to `policy`, float64 (sequences,), a best response to the plan for which `fill_payoffs` wrote `values`.
 
-    The first of equal actions is chosen. `values` are overwritten with the value of each sequence under optimal play
-    from there on; values[0] is the game's value.
+    Of several best actions, the first is chosen. `values` are overwritten with the value of each sequence under optimal
+    play from there on; values[0] is the game's value.
     """
     policy[0] = 1.0
     for k in range(sets.shape[0] - 1, -1, -1):
@@ -187,14 +187,14 @@ def plan_of(mine: InformationSets, policy: np.ndarray) -> np.ndarray:
 
 
 def payoffs(mine: InformationSets, plan: np.ndarray) -> np.ndarray:
-    """Return the payoff of games that end right after each sequence, against the other's plan: float64 (sequences,)."""
+    """Return the payoff of games that end right after each sequence; the other player follows `plan`."""
     out = np.empty(mine.sequences)
     fill_payoffs(mine.start, mine.other, mine.payoff, plan, out)
     return out
 
 
 def best_response(tree: Tree, player: int, plan: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the best response of `player` to the other's plan: its value, and a policy that attains it."""
+    """Return the value of `player`'s best response to the other player's plan, and a policy that attains it."""
     mine = tree.players[player]
     values, policy = payoffs(mine, plan), np.empty(mine.sequences)
     respond(mine.sets, values, policy)

@@ -40,7 +40,8 @@ LIMIT = 15_000_000
 # By Markov's inequality, this rejects a tree within the limit with a probability of at most 1 / _FAR.
 _PROBES, _FAR = 64, 1000
 
-# If two players' rewards add up to more than this, the game is not zero-sum: rounding of float32 is smaller.
+# If the sum of both players' rewards is further from 0 than this, the game is not zero-sum: rounding of float32 is
+# smaller.
 _ROUNDING = 1e-6
 
 
@@ -127,7 +128,7 @@ def walk(game: Game, *, limit: int = LIMIT, progress: Callable[[int, int], None]
 
 
 def reaches(tree: Tree, policy: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the counterfactual reach of each information set under a policy. This walks through the tree again.
+    """Return the counterfactual reach of each information set under a policy, after another walk through the tree.
 
     Returns:
         For each player float64 (information sets,): the sum, over the positions of a set, of the probability that
@@ -153,8 +154,8 @@ def _walk(
     progress: Callable[[int, int], None],
     visit: Callable[["_Ply", np.ndarray, Sequence[np.ndarray]], None],
 ) -> Tree:
-    """Walk as `walk`. For each ply, call `visit` with its positions, their masks (2, n, num_actions), and the first
-    sequences of both players' information sets, int32 (n,) each."""
+    """Do what `walk` does and, for each ply, call `visit` with its positions, their masks (2, n, num_actions), and the
+    first sequences of both players' information sets, int32 (n,) each."""
     if game.num_players != 2:
         raise ValueError(f"only games of two players can be solved by their tree; {game} has {game.num_players}")
     game.check_rewards("a solver of trees")

@@ -9,7 +9,7 @@
   a draw: by `max_plies`, or because no player can move when all pieces are on the board. Random games on them hardly
   ever have a winner.
 - **Oracle**: the 3x3 game of two players is solved completely: see `solver`. `examples/martian_coalition.py` computes
-    what each of three players can force alone against the two others.
+  what each of three players can force alone against the two others.
 """
 
 from collections.abc import Mapping

@@ -9,12 +9,12 @@ from ttt_envs.core.compile.jit import allocates_nothing, kernel
 from ttt_envs.core.observation_layout import Block
 from ttt_envs.games.martian_tic_tac_toe.rules import FIRST_TURN, SIZES, rule_for
 
-# Number of parts of the longest game that the observation distinguishes.
+# The longest game has this many equal parts; the observation says in which part the present ply is.
 STAGES = 16
 
 
 def blocks(size: int, players: int, pieces: int, repetition_limit: int) -> tuple[Block, ...]:
-    """Return the blocks of an observation; a limit of 0 means no limit."""
+    """Return the blocks of an observation; `repetition_limit` 0 stands for no limit."""
     cells = size * size
     board = np.arange(players * SIZES * cells).reshape(players * SIZES, size, size)
     whose = "of the player k turns after me"

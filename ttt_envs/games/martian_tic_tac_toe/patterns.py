@@ -9,8 +9,8 @@ The patterns of a position, from the view of the player who has just moved, whic
 - on the 3x3 board, the pieces in all cells except a corner and a cell next to it. These patterns have the highest
   numbers.
 
-Places that are symmetric images of each other share their patterns. If a symmetry maps a place to itself, both ways to
-read the place also share them.
+Rectangles and lines are called places. Places that are symmetric images of each other share their patterns. If a
+symmetry maps a place to itself, its cells can be read in two orders, which also share the patterns.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -41,7 +41,7 @@ _WITH_RECTANGLES, _WITH_SEVENS = 4, 3
 
 
 def _places(size: int) -> list[list[int]]:
-    """Return the cells of each horizontal rectangle, if there are such patterns, and of each line, in reading order."""
+    """Return the cells of each place in reading order: horizontal rectangles, if the board uses them, and lines."""
     rectangles = [
         [(row + k // 3) * size + column + k % 3 for k in range(6)]
         for row in range(size - 1)
@@ -53,12 +53,12 @@ def _places(size: int) -> list[list[int]]:
 
 @cache
 def _table(size: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the ways to read the places of a board.
+    """Return the orders in which the cells of a board's places are read, and the numbers of their patterns.
 
     Returns:
-        Three values: cells, int8 (places, 2, 6), up to two ways to read each place (-1 after the last cell, and a
-            missing second way begins with -1); the first pattern number of each place, int64 (places,); and the number
-            of patterns.
+        Three values: cells, int8 (places, 2, 6), one or two orders of the cells of each place, with -1 after the last
+            cell and in place of a missing second order; the first pattern number of each place, int64 (places,); and
+            the number of patterns.
     """
     ways_of: dict[frozenset[int], tuple[int, list[list[int]]]] = {}
     begin = 0
@@ -96,7 +96,7 @@ def relation(piece, player):
 
 @kernel
 def _seen(state, player, cells):
-    """Return the contents of these cells as a number, up to the first negative cell."""
+    """Return the contents of `cells`, up to the first negative one, as a number in base _CONTENTS; see `relation`."""
     number = np.int64(0)
     for cell in cells:
         if cell < 0:
@@ -129,7 +129,7 @@ def find(state, player, out):
 
 
 def patterns_for(size: int, pieces: int, players: int) -> Patterns:
-    """Return the patterns for a board's size, a number of pieces of each size, and a number of players."""
+    """Return the patterns for a board of this size, `pieces` pieces of each size per player, and this many players."""
     cells, _, end = _table(size)
     number, count = end + (players - 1) * (pieces + 1) ** (2 * SIZES), len(cells) + players - 1
     if size != _WITH_SEVENS:
@@ -143,9 +143,9 @@ _NEAR, _SHARE_OF_A_PLY, _SHARE_OF_THEIRS = 0.3, 0.6, 0.2
 
 
 def prior(size: int, number: int) -> np.ndarray:
-    """Return initial weights, float32 (number,): the fewer moves complete a line without resistance, the larger its
-    weight. An opponent's lines have negative weights, and other patterns have weight 0. With one ply of search, these
-    weights suffice to complete lines.
+    """Return initial weights, float32 (number,): the fewer moves of the player would complete a line if the opponents
+    did nothing, the larger its weight. An opponent's lines have negative weights, and other patterns have weight 0.
+    With one ply of search, these weights suffice to complete lines.
     """
     weights = np.zeros(number, np.float32)
     cells, begins, _ = _table(size)
@@ -160,10 +160,10 @@ def prior(size: int, number: int) -> np.ndarray:
     return weights
 
 
-# Whether player 0 may replace each contents of a cell by each size; the contents are valid pieces of the rules.
+# _MAY_PUT[contents, size - 1]: whether the player may put a piece of this size there. Contents 1 to 6 are also the
+# pieces of players 0 and 1 in `rules`.
 _MAY_PUT = (SIZES_FOR[USUAL, 0, :_CONTENTS, None] >> np.arange(SIZES) & 1).astype(np.bool_)
-# The smallest number of moves that replace the contents of a cell by the player's piece of a size: [size - 1,
-# contents].
+# _MOVES[size - 1, contents]: the smallest number of moves that replace the contents by the player's piece of this size.
 _MOVES = np.where(np.arange(1, SIZES + 1)[:, None] == np.arange(_CONTENTS), 0, np.inf)
-for _ in range(SIZES):  # a shortest way passes no size twice
+for _ in range(SIZES):  # the fewest moves put no size twice
     _MOVES = np.minimum(_MOVES, np.where(_MAY_PUT, 1 + _MOVES[:, None, 1 : SIZES + 1], np.inf).min(axis=2))

@@ -89,18 +89,18 @@ def state_dtype_for(size: int, players: int, remembers: bool) -> np.dtype:
             ("log", np.uint8 if entries <= 256 else np.uint16, (remembered,), between(0, entries - 1)),  # see `entry`
             ("size", np.int8, option(size, size)),  # option of that name
             ("line", np.int8, option(3, 5)),  # pieces in a row that win: the size, at most 5
-            ("pieces", np.int8, option(3, 5)),  # of each size, that each player starts with: `line`
+            ("pieces", np.int8, option(3, 5)),  # each player's pieces of each size, as many as `line`
             ("repetition_limit", np.int8, option(0, MOST_OCCURRENCES)),  # option of that name; 0 for none
             ("max_plies", np.int32, option(players, MOST_PLIES)),  # option of that name
             ("same_size_swap", np.bool_, option(0, 1)),  # option of that name
         ],
-        shown=[("last_action", np.int16, between(NONE, SIZES * cells - 1))],  # of the newest move, or NONE
+        shown=[("last_action", np.int16, between(NONE, SIZES * cells - 1))],  # the last move, or NONE
     )
 
 
 @kernel
 def reset(state, seed):
-    """The empty board."""
+    """Begin with an empty board and full stashes."""
     rng.start(state, seed)
     state["last_action"] = NONE
     state["stash"][:] = state["pieces"]
@@ -123,17 +123,17 @@ def legal_mask(state, player, out):
 @kernel
 @inlined
 def sizes_for(state, player, cell):
-    """Return the set of sizes that the player may put in the cell; empty if it is not the player's turn."""
+    """Return the set of sizes that the player could put in the cell if it were the player's turn."""
     rule = rule_for(state["ply"], state["stash"].shape[0], state["same_size_swap"])
     in_stash = np.int64(0)
     for size in range(SIZES):
         in_stash |= np.int64(state["stash"][player, size] > 0) << size
-    return in_stash & SIZES_FOR[rule, player, np.uint8(state["piece"][cell])]  # a signed index may be negative: slower
+    return in_stash & SIZES_FOR[rule, player, np.uint8(state["piece"][cell])]  # unsigned indices are faster
 
 
 @kernel
 def rule_for(ply, players, same_size_swap):
-    """Return FIRST_TURN while players have their first turns, in which nobody passes; then the rule of the option."""
+    """Return FIRST_TURN in the players' first turns, in which nobody passes; then the option's rule."""
     return FIRST_TURN if ply < players else np.int64(same_size_swap)
 
 
@@ -163,14 +163,14 @@ def step(state, actions):
 
 @kernel
 def completes_line(state, cell):
-    """Return whether the piece just put in `cell` completes a line, which takes all equal pieces of its player."""
+    """Return whether the piece just put in `cell` completes a line, which needs all its player's pieces of its size."""
     return has_line(state["piece"], state["piece"][cell], state["size"], state["line"])
 
 
 @kernel
 @inlined
 def has_line(pieces, piece, size, line):
-    """Return whether `line` of the pieces, int8 (cells,), in a row equal `piece`, in size and player."""
+    """Return whether `line` cells in a row contain `piece`, the same size of the same player; pieces: int8 (cells,)."""
     return has_row(where_equal(pieces, piece), size, line)
 
 
@@ -185,11 +185,12 @@ def win(state, player):
 
 @kernel
 def next_player(state):
-    """Let the next player with a legal move be to move; if no player has one, the game is a draw."""
+    """Give the turn to the next player with a legal move; if no player has one, end the game as a draw."""
     mover, players = np.int64(state["to_move"]), state["stash"].shape[0]
     for k in range(1, players + 1):
         player = (mover + k) % players
-        # `ply` is not yet increased, so after the last first turn `can_move` looks for an empty cell, and finds one.
+        # `ply` is not increased yet, so after the last first turn `can_move` still looks for an empty cell. There is
+        # one.
         if can_move(state, player):
             state["to_move"] = player
             return
@@ -231,7 +232,7 @@ def is_repeated(state):
 
 @kernel
 def forget_oldest(state):
-    """Make room for a move at the end of the log."""
+    """Remove the oldest move, so that the log has room for a move at its end."""
     state["logged"] -= 1
     for k in range(state["logged"]):
         state["log"][k] = state["log"][k + 1]
@@ -244,7 +245,7 @@ def occurrences(state):
     The result is at most MOST_OCCURRENCES, after which no game continues.
     """
     times = 1
-    differ = np.uint64(0)  # bit c: cell c, with some moves taken back, is not what it is now
+    differ = np.uint64(0)  # bit c: with the moves from k on taken back, cell c differs from now
     for k in range(state["logged"] - 1, -1, -1):
         mover, was, where = read_entry(state, k)
         differs = np.uint64(was != state["piece"][where])
@@ -262,7 +263,7 @@ def entry(state, cell, replaced, player):
 
 @kernel
 def read_entry(state, k):
-    """Return the player, replaced piece and cell of the k-th move in the log."""
+    """Return three facts of the k-th move in the log: the player, the replaced piece, and the cell."""
     players = state["stash"].shape[0]
     rest = np.int64(state["log"][k])
     return rest % players, rest // players % (SIZES * players + 1), rest // (players * (SIZES * players + 1))

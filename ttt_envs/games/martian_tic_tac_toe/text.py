@@ -28,7 +28,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import (
 #: Red, blue, yellow, green.
 COLOURS = "RBYG"
 
-#: The sizes of pyramids, from 1 on.
+#: The names of the sizes 1, 2 and 3.
 SIZE_NAMES = ("small", "medium", "large")
 
 #: See `Faces.text_styles`.
@@ -44,17 +44,17 @@ def cell_names(size: int) -> list[str]:
 
 
 def action_names(size: int) -> tuple[str, ...]:
-    """`b2=3`: put a large piece on b2."""
+    """Return names such as `b2=3`: put a large piece on b2."""
     return tuple(f"{cell}={piece}" for cell in cell_names(size) for piece in range(1, SIZES + 1))
 
 
 def spoken_names(size: int) -> tuple[str, ...]:
-    """`large to b2`."""
+    """Return names such as `large to b2`."""
     return tuple(f"{piece} to {cell}" for cell in cell_names(size) for piece in SIZE_NAMES)
 
 
 def piece_name(piece: int) -> str:
-    """`R2` for red's medium piece, `.` for an empty cell."""
+    """Return `R2` for red's medium piece, `.` for an empty cell."""
     return "." if piece == EMPTY else f"{COLOURS[owner_of(piece)]}{size_of(piece)}"
 
 
@@ -68,7 +68,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     if not state["done"]:
         lines = [f"{mover} to move"]
     else:
-        # The next player is to move if there is no winner.
+        # If there is no winner, the text also says who would be next to move.
         lines = [f"over: {result(state)}" + ("" if state["rewards"].any() else f", {mover} to move")]
     lines.append("  " + "".join(f"{chr(ord('a') + column):>3}" for column in range(size)))
     for row in range(size):

@@ -26,7 +26,8 @@ BLOCKS = (
 
 _OWN, _OPPONENT, _OWN_BOARDS, _OPPONENT_BOARDS, _TARGET, _TO_MOVE, _CLOSED = 0, 81, 162, 171, 180, 189, 190
 
-#: Features of the small boards (cells, owner, whether the next mark may go there), then features of the whole position.
+#: For each small board: its features (marks, owner, whether the next mark may go there) with the two features of the
+#: whole position, and its nine actions.
 PARTS = tuple(
     Part(
         (
@@ -44,7 +45,7 @@ PARTS = tuple(
 @allocates_nothing
 def observe(state, player, out):
     """Write the BLOCKS, in their order, to `out`, int8 (191,)."""
-    me = player & 1  # any number is a player, and reads no other record
+    me = player & 1  # & 1, so that no value reads outside the record
     other = 1 - me
     for board in range(9):
         write_set(state["marks"][me, board], 9, out, _OWN + 9 * board)

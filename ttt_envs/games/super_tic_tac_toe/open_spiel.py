@@ -16,8 +16,8 @@ _MOST_TRIED = 100_000
 def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
     """Return OpenSpiel's actions, in a legal order, that lead to the marks in states (1,).
 
-    They begin with `since`. Raises ValueError if no order was found: with many marks after `since`, there are too many
-    orders to try.
+    They begin with the actions `since`. Raises ValueError if no order was found: with many marks after `since`, there
+    are too many orders to try.
     """
     state = states[0]
     search = _Order(state["marks"].astype(np.int64), int(state["target"]))
@@ -33,7 +33,7 @@ def history(states: np.ndarray, since: Sequence[int] = ()) -> list[int]:
 
 
 def action(states: np.ndarray, chosen: Sequence[int]) -> int:
-    """Return the action for OpenSpiel's actions in states (1,): a board, if the player chooses one, and a cell."""
+    """Return our action for OpenSpiel's actions in states (1,): a board, if the player may choose it, and a cell."""
     target = int(states[0]["target"])
     return 9 * chosen[0] + chosen[1] if target == ANYWHERE else 9 * target + chosen[0]
 
@@ -68,7 +68,7 @@ class _Order:
         return True
 
     def moves(self) -> Iterator[tuple[int, int]]:
-        """Yield the board and cell of each possible next mark; marks that do not close a board come first."""
+        """Yield the board and cell of each possible next mark; a mark that wins a board must be the last one in it."""
         for board in range(9) if self.target == ANYWHERE else (self.target,):
             if self.playable >> board & 1:
                 missing = self.marks[:, board] & ~self.placed[:, board]

@@ -25,12 +25,13 @@ _LINES = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5,
 #: The digits of nine cells as a number: 0 empty, 1 the player's, 2 the other player's.
 _DIGITS = np.arange(3**9)[:, None] // _POWERS % 3
 
-# Whether the next mark goes in a board: it must not, must, may.
+# Number of roles of a board: the next mark must not, must, or may go there.
 _ROLES = 3
-# Who would win the game by owning a board: neither, the player, the other player, both.
+# Number of answers to the question who would win the game by owning a board: neither player, the player, the other
+# player, both.
 _STAKES = 4
-# The status of a board on a line: 0 to 3, by threats; 4 full; 5 the player's; 6 the other player's; plus 8 if the next
-# mark must go there.
+# Number of statuses of a board on a line: 0 to 3 by threats (1 if the player can complete a row in it, plus 2 if the
+# other player can); 4 full; 5 owned by the player; 6 by the other player; plus 8 if the next mark must go there.
 _WORTHS = 16
 
 
@@ -41,7 +42,7 @@ def _ranks(keys: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _of_boards() -> tuple[np.ndarray, int]:
-    """Return int32 (9, 3**9): the number of a board's cells, by board; symmetric images have the same number."""
+    """Return pattern numbers of [board, its cells], int32 (9, 3**9), equal for symmetric images; and their count."""
     keys = np.full((9, 3**9), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = _DIGITS[:, turn] @ _POWERS
@@ -51,7 +52,7 @@ def _of_boards() -> tuple[np.ndarray, int]:
 
 
 def _of_owners() -> tuple[np.ndarray, int]:
-    """Return int32 (3**9, 10): the number of owners and target + 1; symmetric images have the same number."""
+    """Return pattern numbers of [owners, target + 1], int32 (3**9, 10), equal for symmetric images; and their count."""
     keys = np.full((3**9, 10), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = (_DIGITS[:, turn] @ _POWERS)[:, None]
@@ -61,7 +62,7 @@ def _of_owners() -> tuple[np.ndarray, int]:
 
 
 def _of_lines() -> tuple[np.ndarray, int]:
-    """Return int32 (8, 16, 16, 16): the number of the statuses of a line's boards; equal for symmetric images."""
+    """Return pattern numbers of [line, status of each board], int32 (8, 16, 16, 16), likewise; and their count."""
     worths = np.indices((_WORTHS,) * 3).reshape(3, -1)
     keys = np.full((8, _WORTHS**3), np.iinfo(np.int64).max)
     for k, line in enumerate(_LINES):
@@ -76,7 +77,7 @@ def _of_lines() -> tuple[np.ndarray, int]:
 
 
 def _finishing() -> np.ndarray:
-    """Return int16 (512,): for each set, the set of missing cells that would complete three in a row."""
+    """Return, for each set of cells, the set of cells each of which would complete three in a row: int16 (512,)."""
     found = np.zeros(512, np.int16)
     for line in _LINES:
         for k in range(3):
@@ -88,7 +89,7 @@ def _finishing() -> np.ndarray:
 _BOARDS, _BOARD_KINDS = _of_boards()
 _OWNERS, _OWNER_KINDS = _of_owners()
 _ON_LINES, _LINE_KINDS = _of_lines()
-_TERNARY = MEMBERS @ _POWERS  # of each set
+_TERNARY = MEMBERS @ _POWERS  # the number in base 3 whose digits 1 are the members of each set
 _FINISHING = _finishing()
 _SIZE_OF_BOARDS = _BOARD_KINDS * _ROLES * _STAKES
 
@@ -121,7 +122,7 @@ def find(state, player, out):
         elif playable:
             free = empty(state, board)
             worth = ((_FINISHING[own] & free) != 0) + 2 * ((_FINISHING[other] & free) != 0)
-        # Later entries of `out` hold intermediate values until they are overwritten.
+        # Entries 10 to 17 of `out` hold the statuses of boards 0 to 7 until they are overwritten below.
         if board < 8:
             out[10 + board] = worth + (8 if role == 1 else 0)
         else:

@@ -29,14 +29,14 @@ STATE = state_dtype(
     players=2,
     fields=[
         ("marks", np.int16, (2, 9), between(0, ALL)),  # [player, small board]: the cells that hold their mark
-        ("owned", np.int16, (2,), between(0, ALL)),  # of each player: the small boards that they own
+        ("owned", np.int16, (2,), between(0, ALL)),  # the small boards that each player owns
         ("playable", np.int16, between(0, ALL)),  # the small boards that a mark may be put into at all
         ("target", np.int8, between(ANYWHERE, 8)),  # board that must be played in, or ANYWHERE
         ("closed", np.bool_, option(0, 1)),  # option won_boards="closed"
         ("center_first", np.bool_, option(0, 1)),  # option first_move="center_board"
         ("random_opening_plies", np.int8, option(0, MOST_OPENING_PLIES)),  # option of that name
     ],
-    shown=[("last_action", np.int8, between(NONE, 80))],  # the newest mark's, or NONE
+    shown=[("last_action", np.int8, between(NONE, 80))],  # the action of the last move, or NONE
 )
 
 #: The members of each set, bool (512, 9).
@@ -72,7 +72,7 @@ def legal_mask(state, player, out):
 
 @kernel
 def open_cells(state, boards, board):
-    """Return the legal cells of a small board, which are none unless the board is in `boards`."""
+    """Return the legal cells of a small board: its empty ones, or none if it is not in the set `boards`."""
     return empty(state, board) * (boards >> board & 1)
 
 
@@ -115,10 +115,11 @@ def put(state, action):
     # A full board is not playable; with closed boards, neither is an owned one.
     if empty(state, board) == 0 or (state["closed"] and is_owned(state, board)):
         state["playable"] &= ~(1 << board)
-    # The cell gives the next board. Only a state that was set from outside can name a full board as playable.
+    # The cell gives the next board. Its empty cells are tested because `playable` can contain a full board in a state
+    # that was set from outside.
     sent = state["playable"] >> cell & 1 != 0 and empty(state, cell) != 0
     state["target"] = cell if sent and not state["done"] else ANYWHERE
-    # A draw: no cell is playable.
+    # Without a legal action, the game is a draw.
     state["done"] = state["done"] or (not sent and number_of_actions(state) == 0)
 
 
@@ -131,7 +132,7 @@ def is_owned(state, board):
 @kernel
 @allocates_nothing
 def is_legal(state, player, action):
-    """Return `mask[action]` of the legal mask, without the other entries: searches are 1.7 times as fast."""
+    """Return `mask[action]` of `legal_mask` without computing the whole mask: searches are 1.7 times as fast."""
     if player != state["to_move"] or state["done"] or not 0 <= action < 81:
         return False
     return open_cells(state, targets(state), action // 9) >> action % 9 & 1 != 0
@@ -140,13 +141,13 @@ def is_legal(state, player, action):
 @kernel
 @allocates_nothing
 def random_action(state, player, x):
-    """Return `rng.choose(mask, x)` of the legal mask, without the mask: searches are twice as fast."""
+    """Return `rng.choose(mask, x)` without computing the legal mask: searches are twice as fast."""
     return nth_action(state, rng.scale(x, number_of_actions(state)))
 
 
 @kernel
 def number_of_actions(state):
-    """Return `rng.count(mask)` of the legal mask."""
+    """Return the number of legal actions."""
     if state["target"] != ANYWHERE:
         return np.int64(set_size(empty(state, state["target"])))
     number = np.int64(0)
@@ -157,7 +158,7 @@ def number_of_actions(state):
 
 @kernel
 def nth_action(state, skip):
-    """Return `rng.entry(mask, skip)` of the legal mask: the legal action after `skip` others."""
+    """Return the legal action that follows `skip` smaller ones, as `rng.entry(mask, skip)` does for the legal mask."""
     boards, board = targets(state), np.int64(max(state["target"], 0))
     here = np.int64(set_size(open_cells(state, boards, board)))
     while skip >= here and board < 8:

@@ -39,7 +39,7 @@ def owners_of(states: Any) -> np.ndarray:
 
 
 def set_of(members: np.ndarray) -> np.ndarray:
-    """Convert bool (..., 9) to sets, int64 (...), see `rules`."""
+    """Return the sets, int64 (...), whose members are true in bool (..., 9); for sets, see `rules`."""
     return np.asarray(members @ _BITS)
 
 
@@ -51,7 +51,7 @@ def playable_of(states: Any) -> np.ndarray:
 
 
 def put(states: Any, cells: np.ndarray, owners: np.ndarray) -> None:
-    """Write marks and owners, in the form of `cells_of` and `owners_of`, and the playable small boards."""
+    """Write marks and owners, as `cells_of` and `owners_of` return them, and the playable small boards."""
     for player in range(2):
         states["marks"][..., player, :] = set_of(cells == player + 1)
         states["owned"][..., player] = set_of(owners == player + 1)

@@ -25,7 +25,7 @@ def find_in_state(state, weights, table):
 def judge(state, past, weights, table):
     """Return for an unfinished state: plies to the end, the value for the player to move, and whether it is exact.
 
-    `past`, structured (1,), is scratch space.
+    `past`, structured (1,), is scratch memory.
 
     A won or lost position whose end is beyond `max_plies` has the value of a draw: the loser can resist until then, and
     the winner need not lose. The value is not exact if an earlier position on the way to the end could be repeated as a
@@ -81,7 +81,7 @@ def judge_rows(states, weights, table, plies, values):
 
 @kernel
 def actions_rows(states, weights, table, plies, values):
-    """Return the same after each action, for the player to move now: int64 (n, 27), float64 (n, 27), nan if illegal."""
+    """Write what `judge_rows` writes, but after each action and for the player now to move: (n, 27), nan if illegal."""
     trial, past = np.empty(1, states.dtype), np.empty(1, states.dtype)
     actions = np.empty(2, np.int64)
     legal = np.empty(SIZES * CELLS, np.bool_)

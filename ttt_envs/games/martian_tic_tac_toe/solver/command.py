@@ -75,7 +75,7 @@ COMMANDS: Mapping[str, type[SolveCommand]] = {"table": BuildTable}
 
 
 def facts(table: SolvedTable) -> Iterator[str]:
-    """Yield lines on the openings, and on the numbers of won, lost and drawn positions."""
+    """Yield lines of text on the openings, and on the numbers of won, lost and drawn positions."""
     digits = np.zeros(CELLS, np.int8)
     for cell, name in enumerate(cell_names(3)):
         digits[:] = EMPTY
@@ -93,7 +93,7 @@ def facts(table: SolvedTable) -> Iterator[str]:
 
 @kernel
 def count_all(table, weights, counts):
-    """Return the numbers of won, lost and drawn positions, int64 (3,), counting all symmetric images."""
+    """Add to `counts`, int64 (3,), the numbers of won, lost and drawn positions, with all symmetric images."""
     digits, images = np.empty(CELLS, np.int8), np.empty(8, np.int64)
     at = 0
     for word in range(table.present.shape[0]):
@@ -117,7 +117,7 @@ def count_all(table, weights, counts):
 
 @kernel
 def emptiest_drawn(table, digits):
-    """Write the first of the drawn positions with the fewest pieces; out: int8 (9,)."""
+    """Write to `digits`, int8 (9,), the first of the drawn positions with the fewest pieces."""
     trial, most, at = np.empty(CELLS, np.int8), -1, 0
     for word in range(table.present.shape[0]):
         for bit in range(64):

@@ -1,4 +1,4 @@
-"""The oracles of the 3x3 game of two players, with and without a draw by repetition."""
+"""The oracles of the 3x3 game of two players: optimal play, and best responses to a policy."""
 
 import warnings
 from functools import cache, cached_property
@@ -42,12 +42,12 @@ class MartianOracle:
         return load_table(self.same_size_swap)
 
     def covers(self, states: np.ndarray) -> np.ndarray:
-        """Return bool (n,)."""
+        """Return bool (n,): whether the value of a state is known; see the class."""
         return ~np.isnan(self._judge(self._checked(states))[1])
 
     def plies_to_end(self, states: np.ndarray) -> np.ndarray:
-        """Return plies to the end, int64 (n,): odd if the player to move wins, even if that player loses, -1 for a
-        draw, -2 if unknown. The limits of plies and repetitions are ignored.
+        """Return the number of plies to the end, int64 (n,): an odd number is a win for the player to move, an even
+        number a loss. -1 is a draw, -2 unknown. The limits of plies and repetitions are ignored.
         """
         return self._judge(self._checked(states))[0]
 
@@ -59,7 +59,7 @@ class MartianOracle:
         return np.where(states["to_move"] == players, values, 0 - values)
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 27): the same after each action; nan where illegal or not covered."""
+        """Return float64 (n, 27): `value` after each action; nan where illegal or not covered."""
         states = self._checked(states)
         players = check_players(player, len(states), 2)
         values = self._actions(states)[1]
@@ -71,9 +71,10 @@ class MartianOracle:
         players = check_players(player, len(states), 2)
         now, value = self._judge(states)
         after, worth = self._actions(states)
-        # The table's value, even if a limit makes the game a draw, so that one side keeps trying and the other resists.
+        # Take the table's best actions even if a limit makes the game a draw, so that a winner tries and a loser
+        # resists.
         best = np.where((now >= 0)[:, None], after == now[:, None] - 1, after == -1)
-        # If a limit makes all these actions draws, take all actions with the best value.
+        # If a limit ends the game after each of these actions, take all actions with the best value.
         cut = ~best.any(axis=1)
         best[cut] = worth[cut] == value[cut, None]
         best &= (~np.isnan(value) & ~states["done"] & (states["to_move"] == players))[:, None]
@@ -119,10 +120,10 @@ def _validity(remembers: bool) -> Validity:
 
 
 class RespondingOracle(MartianOracle):
-    """Optimal play of the 3x3 game of two players without a draw by repetition, with best responses to any policy."""
+    """Optimal play of the 3x3 game of two players and, in games without a draw by repetition, best responses."""
 
     def __init__(self, same_size_swap: bool = False, max_plies: int = 300, repetition_limit: int | None = None) -> None:
-        """The options of the game."""
+        """Create the oracle for these options of the game."""
         super().__init__(same_size_swap)
         self._start = np.zeros(1, rules.state_dtype_for(3, 2, repetition_limit is not None))
         self._start["size"] = self._start["line"] = self._start["pieces"] = self._start["stash"] = PIECES
@@ -135,9 +136,9 @@ class RespondingOracle(MartianOracle):
         """Return the expected reward, within PRECISION, of a best response by `player` to the other player's policy.
 
         The policy is queried once in each position that can arise against it, at the earliest possible ply. A sample of
-        the positions shows whether the policy depends on the ply. If it does, the result is for the policy that always
-        plays as at the earliest ply, and a UserWarning says so, with bounds for the policy itself. The method takes up
-        to 4 GB, and minutes.
+        the positions is queried again at later plies, to find out whether the policy depends on the ply. If it does,
+        the result is for the policy that always plays as at the earliest ply, and a UserWarning says so, with bounds
+        for the policy itself. The method takes up to 4 GB of memory, and some minutes.
 
         Args:
             policy: returns float (k, 27) for states, structured (k,), and players, int64 (k,).

@@ -1,8 +1,8 @@
 """Positions of the 3x3 game of two players as numbers below 7**9, from the view of the player to move.
 
-A cell is 0 if empty, 1 to 3 for a piece of the player to move and 4 to 6 for a piece of the opponent, as in the rules
-with the player to move as player 0. During the first turns, the number of pieces on the board is the number of plies
-played.
+Each cell is a digit in base 7: 0 if empty, 1 to 3 for a piece of the player to move and 4 to 6 for a piece of the
+opponent, as in the rules with the player to move as player 0. During the first turns, the number of pieces on the board
+is the number of plies played, so the digits tell whether it is a first turn.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -28,7 +28,7 @@ BOARDS = DIGITS**CELLS
 POWERS = DIGITS ** np.arange(CELLS, dtype=np.int64)
 SYMMETRIES = np.array(list(dihedral(3).values()))
 
-#: int8 [player, piece]: the digit of a piece in the player's view; and the piece of a digit.
+#: SEEN[player, piece], int8: the digit of a piece in the player's view. SEEN[player, digit] is conversely the piece.
 SEEN = np.array([range(DIGITS), [EMPTY, *range(SIZES + 1, DIGITS), *range(1, SIZES + 1)]], np.int8)
 
 
@@ -42,7 +42,7 @@ def check_solved(size: int, players: int) -> None:
 
 @kernel
 def digits_of(board, digits):
-    """Write the digits of a board's number; out: int8 (9,)."""
+    """Write the digits of a board's number to `digits`, int8 (9,)."""
     for cell in range(CELLS):
         digits[cell] = board % DIGITS
         board //= DIGITS
@@ -50,7 +50,7 @@ def digits_of(board, digits):
 
 @kernel
 def swap_sides(digits, swapped):
-    """Write the digits from the other player's view; return the number of that board."""
+    """Write to `swapped` the digits from the other player's view; return the number that they form."""
     board = np.int64(0)
     for cell in range(CELLS):
         swapped[cell] = SEEN[1, digits[cell]]
@@ -69,7 +69,7 @@ def has_lost(digits):
 
 @kernel
 def count_digits(digits, counts):
-    """Count the occurrences of each digit; out: int64 (7,)."""
+    """Write to `counts`, int64 (7,), how often each digit occurs."""
     counts[:] = 0
     for cell in range(CELLS):
         counts[digits[cell]] += 1
@@ -77,7 +77,7 @@ def count_digits(digits, counts):
 
 @kernel
 def may_put(size, digit, left, rule):
-    """Return whether the player to move, who has `left` pieces of this size, may replace the digit by one."""
+    """Return whether the player to move, who has `left` pieces of this size, may put one on a cell with this digit."""
     return left > 0 and SIZES_FOR[rule, 0, digit] >> (size - 1) & 1 != 0
 
 
@@ -92,7 +92,7 @@ def sizes_into(digits, counts, cell, same_size_swap):
 
 @kernel
 def least_image(digits, weights):
-    """Return the smallest number of a board's eight symmetric images; weights: see `weights_of_images`."""
+    """Return the smallest of the numbers of a board's eight symmetric images; weights: see `weights_of_images`."""
     least = np.int64(BOARDS)
     for symmetry in range(8):
         number = np.int64(0)
@@ -104,7 +104,7 @@ def least_image(digits, weights):
 
 
 def put_boards(states: np.ndarray, digits: np.ndarray, player: int | np.ndarray) -> None:
-    """Write boards, (n, 9) in the view of `player`, and the stashes; `player` is an int or int (n, 1)."""
+    """Write boards and stashes to states; digits: (n, 9), in the view of `player`, which is an int or int (n, 1)."""
     states["piece"] = SEEN[player, digits]
     states["stash"] = stashes_of(states["piece"], 2, PIECES)
 

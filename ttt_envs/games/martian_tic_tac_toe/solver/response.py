@@ -34,11 +34,13 @@ POSITIONS = 31_186_686
 #: The largest error of the values of best responses.
 PRECISION = 1e-6
 
-# A player with at least this value wins this often within the remaining plies. With more remaining plies, the value is
-# at least 1 minus twice the difference to 1. A quarter of PRECISION leaves half of it for the other end.
+# A position with at least this value (or at most its negative) is not computed again. A value of 1 - d means a win
+# within the remaining plies with a probability of at least 1 - d; with more remaining plies, the value is therefore at
+# least 1 - 2 * d. With d = PRECISION / 4, this error is at most half of PRECISION; the other half is for ending the
+# sweeps early.
 _SETTLED = 1 - PRECISION / 4
 
-# Batch size for queries of a policy, and for repeated queries at other plies.
+# The most states in one query of a policy, and about how many positions are queried again at later plies.
 _ASKED, _ASKED_AGAIN = 1 << 17, 512
 
 # Probabilities that differ by less are equal up to rounding.
@@ -46,8 +48,8 @@ _ROUNDING = 1e-6
 
 _ACTIONS = np.arange(SIZES * CELLS)
 
-# The change of a board's number by an action's piece, if it is the responder's; and the action of a bit: the powers of
-# two below 2**36 differ modulo 37.
+# _PLACED[action]: what the action's piece adds to a board's number, if it is the responder's. _OF_BIT[bit % 37]: the
+# action of a bit of `moves`; powers of two below 2**36 differ modulo 37.
 _PLACED = (1 + _ACTIONS % SIZES) * POWERS[_ACTIONS // SIZES]
 _OF_BIT = np.zeros(37, np.int64)
 _OF_BIT[(1 << _ACTIONS) % 37] = _ACTIONS
@@ -84,7 +86,7 @@ def legal_moves(boards, mine, same_size_swap, moves):
 
 
 class Reached(NamedTuple):
-    """Reached positions with one player to move: flags bool (7**9,), values float64 (7**9,), and a queue, int32."""
+    """Reached positions with the same player to move: seen (bool), values (float64) and queue (int32), each (7**9,)."""
 
     seen: np.ndarray
     values: np.ndarray
@@ -122,9 +124,9 @@ def spread(boards, moves, mine, reached, end):
 
 @kernel
 def respond(boards, moves, settled, after, values):
-    """Write the values of positions with the responder to move, from those after the moves: float64 (7**9,) both.
-    Values of at least `settled`, or at most -settled, do not change. Return the largest change, and the number of
-    unsettled values.
+    """Write to `values` the values of positions with the responder to move, from those after the moves in `after`; both
+    are float64 (7**9,). Values of at least `settled`, or at most -settled, do not change. Return the largest change,
+    and the number of unsettled values.
     """
     change, going, filled = 0.0, 0, np.empty(CELLS, np.int64)
     for i in range(boards.shape[0]):
@@ -145,7 +147,7 @@ def respond(boards, moves, settled, after, values):
 
 @kernel
 def follow(boards, moves, chances, settled, after, values):
-    """Write values, as `respond`, of positions with the other player to move; chances as in `PositionGroup`."""
+    """Do the same as `respond` for positions with the other player to move; chances: see `PositionGroup`."""
     change, going, filled, at = 0.0, 0, np.empty(CELLS, np.int64), np.int64(0)
     for i in range(boards.shape[0]):
         board, left, mean = np.int64(boards[i]), np.int64(moves[i]), 0.0
@@ -168,7 +170,7 @@ def follow(boards, moves, chances, settled, after, values):
 
 @kernel
 def split(board, filled):
-    """Write the amount that each cell adds to a board's number; out: int64 (9,)."""
+    """Write to `filled`, int64 (9,), what each cell adds to a board's number."""
     for cell in range(CELLS):
         digit = board % DIGITS
         filled[cell] = digit * POWERS[cell]
@@ -180,12 +182,13 @@ class Response:
 
     Every unfinished position that can arise has a legal move, so the players alternate, and the value of a position
     with k remaining plies follows from its successors' values with k - 1. Two arrays, one per player to move, hold the
-    values and are computed in turn. With two more remaining plies, no value changes more than the largest change
-    before, which shows when further plies can be omitted.
+    values and are computed in turn. The largest change that two more remaining plies make to a value never grows from
+    sweep to sweep, so it bounds what all further plies can change, and the sweeps can end early.
 
     Attributes:
         parts: groups of all positions that can arise before `max_plies`, in the order of depth.
-        heeded_at: the first ply at which the policy was found to differ in a known position; None if it never did.
+        heeded_at: the first ply at which the policy was found to play a known position differently; None if it never
+            did.
     """
 
     def __init__(
@@ -274,7 +277,7 @@ class Response:
         return states
 
     def _heeded_at(self) -> int | None:
-        """Return the attribute `heeded_at`. The last ply is not tried, because only lines matter in it."""
+        """Compute the attribute `heeded_at`. The last ply is not tried, because only lines matter in it."""
         asked = [part for part in self.parts if not self._mine_at(part.depth)]
         total = sum(len(part.boards) for part in asked)
         step = max(total // _ASKED_AGAIN, 1)
@@ -283,7 +286,7 @@ class Response:
             # At least one per part, because shallow parts have few positions.
             some.append(self._states(part.boards[min(-before % step, len(part.boards) - 1) :: step], part.depth))
             before += len(part.boards)
-        # First turns cannot occur later.
+        # Positions of the first turns cannot occur at later plies.
         states = np.concatenate([self._start[:0], *some])
         states = states[states["ply"] >= 2]
         if not len(states):
@@ -313,7 +316,7 @@ class Response:
         return least, self._swept(plies, 1.0, lambda share: progress((1 + share) / 2))
 
     def _swept(self, plies: int, left: float, progress: Progress = lambda share: None) -> np.ndarray:
-        """Return the values of the starts in games of `plies` plies, after which the game has the value `left`."""
+        """Return the values of the starts if games end after `plies` plies, unfinished ones with the value `left`."""
         parts = [part for part in self.parts if part.depth <= plies]
         for part in parts:
             self._values[self._mine_at(part.depth)][part.boards] = left

@@ -35,7 +35,7 @@ DRAWN = 0
 
 @kernel
 def prepare(boards, same_size_swap, moves, values):
-    """Count the legal moves of these boards; lost boards get value 1 instead. Both outputs are uint8 (7**9,)."""
+    """Write each board's number of legal moves to `moves`, or value 1 to `values` if it is lost: uint8 (7**9,)."""
     digits, counts = np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     for board in boards:
         digits_of(board, digits)
@@ -60,7 +60,7 @@ def retract(queue, first, last, same_size_swap, moves, values):
         board = np.int64(queue[k])
         digits_of(board, digits)
         lost = values[board] % 2 == 1
-        seen = swap_sides(digits, digits)  # by the player who made the move
+        seen = swap_sides(digits, digits)  # in the view of the player who made the move
         count_digits(digits, counts)
         for cell in range(CELLS):
             size = np.int64(digits[cell])
@@ -93,8 +93,9 @@ def collect_lost(values, queue):
 
 @kernel
 def reach(flags, queue, first, same_size_swap):
-    """Mark positions that can arise, a million per call; flags: bool (7**9,), queue: int32 (7**9,), the marked
-    positions. Continues from queue[first]; returns the next index and the number of marked positions.
+    """Mark the positions that can arise in `flags`, bool (7**9,), and append them to `queue`, int32 (7**9,). Each call
+    follows the moves of up to a million positions, from queue[first] on. Return the index at which to continue, and the
+    number of marked positions.
     """
     digits, swapped, counts = np.empty(CELLS, np.int8), np.empty(CELLS, np.int8), np.empty(DIGITS, np.int64)
     if first == 0:
@@ -123,7 +124,7 @@ def reach(flags, queue, first, same_size_swap):
 
 def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, np.ndarray]:
     """Solve all positions that can arise. `progress` is called with the stage and its finished share. Returns values,
-    uint8 (7**9,), see DRAWN, and bool (7**9,), whether the board can arise with a decision.
+    uint8 (7**9,), see DRAWN, and bool (7**9,), whether a board can arise in a game that is not over.
     """
     queue, arises = np.empty(BOARDS, np.int32), np.zeros(BOARDS, np.bool_)
     first, end = 0, 1
@@ -139,5 +140,5 @@ def analyse(same_size_swap: bool, progress: StageProgress) -> tuple[np.ndarray, 
     while first < last:
         first, last = last, retract(queue, first, last, same_size_swap, moves, values)
         progress("going back from the end", last / end)
-    # A lost board's moves are counted down to 0; its value above 1 shows that it had some.
+    # The moves of a lost board have been counted down to 0, but its value above 1 shows that it had some.
     return values, arises & ((moves > 0) | (values > 1))

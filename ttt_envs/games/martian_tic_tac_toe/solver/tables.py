@@ -42,7 +42,7 @@ class SolvedTable(NamedTuple):
 
 @kernel
 def compress(values, live, weights, present, out):
-    """Mark the boards of a table in `present`, uint64, initially zeros, and write their values. Gives their number."""
+    """Set the bits of the table's boards in `present`, uint64 zeros; write their values to `out`; return how many."""
     digits, end = np.empty(CELLS, np.int8), 0
     for board in range(live.shape[0]):
         if live[board]:
@@ -68,7 +68,7 @@ def bits_set(word):
 
 @kernel
 def count_before(present, before):
-    """Write the prefix sums of set bits; return the total."""
+    """Write to `before`, for each word of `present`, the number of bits set in earlier words; return the total."""
     total = np.int64(0)
     for word in range(present.shape[0]):
         before[word] = total
@@ -98,7 +98,8 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
     for k, value in enumerate(kinds):
         rows = np.flatnonzero(kind == k)
         places = rng.choice(np.flatnonzero(values == value), len(rows))
-        # The position's word is the last one with at most this many positions before it; then find the bit in the word.
+        # `places` are indices of `values`. A position's word is the last one with at most that many positions before
+        # it.
         words = np.searchsorted(table.before, places, side="right") - 1
         bits = np.unpackbits(np.asarray(table.present)[words].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
         nth = (places - table.before[words]).astype(np.int64)
@@ -109,7 +110,7 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
 
 
 def table_path(same_size_swap: bool) -> Path:
-    """Return the path of the table for these rules."""
+    """Return the path of the table for games without or with same_size_swap."""
     return table_folder() / "martian_tic_tac_toe-same_size_swap.table" if same_size_swap else SHIPPED
 
 

@@ -1,11 +1,11 @@
 """Optimal play of Super Tic-Tac-Toe, as far as it is known: X's proven strategy and the positions on it.
 
-With `won_boards="open"` X wins from the start in at most 43 plies, whatever O does. The strategy (`strategy`), in which
-opp(k) is 8 - k and j the cell of O's last move:
+With `won_boards="open"` X wins from the start in at most 43 plies, whatever O does. The strategy is the following
+(module `strategy`). Here (b, c) is cell c of board b, opp(k) is 8 - k, and j is the cell of O's last move:
 
 - X opens in the centre of the centre board.
 - While board 4 has an empty cell, X answers with (j, 4), which sends O back to board 4.
-- When O's (4, j) fills board 4: k = j and m = opp(k); X plays (k, k), which sends O to board k.
+- When O's move (4, j) fills board 4, let k = j and m = opp(k). X plays (k, k), which sends O to board k.
 - From then on O always plays in board k or m. If j is 4 or m, X plays in board m, else in board j: there in cell
   k if it is empty, else in cell m.
 

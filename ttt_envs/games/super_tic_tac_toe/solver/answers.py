@@ -12,7 +12,7 @@ from ttt_envs.games.super_tic_tac_toe.solver.strategy import X, strategy_move
 
 @kernel
 def covers_rows(states, table, out):
-    """Write whether states[i] is in the table; out: bool (n,)."""
+    """Write to out[i] whether states[i] is in the table; out: bool (n,)."""
     key = np.empty(3, np.int64)
     for i in range(states.shape[0]):
         pack(states[i], key)
@@ -21,7 +21,7 @@ def covers_rows(states, table, out):
 
 @kernel
 def successors_rows(states, table, out):
-    """Write the legal actions that lead to a position in the table; out: bool (n, 81)."""
+    """Write to out[i], for each action, whether it is legal and leads to a position in the table; out: bool (n, 81)."""
     key = np.empty(3, np.int64)
     trial = np.empty(1, states.dtype)
     actions = np.empty(2, np.int64)
@@ -41,7 +41,7 @@ def successors_rows(states, table, out):
 
 @kernel
 def policy_rows(states, out):
-    """Write optimal actions in positions of the table: X's move, or all legal ones of O; out: bool (n, 81)."""
+    """Write to out[i] which actions are optimal: X's move, or all of O's legal ones; out: bool (n, 81)."""
     for i in range(states.shape[0]):
         out[i] = False
         if states[i]["done"]:

@@ -10,7 +10,7 @@ from ttt_envs.core.compile.jit import kernel
 
 @kernel
 def pack(state, key):
-    """Write a position, without its options, as int64 (3,); different positions have different keys."""
+    """Write a position, without its options, to `key`, int64 (3,); different positions have different keys."""
     marks, owned = state["marks"], state["owned"]
     for part in range(3):
         number = np.int64(0)
@@ -39,6 +39,6 @@ def enter(state, table, key):
     pack(state, key)
     slot = find(table, key)
     new = table[slot, 0] < 0
-    for part in range(3):  # to assign the array takes seconds to compile: Numba would tell of shapes that differ
+    for part in range(3):  # assigning the whole array would take seconds to compile
         table[slot, part] = key[part]
     return new

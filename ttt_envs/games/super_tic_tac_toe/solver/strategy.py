@@ -26,7 +26,7 @@ _STACK = 81 * 81
 
 @kernel
 def strategy_move(state):
-    """Return the strategy's action in an unfinished position on it with X to move."""
+    """Return the strategy's action; X is to move in an unfinished position that can arise while X follows it."""
     if state["ply"] == 0:
         return 9 * CENTER + CENTER
     # If X may play anywhere, O played cell 4: board 4 is the only full board to which O can send X.
@@ -35,7 +35,7 @@ def strategy_move(state):
         return 9 * j + CENTER
     k = -1
     for board in range(9):
-        # k is the one board besides the centre whose first X is not in cell 4.
+        # k is the only board besides the centre in which X holds cell k but not cell 4.
         marks = state["marks"][X, board]
         if board != CENTER and not marks >> CENTER & 1 and marks >> board & 1:
             k = board
