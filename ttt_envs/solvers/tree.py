@@ -40,8 +40,7 @@ LIMIT = 15_000_000
 # By Markov's inequality, this rejects a tree within the limit with a probability of at most 1 / _FAR.
 _PROBES, _FAR = 64, 1000
 
-# If the sum of both players' rewards is further from 0 than this, the game is not zero-sum: rounding of float32 is
-# smaller.
+# A game is not zero-sum if the sum of both rewards is further from 0 than this; rounding of float32 is smaller.
 _ROUNDING = 1e-6
 
 

@@ -83,7 +83,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
     if state["last_action"] != NONE:
         cell = int(state["last_action"]) // SIZES
         box = cell_box(cell, size)
-        frame = framed(Box(box.x + 6, box.y + 6, box.width - 12, box.height - 12))  # within the yellow
+        frame = framed(Box(box.x + 6, box.y + 6, box.width - 12, box.height - 12))  # inside the yellow area
         parts.append(lit(frame) if _fitting(state, cell) else frame)
     for row in winning_rows(state):
         first, last = cell_box(row[0], size), cell_box(row[-1], size)
@@ -95,7 +95,7 @@ def draw(state: Any, viewer: int | None = None) -> str:
 
 
 def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
-    """Return the spots: cells, such as "cell b2", and sizes in the stash of the player to move; see `Faces.spots`."""
+    """Return the clickable spots: cells, such as "cell b2", and sizes in the mover's stash; see `Faces.spots`."""
     size = int(state["size"])
     boxes = {f"cell {name}": cell_box(cell, size) for cell, name in enumerate(cell_names(size))}
     if not state["done"]:
@@ -105,7 +105,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the spots to click: the piece in the stash, then the cell; see `Faces.clicks`."""
+    """Return the spots to click for an action: a size in the stash, then a cell; see `Faces.clicks`."""
     cell, kind = divmod(int(action), SIZES)
     return f"stash {SIZE_NAMES[kind]}", f"cell {cell_names(int(state['size']))[cell]}"
 

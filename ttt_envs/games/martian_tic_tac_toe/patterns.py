@@ -151,7 +151,7 @@ def prior(size: int, number: int) -> np.ndarray:
     cells, begins, _ = _table(size)
     length = row_length(size)
     contents = np.indices((_CONTENTS,) * length).reshape(length, -1)  # column n: the pattern with number n
-    # From an opponent's view, own and opponents' pieces are exchanged.
+    # For the lines of an opponent, exchange the pieces of the player and of opponents.
     exchanged = np.where(contents == 0, 0, (contents + SIZES - 1) % (2 * SIZES) + 1)
     worth = [(_SHARE_OF_A_PLY ** _MOVES[:, seen].sum(axis=1)).max(axis=0) for seen in (contents, exchanged)]
     for place, begin in zip(cells, begins, strict=True):

@@ -103,7 +103,7 @@ def result(state: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game ended, as a sentence; see `Faces.ending`."""
+    """Return the reason why a finished game ended; see `Faces.ending`."""
     rows = [f"{len(row)} pyramids of one size {where(row, int(state['size']))}" for row in winning_rows(state)]
     if rows or state["rewards"].any():
         return " and ".join(rows) or "the other side made no legal choice"

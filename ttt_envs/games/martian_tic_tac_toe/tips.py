@@ -14,8 +14,7 @@ from ttt_envs.games.martian_tic_tac_toe.text import SIZE_NAMES
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
     """Return where pyramids in the stashes may go, and what may replace those on the board; see `Faces.tips`."""
     shown, board = [], int(state["size"])
-    # may_put[piece, size - 1]: whether player 0 may put a pyramid of this size on the piece, as any player on such a
-    # piece.
+    # may_put[piece, size - 1]: whether player 0 may put this size on the piece; the same holds for other players.
     may_put = SIZES_FOR[int(state["same_size_swap"]), 0, :, None] >> np.arange(SIZES) & 1
     own, theirs = may_put[1 : SIZES + 1], may_put[SIZES + 1 : 2 * SIZES + 1]
     for cell, piece in enumerate(state["piece"]):

@@ -133,7 +133,7 @@ ENDINGS = (
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game or round ended, as a sentence; see `Faces.ending`."""
+    """Return the reason why a finished game or round ended; see `Faces.ending`."""
     if text.is_forfeit(state):
         return "the other side made no legal choice"
     if state["is_match"] and state["done"]:

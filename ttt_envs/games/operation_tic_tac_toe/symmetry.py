@@ -65,5 +65,5 @@ def rotate_players(states: States) -> np.ndarray:
     for name in ("placer", "first", "given_first"):
         new[name] = np.where(states[name] < 0, states[name], 1 - states[name])
     new["ended"] = _OTHER_END[states["ended"]]
-    new["to_move"][states["done"]] = 0  # as the rules leave it
+    new["to_move"][states["done"]] = 0  # the rules set 0 in finished games; `rotate_header` has changed it
     return new

@@ -123,7 +123,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
         return None
     shown = np.array([before])
     state = shown[0]
-    state["is_match"] = False  # a game of this one round
+    state["is_match"] = False  # a copy as a single round, which this step can end
     rules.step(state, np.ascontiguousarray(actions, np.int64))
     if not state["done"]:
         return None

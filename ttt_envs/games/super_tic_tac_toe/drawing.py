@@ -64,7 +64,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the spot to click, a cell; see `Faces.clicks`."""
+    """Return the spot to click for an action, a cell; see `Faces.clicks`."""
     return (f"cell {ACTION_NAMES[action]}",)
 
 

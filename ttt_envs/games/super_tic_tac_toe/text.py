@@ -90,7 +90,7 @@ def result(state: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game ended, as a sentence; see `Faces.ending`."""
+    """Return the reason why a finished game ended; see `Faces.ending`."""
     if not state["rewards"].any():
         return "no cell is left"
     rows = [f"three boards {where(row, 3)}" for row in winning_rows(state)]

@@ -39,7 +39,7 @@ from ttt_envs.games.tic_tac_dice.text import (
 CARD, CARD_OPEN, CARD_SOFT = (COLOURS[name][0] for name in ("card", "card_open", "card_soft"))
 GAP, DIE, BAR = 10, 52, 64
 
-# Positions of the pips of a die, as shares of half its side; the pips of each number.
+# The places of pips on a die, in steps from its middle; and the places that each number uses.
 _PLACES = {"a": (-1, -1), "b": (1, -1), "c": (-1, 0), "d": (0, 0), "e": (1, 0), "f": (-1, 1), "g": (1, 1)}
 _PIPS = ("", "d", "ag", "adg", "abfg", "abdfg", "abcefg")
 
@@ -71,7 +71,7 @@ def spots(state: Any, viewer: int | None = None) -> dict[str, Box]:
 
 
 def clicks(state: Any, action: int) -> tuple[str, ...]:
-    """Return the spot to click, a card; see `Faces.clicks`."""
+    """Return the spot to click for an action, a card; see `Faces.clicks`."""
     return (f"card {action_names(int(state['size']))[action]}",)
 
 

@@ -43,5 +43,5 @@ def rotate_players(states: States) -> np.ndarray:
     new["owner"] = np.array([0, 2, 1])[states["owner"]]
     new["points"] = states["points"][:, ::-1]
     new["last"] = _OTHER_END[states["last"]]
-    new["to_move"][states["done"]] = 0  # as the rules leave it
+    new["to_move"][states["done"]] = 0  # the rules set 0 in finished games; `rotate_header` has changed it
     return new

@@ -91,7 +91,7 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
         return None
     shown = np.array([before])
     state = shown[0]
-    state["target"] = 0  # a game of this one round
+    state["target"] = 0  # a copy as a single round, which this step can end
     step(state, np.ascontiguousarray(actions, np.int64))
     if not state["done"]:
         return None
@@ -114,7 +114,7 @@ def aside(before: Any, actions: np.ndarray, after: Any) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game or round ended, as a sentence; see `Faces.ending`."""
+    """Return the reason why a finished game or round ended; see `Faces.ending`."""
     size = int(state["size"])
     rows = [f"a row of {len(row)} {where(row, size)}" for row in winning_rows(state)]
     how = " and ".join(rows) or _how(state)

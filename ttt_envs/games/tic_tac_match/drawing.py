@@ -51,7 +51,7 @@ CARD, BACK, VIOLET = (COLOURS[name][0] for name in ("card", "back", "violet"))
 GROUNDS = tuple(COLOURS[name][0] for name in ("red", "blue", "yellow", "green"))
 SIGNS = (LIGHT, LIGHT, BLACK, LIGHT)
 
-# The card size to which the shapes refer, and the least width of a card that shows its name.
+# The size of a card for which its shapes are drawn before scaling, and the least width of a card that shows its name.
 _WIDTH, _HEIGHT, _NAMED = 76, 86, 70
 
 _NAMES = (("flip",), ("wipe-out",), ("double", "play"))
@@ -180,7 +180,7 @@ def _caption(state: Any, viewer: int | None) -> Caption:
 
 
 def places(state: Any, player: int, viewer: int | None) -> _Seat:
-    """Return the place of a player's cards: the viewer's at the bottom, the others' clockwise from there."""
+    """Return where a player's cards lie: the viewer's at the bottom, the others' clockwise from there."""
     players = len(state["identity"])
     turn = (player - (viewer or 0)) % players
     side = turn if players == 4 else 2 * turn

@@ -39,7 +39,7 @@ def _turned(states: States, permutation: np.ndarray) -> np.ndarray:
 def rotate_players(states: States) -> np.ndarray:
     """Return the states, (n,), with each player moved to the next seat."""
     new, players = rotate_header(states), states["identity"].shape[1]
-    new["to_move"][states["done"]] = 0  # as the rules leave it
+    new["to_move"][states["done"]] = 0  # the rules set 0 in finished games; `rotate_header` has changed it
     for name in ("identity", "hand", "team_of"):
         new[name] = np.roll(states[name], 1, axis=1)
     new["last_player"] = np.where(states["last_player"] < 0, -1, (states["last_player"] + 1) % players)

@@ -107,7 +107,7 @@ def headline(state: Any, how: bool = True) -> str:
 
 
 def ending(state: Any) -> str:
-    """Return how a finished game ended, as a sentence; see `Faces.ending`."""
+    """Return the reason why a finished game ended; see `Faces.ending`."""
     names = kind_names(_colours(state))
     rows = [f"three {names[state['top'][row[0]]]} {where(row, 3)}" for row in winning_rows(state)]
     if state["rewards"].any():

@@ -71,8 +71,7 @@ class MartianOracle:
         players = check_players(player, len(states), 2)
         now, value = self._judge(states)
         after, worth = self._actions(states)
-        # Take the table's best actions even if a limit makes the game a draw, so that a winner tries and a loser
-        # resists.
+        # Take the table's best actions even if a limit makes the game a draw: an opponent may err.
         best = np.where((now >= 0)[:, None], after == now[:, None] - 1, after == -1)
         # If a limit ends the game after each of these actions, take all actions with the best value.
         cut = ~best.any(axis=1)

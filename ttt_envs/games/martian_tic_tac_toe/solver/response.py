@@ -215,7 +215,7 @@ class Response:
         self._mine = bool(starts["to_move"][0] == player)
         self._plies = int(starts["max_plies"][0] - starts["ply"][0])
         self._boards = SEEN[player, starts["piece"]] @ POWERS
-        self._values = np.zeros(BOARDS), np.zeros(BOARDS)  # with the other, with the responder to move
+        self._values = np.zeros(BOARDS), np.zeros(BOARDS)  # with the other player, and with the responder to move
         self.parts = list(self._explore(progress))
         self.heeded_at = self._heeded_at()
 

@@ -98,8 +98,7 @@ def draw_boards(table: SolvedTable, number: int, rng: np.random.Generator) -> tu
     for k, value in enumerate(kinds):
         rows = np.flatnonzero(kind == k)
         places = rng.choice(np.flatnonzero(values == value), len(rows))
-        # `places` are indices of `values`. A position's word is the last one with at most that many positions before
-        # it.
+        # `places` are indices of `values`. The word of a place is the last one with at most `place` boards before.
         words = np.searchsorted(table.before, places, side="right") - 1
         bits = np.unpackbits(np.asarray(table.present)[words].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
         nth = (places - table.before[words]).astype(np.int64)

@@ -143,7 +143,7 @@ def answer_turn(states, asked, known, answer):
 
 @kernel
 def write_predictions(cover, limits, policy):
-    """Write to `policy` a Predictor's policy that predicts each room with its probability in `cover`, float64 (9,)."""
+    """Write a Predictor's policy: it predicts each room with its probability in `cover`, and otherwise passes."""
     most = limits[1]
     if most == 1:
         for room in range(ROOMS):

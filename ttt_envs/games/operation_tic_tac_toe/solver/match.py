@@ -119,7 +119,7 @@ for _size in range(SPECIALISTS + 1):
 
 @cache
 def offers_from(left: int) -> np.ndarray:
-    """Return all possible offers of `left` specialists, which are numbered from 0: int64 (offers, min(3, left))."""
+    """Return all possible offers to a player with `left` specialists, numbered from 0: int64 (offers, min(3, left))."""
     return np.array(list(combinations(range(left), min(OFFERS, left))), np.int64)
 
 
@@ -128,7 +128,7 @@ def offers_from(left: int) -> np.ndarray:
 
 @kernel
 def draw_worth(ends):
-    """Return the value of a draw, scaled to the range from -1 to 1, if a round's payoffs are (win, draw, loss)."""
+    """Return how good a draw is, from -1 (as a loss) to 1 (as a win), if a round's payoffs are (win, draw, loss)."""
     win, draw, loss = ends
     if win - loss < 1e-12:
         return 0.0
@@ -137,7 +137,7 @@ def draw_worth(ends):
 
 @kernel
 def interpolate(values, draw):
-    """Interpolate between values for draws from -1 to 1, float64 (points,), at the draw's value `draw`."""
+    """Return the value for a draw worth `draw`, interpolated between values, float64 (points,), of `round_values`."""
     at = (draw + 1) / 2 * (values.shape[0] - 1)
     k = min(np.int64(at), values.shape[0] - 2)
     return values[k] + (at - k) * (values[k + 1] - values[k])

@@ -273,7 +273,7 @@ def solve_matrix(payoffs, mix, other_mix):
 
 @kernel
 def _fill_table(payoffs, table):
-    """Write the first tableau of the simplex method into zeros; return the shift of the payoffs."""
+    """Write the first simplex tableau to `table`, initially zeros; return the number that was added to the payoffs."""
     rows, columns = payoffs.shape
     moved = 1 - payoffs.min()
     for i in range(rows):
@@ -287,7 +287,7 @@ def _fill_table(payoffs, table):
 
 @kernel
 def _entering(table):
-    """Return the first column that increases the sum, or -1."""
+    """Return the first column whose variable would increase the sum, or -1 if there is none."""
     last = table.shape[0] - 1
     for j in range(table.shape[1] - 1):
         if table[last, j] < -_ZERO:

@@ -97,7 +97,7 @@ class RoundOracle:
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): the same after each action, if the other player plays the equilibrium.
+        """Return float64 (n, 234): `value` after each action, if the other player plays the equilibrium.
 
         If an ability is to be decided, the Placer's actions have values for either player; in a turn, only the actions
         of `player` have values. All other values are nan.
@@ -105,7 +105,7 @@ class RoundOracle:
         return self._answer(states, player).worth
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
+        """Return float64 (n, 234): the equilibrium strategy; zeros where not covered or `player` does not act."""
         return self._answer(states, player).policy
 
     def _answer(self, states: np.ndarray, player: int | np.ndarray) -> Answers:
@@ -180,7 +180,7 @@ class MatchOracle:
         return self._answer(states, player).value
 
     def action_values(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): the same after each action, if the other player plays the equilibrium.
+        """Return float64 (n, 234): `value` after each action, if the other player plays the equilibrium.
 
         If a role or an ability is to be decided, the decider's actions have values for either player; otherwise only
         the actions of `player` have values. All other values are nan.
@@ -188,7 +188,7 @@ class MatchOracle:
         return self._answer(states, player).worth
 
     def policy(self, states: np.ndarray, player: int | np.ndarray) -> np.ndarray:
-        """Return float64 (n, 234): an equilibrium; zeros where not covered or `player` does not act."""
+        """Return float64 (n, 234): the equilibrium strategy; zeros where not covered or `player` does not act."""
         return self._answer(states, player).policy
 
     def _known(self, states: np.ndarray) -> np.ndarray:

@@ -96,7 +96,7 @@ def number_boards(most, turns, board, code):
     """Number the boards with at most `most` specialists of each player; return the number of boards.
 
     Args:
-        most: a number of specialists.
+        most: see `make_book`.
         turns: int64 (8, 9), the permutations of rooms.
         board: int32 (5**9,), out: see Book.
         code: int32 (5**9,), out: see Book; entries after the last board are not changed.

@@ -95,8 +95,7 @@ class DiceOracle:
         after = self._claims(states) * (1.0 - 2.0 * states["to_move"])[:, None]
         acts = ~states["done"] & (states["to_move"] == players)
         after[~acts] = 0.0
-        # Values of symmetric claims are summed in different orders and differ by rounding, so near values count as
-        # equal.
+        # Values of symmetric claims differ by rounding, as they are summed in different orders: they count as equal.
         best = acts[:, None] & (after >= np.nanmax(after, axis=1, keepdims=True) - 1e-12)
         return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 

@@ -46,8 +46,7 @@ def respond(ranks, has_row, mover, answers, values):
         values[0, board] = values[1, board] = np.nan
         if empty == 0 or has_row[first] or has_row[second]:
             continue
-        # after[roller, doubles, cell]: the responder's value after the roller claims this card, without or with
-        # doubles.
+        # after[roller, doubles, cell]: the responder's value if the roller claims this card, with or without doubles.
         place = 1
         for cell in range(cells):
             for roller in range(2):
