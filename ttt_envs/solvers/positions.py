@@ -48,7 +48,7 @@ _CHUNK = 1 << 14
 # `solve` rejects a game whose estimate exceeds _FAR times the limit; `estimate` stops at _ENOUGH times the limit.
 _FAR, _ENOUGH = 4, 20
 
-# Number of positions in each chunk whose images under the symmetries are checked, to detect missing symmetries.
+# For how many positions of each chunk `check_closed` tests whether symmetric images have equal keys.
 _TRIED = 64
 
 # Sweeps end when no value changes by more than _SETTLED. After _MOST_SWEEPS sweeps, the solver gives up.
@@ -123,8 +123,8 @@ def enter(store, slots, ends, out):  # type: ignore[no-untyped-def]
 
     Args:
         store: uint64 (room, words), the keys by number, followed by the k keys to enter.
-        slots: int32 (power of two, more than twice the keys), memory for `seek`.
-        ends: two numbers: keys before the first are ignored, keys before the second are already entered.
+        slots: int32 (power of two, more than twice the keys), the hash table of `seek`.
+        ends: two numbers of keys: keys from ends[0] to ends[1] - 1 are entered already, and earlier ones are ignored.
         out: int32 (k,), output: the numbers of the k keys.
 
     Returns the number of keys that are entered now.
@@ -150,7 +150,7 @@ class _Search:
         self.edges, self.results = list[_Edges](), list[float]()
 
     def enter(self, states: States) -> np.ndarray:
-        """Return the numbers of positions, int32 (k,), and enter new ones; -1 - r for a game with final result r."""
+        """Return the numbers of positions, int32 (k,), and enter new ones; -1 - r if finished, with results[r]."""
         out, done = np.empty(len(states), np.int32), states["done"]
         paid = states["rewards"][:, self.game.teams[0][0]].astype(float)
         for result in np.unique(paid[done]).tolist():

@@ -230,9 +230,9 @@ class Exploitability:
     """The distance of a policy from an equilibrium.
 
     Attributes:
-        value: the mean of both best responses: what a policy loses on average, in a random seat, to opponents who know
-            it. It is 0 for an equilibrium and positive for any other policy.
-        nash_conv: the sum of both best responses, twice `value`.
+        value: the mean of `best_responses`: what a policy loses on average, in a random seat, to opponents who know it.
+            It is 0 for an equilibrium and positive for any other policy.
+        nash_conv: the sum of `best_responses`, twice `value`.
         best_responses: each player's expected reward with a best response to the policy. The value of the game for
             player 0 lies from -best_responses[1] to best_responses[0].
         expected: the expected reward of player 0 if both follow the policy.

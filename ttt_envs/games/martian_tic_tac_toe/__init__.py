@@ -51,7 +51,8 @@ def make(
     Args:
         size: 3 to 8: number of rows and columns. Each player has this number of pieces of each size, at most 5, and the
             same number in a row wins.
-        players: 2 or 3, and from size 5 on also 4. The rule text has more than two players only on larger boards.
+        players: 2 or 3, and from size 5 on also 4. The original rules allow more than two players on larger boards
+            only.
         repetition_limit: 2 to 9: the game is a draw when a position occurs for the limit-th time; None for no limit.
             The board is compared with the boards of the last 300 moves, or on larger boards of 25 moves per cell.
         max_plies: the game is a draw after this many moves, at least 152 on the 3x3 board; None for 300 on the 3x3

@@ -51,7 +51,7 @@ LETTERS, NUMBERS = 22, 22  # room for the names of columns and rows
 STASH_HEAD, STASH_ROW = 34, 50
 _NAME_WIDTH = 112
 
-# Height and half the base of each size, as shares of a cell; width of the dark edge, as a share of half the base.
+# Height and half the width of a pyramid of each size, as shares of a cell.
 _HEIGHTS, _HALVES = (0.36, 0.56, 0.78), (0.16, 0.25, 0.34)
 _BASE = 0.9  # height of a pyramid's foot, as a share of the cell from the top
 _SPOT_WIDTH = (INNER - _NAME_WIDTH) / SIZES

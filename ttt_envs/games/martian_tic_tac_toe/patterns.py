@@ -5,7 +5,8 @@ The patterns of a position, from the view of the player who has just moved, whic
 - on boards of 3x3 and 4x4, the pieces in each rectangle of two by three cells, horizontal or vertical; on larger boards
   these would need most of a megabyte of weights;
 - the pieces on each winning line;
-- the pieces of each size in the own stash and an opponent's stash: 1 pattern per opponent, in the order of turns;
+- the numbers of pieces of each size in the player's stash and in an opponent's stash: 1 pattern per opponent, in the
+  order of turns;
 - on the 3x3 board, the pieces in all cells except a corner and a cell next to it. These patterns have the highest
   numbers.
 
@@ -144,8 +145,8 @@ _NEAR, _SHARE_OF_A_PLY, _SHARE_OF_THEIRS = 0.3, 0.6, 0.2
 
 def prior(size: int, number: int) -> np.ndarray:
     """Return initial weights, float32 (number,): the fewer moves of the player would complete a line if the opponents
-    did nothing, the larger its weight. An opponent's lines have negative weights, and other patterns have weight 0.
-    With one ply of search, these weights suffice to complete lines.
+    did nothing, the larger the weight of the line's pattern. An opponent's lines have negative weights, and other
+    patterns have weight 0. With one ply of search, these weights suffice to complete lines.
     """
     weights = np.zeros(number, np.float32)
     cells, begins, _ = _table(size)

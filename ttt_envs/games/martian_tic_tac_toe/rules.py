@@ -5,10 +5,10 @@ in a cell, where it replaces a pyramid if there is one. Cells are numbered row-m
 Goodwin, "Martian Tic-Tac-Toe", Looney Pyramid Games Wiki.
 
 A position that occurs too often is a draw, so a state must know its past. An occupied cell is never empty again, so
-only positions since the last placement in an empty cell can occur again. A log keeps what the moves since then
-replaced; to count occurrences, these moves are taken back one by one. The log needs one or two bytes per ply, and a
-placement in an empty cell clears it. The log has room for `usual_plies` moves, whatever `max_plies` is: a log of
-another size would need other compiled code. In a longer game, the log forgets its oldest moves.
+only positions since the last placement in an empty cell can occur again. A log keeps the pieces that the moves since
+then have replaced; to count occurrences, these moves are taken back one by one. The log needs one or two bytes per ply,
+and a placement in an empty cell clears it. The log has room for `usual_plies` moves, whatever `max_plies` is, because
+kernels must be compiled again for a log of another size. In a longer game, the log forgets its oldest moves.
 """
 
 # mypy: disable-error-code="no-untyped-def"

@@ -136,7 +136,7 @@ def last_move(state: Any) -> str:
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last move, and how the game ended, may be missing. Raises ValueError, which names the wrong part.
+    The text may lack the last move, and how the game ended. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     states = prototype.copy()

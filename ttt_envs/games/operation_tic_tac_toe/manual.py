@@ -120,7 +120,7 @@ def _hand(hand: Any) -> str:
     return f"the {' and the '.join([hand] if isinstance(hand, str) else hand)}"
 
 
-#: How a round ended, as words, in the order of `rules.ENDS`.
+#: Phrases for the ways in which a round can end, in the order of `rules.ENDS`.
 ENDINGS = (
     "",
     "three in a row",

@@ -41,7 +41,7 @@ STYLES = ((r"\b[Xx]\b", "bold red"), (r"\b[Oo]\b", "bold cyan"))
 Hand = str | tuple[str, str] | None
 
 
-#: How a round ended, in the order of `rules.ENDS`.
+#: Names of the ways in which a round can end, in the order of `rules.ENDS`.
 ENDS = ("", "line of X", "line of O", "both lines", "no room", "idle", "agreed")
 
 _CELL = re.compile(r"([A-I])\s+(\.|[a-zA-Z:]+)")
@@ -88,8 +88,8 @@ def piece_name(piece: int) -> str:
 def format_state(state: Any, viewer: int | None = None) -> str:
     """Return a position as text: decision, rooms, both players' specialists, counts, last turn and round.
 
-    Specialists that are not listed are used up. The text is the same for every viewer. `parse_state` reads it, except
-    for a position of `finished_round`.
+    Specialists that are not listed are used up. The text is the same for every viewer. `parse_state` reads it, unless
+    the state comes from `finished_round`.
     """
     cells = [f"{ROOM_NAMES[room]} {piece_name(int(state['board'][room])):<12}" for room in range(ROOMS)]
     lines = [head(state)]
@@ -172,7 +172,7 @@ def _facts(state: Any) -> str:
 
 
 def last_placer(state: Any) -> int:
-    """Return the Placer of the last turn; once the next turn has begun, this is the other player than `placer`."""
+    """Return the Placer of the last turn. Once the next turn has begun, the field `placer` has the other player."""
     swapped = state["phase"] == TURN and state["to_move"] == SIMULTANEOUS
     return int(1 - state["placer"] if swapped else state["placer"]) % 2
 

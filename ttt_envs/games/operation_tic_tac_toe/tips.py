@@ -9,7 +9,7 @@ from ttt_envs.games.operation_tic_tac_toe.manual import SPECIALISTS
 from ttt_envs.games.operation_tic_tac_toe.rules import EMPTY, IN_HAND, OFFERED, SPY, USED, kind_of, owner_of
 from ttt_envs.games.operation_tic_tac_toe.text import MARKS, ROOM_NAMES, SPECIALIST_NAMES
 
-# The rules without the names of actions, which are not needed for clicking.
+# What each specialist does, without the names of actions, which are not needed for clicking.
 _ABILITIES = tuple(re.sub(r" \('.*?'\)", "", each) for each in SPECIALISTS)
 
 _STANDING = {IN_HAND: "in hand", OFFERED: "on offer", USED: "used up"}

@@ -52,7 +52,7 @@ def _of_boards() -> tuple[np.ndarray, int]:
 
 
 def _of_owners() -> tuple[np.ndarray, int]:
-    """Return pattern numbers of [owners, target + 1], int32 (3**9, 10), equal for symmetric images; and their count."""
+    """Return the same as `_of_boards` for [owners of the small boards, target + 1]: int32 (3**9, 10)."""
     keys = np.full((3**9, 10), np.iinfo(np.int64).max)
     for turn in _TURNS:
         turned = (_DIGITS[:, turn] @ _POWERS)[:, None]
@@ -62,7 +62,7 @@ def _of_owners() -> tuple[np.ndarray, int]:
 
 
 def _of_lines() -> tuple[np.ndarray, int]:
-    """Return pattern numbers of [line, status of each board], int32 (8, 16, 16, 16), likewise; and their count."""
+    """Return the same as `_of_boards` for [line, status of each of its three boards]: int32 (8, 16, 16, 16)."""
     worths = np.indices((_WORTHS,) * 3).reshape(3, -1)
     keys = np.full((8, _WORTHS**3), np.iinfo(np.int64).max)
     for k, line in enumerate(_LINES):

@@ -39,10 +39,10 @@ STATE = state_dtype(
     shown=[("last_action", np.int8, between(NONE, 80))],  # the action of the last move, or NONE
 )
 
-#: The members of each set, bool (512, 9).
+#: MEMBERS[set, k]: whether k is in the set, bool (512, 9).
 MEMBERS: np.ndarray = (np.arange(512)[:, None] >> np.arange(9) & 1).astype(np.bool_)
 
-#: Whether three members of each set are in a row, bool (512,).
+#: HAS_LINE[set]: whether three members of the set are in a row, bool (512,).
 HAS_LINE: np.ndarray = np.any(np.all(MEMBERS[:, lines(3, 3, 3)], axis=2), axis=1)
 
 _NTH = np.argsort(~MEMBERS, axis=1, kind="stable").astype(np.int8)  # [set, n]: its n-th member, from the 0th on

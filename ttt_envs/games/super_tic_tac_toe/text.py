@@ -17,7 +17,7 @@ STYLES = ((r"\bX\b", "bold red"), (r"\bO\b", "bold cyan"))
 
 ACTION_NAMES = tuple(f"{board}/{cell}" for board in range(9) for cell in range(9))
 
-#: Names of the places of a square, row by row, and action names with them, see `Faces.spoken_action_names`.
+#: Names of the nine places of a square, row by row; `SPOKEN_NAMES` uses them, see `Faces.spoken_action_names`.
 PLACES = (
     *("top left", "top middle", "top right"),
     *("middle left", "centre", "middle right"),
@@ -111,7 +111,7 @@ def last_mover(state: Any) -> str:
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last move, and how the winner has won, may be missing. Raises ValueError, which names the wrong part.
+    The text may lack the last move, and how the winner has won. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines()] or [""]
     last_move = lines.pop() if lines[-1].startswith("last move:") else ""

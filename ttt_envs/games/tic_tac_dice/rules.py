@@ -107,7 +107,7 @@ def deal(state):
 
 @kernel
 def roll(state):
-    """Roll until a player can claim a card; a player who cannot passes the dice on, or rolls again after doubles."""
+    """Roll until a card can be claimed. After a roll without one, the other player rolls, or after doubles the same."""
     while True:
         one, two = die(state), die(state)
         state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
@@ -208,7 +208,7 @@ def resample(state, player, seed):
 
 @kernel
 def round_rewards(states, out):
-    """Write each player's sum of rewards for rounds, points divided by those of a row: see `core.game.Extras`."""
+    """Write each player's sum of rewards for rounds: the lead in points / ROW_POINTS; see `core.game.Extras`."""
     for i in range(states.shape[0]):
         for player in range(2):
             ahead = np.int64(states[i]["points"][player]) - np.int64(states[i]["points"][1 - player])

@@ -9,7 +9,7 @@ from ttt_envs.core.state import States
 from ttt_envs.core.symmetry import Symmetry, dihedral, rotate_header
 from ttt_envs.games.tic_tac_dice import encoding, rules
 
-# How a round ended, with X and O exchanged.
+# Each way in which a round can end, with X and O exchanged.
 _OTHER_END = np.arange(len(rules.ENDS))
 _OTHER_END[[rules.ROW_OF_X, rules.ROW_OF_O, rules.MORE_OF_X, rules.MORE_OF_O]] = (
     rules.ROW_OF_O,

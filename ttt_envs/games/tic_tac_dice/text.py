@@ -29,7 +29,7 @@ STYLES = (
     (r"\d+\*", "bold yellow"),
 )
 
-#: How the previous round ended, in the order of `rules.ENDS`.
+#: Names of the ways in which a round can end, in the order of `rules.ENDS`.
 ENDS = ("", "row of X", "row of O", "more of X", "more of O", "drawn")
 
 _CELL = re.compile(r"([A-Y])\s*(\d{1,3})([XO*]?)")
@@ -44,7 +44,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
     """Return a position as text: turn and dice, or the result; per cell its letter, card, marker, and `*` if legal.
 
     In a match, the points and the end of the previous round follow, then the last claim of this round. The text is the
-    same for every viewer. `parse_state` reads it, except for a position of `finished_round`.
+    same for every viewer. `parse_state` reads it, unless the state comes from `finished_round`.
     """
     size = int(state["size"])
     ended = state["done"] or is_round_over(state)
@@ -194,7 +194,7 @@ def check_ranks(ranks: Any, size: int) -> np.ndarray:
 def parse_state(text: str, prototype: np.ndarray) -> np.ndarray:
     """Return the position, structured (1,), from a text of `format_state`. Options come from `prototype`.
 
-    The last claim, and how the game ended, may be missing. Raises ValueError, which names the wrong part.
+    The text may lack the last claim, and how the game ended. Raises ValueError, which names the wrong part.
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()] or [""]
     claim = lines.pop().removeprefix("last claim:").strip() if lines[-1].startswith("last claim:") else None

@@ -12,7 +12,7 @@ _DIE = range(1, 7)
 
 
 def tips(state: Any, viewer: int | None = None) -> list[tuple[Box, str]]:
-    """Return for each card its owner, or the number of rolls with which it can be claimed; see `Faces.tips`."""
+    """Return for each card its owner, or how many of 36 rolls allow a player to claim it; see `Faces.tips`."""
     size, shown = int(state["size"]), []
     for cell, name in enumerate(action_names(size)):
         rank, owner = int(state["rank"][cell]), int(state["owner"][cell])

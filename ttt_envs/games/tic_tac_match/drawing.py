@@ -72,8 +72,8 @@ def draw(state: Any, viewer: int | None = None) -> str:
     """Return SVG text. The viewer's seat is at the bottom, and other hands are hidden. Without a viewer, all hands are
     shown and seat 0 is at the bottom.
 
-    If the hand is shown, cards that can be played, and their cells, have a yellow edge. The last card has a frame, and
-    a stroke goes through a winning line.
+    If the hand is shown, cards that can be played, and their cells, have a yellow edge. The card that was played last
+    has a frame, and a stroke goes through a winning line.
     """
     playable, cells = _choices(state, viewer)
     parts = [_seat(state, player, viewer, playable) for player in range(len(state["identity"]))]

@@ -370,7 +370,7 @@ def laid(board, kinds):
 @kernel
 @allocates_nothing
 def can_lay(board, kinds):
-    """Return whether a symbol card of a set of kinds fits on any cell."""
+    """Return whether a card of one of these symbol kinds fits on any cell."""
     cards = laid(board, kinds)
     return cards[0] | cards[1] != 0
 
@@ -544,7 +544,7 @@ def put_back(state, player):
 
 @kernel
 def deal(state, player, cards):
-    """Draw `cards` cards without making a new pile."""
+    """Draw `cards` cards from the pile into the player's hand, without making a new pile."""
     size = total(state["pile"])
     for k in range(cards):
         state["hand"][player, take(state, size - k)] += 1

@@ -31,7 +31,7 @@ _NOBODY, _HIDDEN = "none", "hidden"
 
 
 def kind_names(colours: int) -> tuple[str, ...]:
-    """`red X`, `red O`, `blue X`, ..., then the cards without a symbol."""
+    """Return the names of the kinds: `red X`, `red O`, `blue X`, ..., then those of the cards without a symbol."""
     return (*(f"{colour} {symbol}" for colour in COLOURS[:colours] for symbol in SYMBOLS), *ACTION_CARDS)
 
 
@@ -41,9 +41,9 @@ def short_names(colours: int) -> tuple[str, ...]:
 
 
 def action_names(players: int, colours: int, short: bool = False) -> tuple[str, ...]:
-    """`red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`.
+    """Return the names of actions: `red X to E`, `flip`, `wipe-out +1` (against the next player), `double play`.
 
-    Short: `rX to E`, `F`, `W +1`, `D`.
+    If `short`, they are `rX to E`, `F`, `W +1` and `D`.
     """
     kinds = short_names(colours) if short else kind_names(colours)
     return (
@@ -60,7 +60,7 @@ def action_names(players: int, colours: int, short: bool = False) -> tuple[str, 
 def format_state(state: Any, viewer: int | None = None) -> str:
     """Return a position as text: turn or result, top cards, ID cards, hands, other heaps, counts, and the last play.
 
-    For a viewer, the text has only the viewer's own hand and ID card, and the size of the pile. For None it has
+    For a viewer, the text has only the viewer's own hand and ID card, and the size of the pile. Without a viewer it has
     everything, and `parse_state` can read it.
     """
     names = short_names(_colours(state))
@@ -82,7 +82,7 @@ def format_state(state: Any, viewer: int | None = None) -> str:
 
 
 def last_play(state: Any) -> str:
-    """Return the seat and the card of the last play: `1 red X to E`."""
+    """Return the seat and the action of the last play, such as `1 red X to E` for seat 1."""
     names = action_names(len(state["identity"]), _colours(state))
     return f"{state['last_player']} {names[state['last_action']]}"
 

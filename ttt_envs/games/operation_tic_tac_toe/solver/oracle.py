@@ -48,9 +48,8 @@ _OF_MATCHES = "rounds_to_win", "max_rounds", *_OF_ROUNDS
 class RoundOracle:
     """Optimal play of a round: an equilibrium for both players in every position.
 
-    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. Rounds with the same specialists are
-    solved when one of them is first needed: in a fraction of a second, or in some seconds if a player has two
-    specialists.
+    See `ttt_envs.core.oracle.Oracle` for shapes. Values are exact up to rounding. A pair of hands is solved when it is
+    first needed: in a fraction of a second, or in some seconds if the players have two specialists each.
     """
 
     error = 0.0
@@ -129,8 +128,8 @@ class MatchOracle:
 
     See `ttt_envs.core.oracle.Oracle` for shapes. While roles and specialists are chosen, the value of the coming round
     is interpolated between rounds that were solved for some values of a draw: see `error`. During a round, the round
-    itself is solved exactly, and only the values after its end are such approximations. Rounds are solved when they are
-    first needed, in a fraction of a second per score, and the newest are kept.
+    itself is solved exactly, and only the values after its end are interpolated. Rounds are solved when they are first
+    needed, in a fraction of a second per score, and the newest are kept.
 
     Attributes:
         overtime: how the rounds from the ninth on are valued: "exact" if there is a table of rounds with two

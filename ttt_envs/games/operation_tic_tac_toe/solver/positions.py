@@ -67,7 +67,7 @@ class Book(NamedTuple):
             negative sum means that there is no such position. A part of `lookup`.
         board: int32 (5**9,), the number of the board with these digits; -1 if it has too many specialists. A part of
             `lookup`.
-        standings: int64 (standings,), the standing of each number.
+        standings: int64 (standings,), the standing that has each number.
         code: int32 (boards,), the digits of each board as a number in base 5. Of symmetric images, only the one with
             the smallest number is listed.
         group: int8 (boards,), each board's number of specialists, as the last index of `first`.

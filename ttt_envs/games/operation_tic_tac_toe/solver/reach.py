@@ -20,7 +20,7 @@ from ttt_envs.games.operation_tic_tac_toe.solver.turns import make_turn, play
 
 @kernel
 def reach(states, queue, bounds, seen, known):
-    """Append to a queue the unseen positions one turn after some of its positions; return the queue's new end.
+    """Append to a queue the unseen positions one turn after queue[bounds[0]:bounds[1]]; return the queue's new end.
 
     Args:
         states: structured (2,), scratch: states as `turns.fill_turn` requires them, in which player k places in

@@ -173,7 +173,7 @@ def best_ability(turn, player, lookup, values):
 
 @kernel
 def use_abilities(policies, player, known, block):
-    """Add to `block.free` the values to `player` of abilities used by the other, `policies` float64 (k, actions)."""
+    """Add to `block.free` what `block.abilities` are worth to `player` under `policies`, float64 (k, actions)."""
     lookup, values, turn = known
     for k in range(policies.shape[0]):
         i, n = block.source[k]

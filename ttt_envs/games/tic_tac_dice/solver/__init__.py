@@ -1,6 +1,7 @@
 """Optimal play of the Tic-Tac-Dice family: a round by backward induction, a match by a table over scores.
 
-- **3x3**: a layout is solved when it is first needed (`rounds`), and the newest are kept (`oracle`).
+- **3x3**: a layout is solved when it is first needed (`rounds`), and the newest solutions are kept in memory
+  (`oracle`).
 - **4x4**: one layout takes 0.85 GB and about 5 s, so `game.oracle()` raises an error. To solve one, use `DiceOracle(4,
   3)` or the command
 

@@ -50,7 +50,7 @@ def make_match_values(
     tables = np.zeros((groups, target + 1, target + 1))
     tables[:, 0, 1:], tables[:, 1:, 0] = 1.0, -1.0
     has_row = rows(3, 3)
-    pairs = [(a, b) for a in range(1, target + 1) for b in range(a + 1, target + 1)]  # equal needs: 0
+    pairs = [(a, b) for a in range(1, target + 1) for b in range(a + 1, target + 1)]  # entries [a, a] are 0
     done = 0
     with ThreadPoolExecutor(threads) as pool:
         # An entry depends on entries in which both players together need fewer points, which therefore come first.

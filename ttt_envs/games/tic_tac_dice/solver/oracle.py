@@ -169,7 +169,7 @@ class RoundOracle(DiceOracle):
     """Optimal play of a single round on the 3x3 board, and best responses to any policy in it."""
 
     def __init__(self, win_length: int = 3) -> None:
-        """Create the oracle; arguments as for `DiceOracle`."""
+        """Create the oracle for games with this option `win_length`."""
         super().__init__(3, win_length)
 
     def best_response_from(

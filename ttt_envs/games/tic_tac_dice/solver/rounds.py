@@ -23,7 +23,7 @@ RESULTS = (ROW_POINTS, COUNT_POINTS, 0, -COUNT_POINTS, -ROW_POINTS)
 #: Player 0's payoffs for RESULTS in a single round: float64 (5,).
 ROUND_PAYOFFS = np.array(RESULTS) / ROW_POINTS
 
-#: The value of the best claim if there is none.
+#: Stands for the value of the best claim where no claim is legal.
 NOTHING = -np.inf
 
 
