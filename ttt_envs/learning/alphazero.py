@@ -2,11 +2,13 @@
 
 Many games run in lockstep. In each position a Gumbel tree search with few simulations, guided by the average of the
 latest networks, gives an improved policy, a value for each player, and the action that is played. The policy head
-learns the improved policy. The value head learns the TD(lambda) return of the search's values and the final reward, so
-long games are learned from before they end. Some games start with random plies, for variety.
+learns the improved policy. The value head learns the TD(lambda) return, which is computed from the search's values and
+the final reward. The first plies of a long game are learned from before it ends. Some games start with random plies,
+for variety.
 
 The method needs perfect information and two to four players who move one at a time; chance is allowed.
-network.safetensors contains the average of the latest networks: agents.load("guided:runs/x"), "network:runs/x".
+network.safetensors contains the average of the latest networks; agents.load("guided:runs/x") plays with a search,
+agents.load("network:runs/x") without.
 
 Sources: Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
 self-play", Science 362, 2018; Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; Sutton and
@@ -48,18 +50,19 @@ NAME = "alphazero"
 #: Simulations of each search in measurements.
 EVAL_SIMULATIONS = 32
 
-# The number of actions that a search considers at first, and the weight of its values in the improved policy; see the
-# agent `guided`.
+# The number of actions that a search considers at first, and the weight of the search's values in the improved policy;
+# see the agent `guided`.
 _CONSIDERED, _C_SCALE = 16, 0.3
 
 #: Lambda of the value targets: 1 learns from the ends of games, 0 from the search's value of the next position.
 TD_LAMBDA = 0.9
 
-#: The most plies of a game that are stored. A longer game becomes training data before its end, with the search's value
-#: as its result.
+#: The most plies stored per game. When a game reaches this number, the first half of its plies become training data:
+#: the search's value of the last ply stands in for the game's result.
 HORIZON = 64
 
-#: The largest number of random plies at the start of a game, which is drawn uniformly, and the share of such games.
+#: A game starts with random plies with the probability OPENING_SHARE; their number is drawn uniformly from 0 to
+#: OPENING_PLIES.
 OPENING_PLIES, OPENING_SHARE = 8, 0.6
 
 # Weight decay of the parameters that Adam optimises.
@@ -120,7 +123,7 @@ class Config(Settings):
             raise ValueError("num_envs must be at least 2 with also, not 1")
 
     def games(self) -> list[Game]:
-        """Return the game, and the game with the options `also`; raise errors as `load`."""
+        """Return the game and, if `also` is set, the game with those options, too; raise the errors of `load`."""
         game = self.load()
         if not self.also:
             return [game]
@@ -131,7 +134,7 @@ class Config(Settings):
 
 
 class SelfPlayGames:
-    """Games in lockstep that start with random plies, and their latest plies that are not yet training data."""
+    """Games in lockstep, some of which start with random plies; stores their plies until they become training data."""
 
     def __init__(self, game: Game, n: int, generator: np.random.Generator) -> None:
         horizon = HORIZON
@@ -147,9 +150,9 @@ class SelfPlayGames:
     def play(self, searched: SearchResult) -> Rows:
         """Store the search results of the present positions, and play the next plies.
 
-        Returns: The plies that are now training data, of games that are over or fill the horizon: observations int8 (k,
-            size), policies float16 (k, num_actions), `_ILLEGAL` for illegal actions, values float32 (k,
-            `values_of(game)`).
+        Returns: The plies that become training data because their game is over or has `HORIZON` stored plies, as arrays
+        by name: observations int8 (k, size); policies float16 (k, num_actions), `_ILLEGAL` for illegal actions; values
+        float32 (k, `values_of(game)`), the lambda-returns.
         """
         batch, rows, at = self.batch, np.arange(self.batch.n), self.lengths
         self.observations[rows, at] = batch.observations()
@@ -163,7 +166,7 @@ class SelfPlayGames:
         parts = [self._take(over, self.lengths[over], batch.rewards[over])]
         self.lengths[over] = 0
         self._open(over)
-        # The later half waits until more of its consequences are known.
+        # The second half of the plies stays stored: their returns become more exact as the game goes on.
         half = HORIZON // 2
         parts.append(self._take(full, np.full(len(full), half), self.values[full, -1], self.lengths[full] - 1))
         for kept in (self.observations, self.policies, self.values, self.movers):
@@ -199,16 +202,16 @@ class SelfPlayGames:
 
 
 class Searcher:
-    """Games in progress, and the search in their positions."""
+    """Self-play games, and the tree search that chooses their moves."""
 
     def __init__(self, game: Game, n: int, config: Config, generator: np.random.Generator) -> None:
-        """Create `n` games, searched as the settings say."""
+        """Create `n` games and a search with the settings of `config`."""
         self.games, self.generator, self.simulations = SelfPlayGames(game, n, generator), generator, config.simulations
         kind = ProvingSearch if config.proofs else GumbelSearch
         self._search = kind(game, n, self.simulations, _CONSIDERED, c_scale=_C_SCALE)
 
     def play(self, network: TorchNetwork) -> Rows:
-        """Search in each game's position, and play the next ply."""
+        """Search in each game's position with `network`, play the chosen actions, and return the new training data."""
         games, generator = self.games, self.generator
         game, n = games.game, games.batch.n
 
@@ -228,8 +231,10 @@ def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td
     Args:
         values: float (n, plies, players), values of positions.
         lengths: int (n,), number of valid plies in each row.
-        last: float (n, players), the reward after the last valid ply, or the value of the next position.
-        td_lambda: weight of the next position's return; its value has the weight 1 - td_lambda.
+        last: float (n, players), the reward if the game ended with the last valid ply, otherwise the value of the
+            position after it.
+        td_lambda: weight of the next position's return in a return; the next position's value has the weight 1 -
+            td_lambda.
 
     Returns: float32 (n, plies, players); entries from `lengths` on have no meaning.
     """
@@ -243,7 +248,7 @@ def lambda_returns(values: np.ndarray, lengths: np.ndarray, last: np.ndarray, td
 
 
 def policy_loss(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Return the mean cross entropy of policies (n, num_actions), without illegal actions (`_ILLEGAL`)."""
+    """Return the mean cross entropy of policies, logits (n, num_actions), and `target`, `_ILLEGAL` if illegal."""
     legal = target != _ILLEGAL
     log_policy = functional.log_softmax(logits.masked_fill(~legal, -torch.inf), dim=1)
     return -(target * log_policy)[legal].sum() / len(target)
@@ -286,7 +291,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     latest: dict[str, float] = {}
 
     def one_round(steps: int) -> int:
-        """Search in the present positions, play the next plies, and learn; return the number of positions."""
+        """Search in the current positions, play the next plies, and learn; return the number of positions."""
         nonlocal owed
         done = this.done(steps + config.num_envs)
         for rows in [searcher.play(average) for searcher in searchers]:
@@ -309,7 +314,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
 
     def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """Return the average of the networks, in the form for `Network` and `save_network`."""
+        """Return the average of the networks as arguments for `Network` and `save_network`."""
         return replace(info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:

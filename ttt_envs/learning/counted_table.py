@@ -1,15 +1,17 @@
 """A best response, learned as a table that counts the outcomes of each action and never forgets any.
 
 The learner plays one side of each game against a fixed agent. At every ply, copies of the position try all of the
-learner's actions with each simultaneous action of the agent, or all of the agent's actions if only the agent acts. Each
-is weighted by the agent's probability of it. Future chance is redrawn, so that no choice depends on the actual draws.
-An action's outcome is the final reward or the learner's next observation; equal outcomes are added up. The value of an
-action is the mean of its outcomes, and the value of an observation is that of its best action. Whenever the table has
-grown by a tenth, these values are recomputed (value iteration in the empirical model). The agent is called only in
-positions of real games, so it may be of any kind.
+learner's actions with each simultaneous action of the agent, or all of the agent's actions if only the agent acts. An
+action of the agent has the weight that is its probability in the agent's policy. The copies draw new chance events, so
+that the table cannot learn the outcomes of the actual ones. An action's outcome is the final reward or the learner's
+next observation; the weights of equal outcomes are added up. The value of an action is the weighted mean of its
+outcomes' values, and the value of an observation is that of its best action. Whenever the table has grown by a tenth,
+these values are recomputed (value iteration in the empirical model). The agent is called only in positions of real
+games, so it may be of any kind.
 
-The table uses only the learner's present observation: in some games, a best response with memory wins more. Source:
-Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models, planning, and trajectory sampling).
+The table chooses by the learner's current observation alone: in some games, a best response that remembers earlier
+observations wins more. Source: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models,
+planning, and trajectory sampling).
 """
 
 import numpy as np
@@ -27,28 +29,31 @@ LIMIT = 12_000_000
 # The share of random actions. This share can be small, because each visit tries all actions.
 _RANDOM = 0.3
 
-# Values are recomputed when this share of new entries, or this number of entries, is waiting.
+# Values are recomputed when the waiting entries are more than this share of the earlier ones (plus 1000), or than this
+# number.
 _MORE, _WAITING = 0.1, 1_000_000
 
-# Numbers of sweeps, each of which looks one decision further ahead: in between, and at the end.
+# Sweeps of value iteration, each of which looks one decision further ahead: while learning (_SWEEPS) and for the final
+# table (at most _LAST; they stop at changes below _CLOSE).
 _SWEEPS, _LAST, _CLOSE = 2, 60, 1e-6
 
-# With perfect information and no chance, this many visits of a position suffice: several, because the agent's
-# probabilities can be estimates.
+# Without hidden information and chance, a position that was visited this often is not tried again. One visit is not
+# enough, because the agent's probabilities can be estimates that differ between calls.
 _ENOUGH = 8
 
-# An entry: a player's action (or waiting), the next observation (0 at the end), its count, and the reward.
+# An entry: a digest of the learner's observation and action (`pair`), the digest of the next observation (`next`, 0 at
+# the end), the sum of weights (`share`), and the weighted sum of rewards (`paid`).
 _ENTRY = [("pair", np.uint64), ("next", np.uint64), ("share", np.float64), ("paid", np.float64)]
 
-# Makes one digest of two.
+# An odd factor with which two digests are combined into one.
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class CountedTable:
-    """The learner and its concurrent games; it plays the second side in every second game.
+    """The learner and its concurrent games; in every second game, the learner plays the second side.
 
     Attributes:
-        table: values of the learner's actions, as last computed.
+        table: values of the learner's actions when they were last recomputed.
         decisions: the learner's decisions so far.
     """
 
@@ -90,7 +95,7 @@ class CountedTable:
         deciding, answering = mine.any(axis=1), theirs.any(axis=1)
         keys, named = keys_of(view.observations, self.table.turns, mine.shape[1])
         best = self._best(keys, named, mine)
-        # A player who does not act has one choice: to wait.
+        # A player who does not act has a single choice, to wait, which is stored as action 0.
         mine[~deciding, 0], theirs[~answering, 0] = True, 1.0
         new = mine & ~self._enough(keys)[:, None]
         self._try(new, theirs, (me, them), (keys, np.where(deciding[:, None], named, -1)))
@@ -116,13 +121,13 @@ class CountedTable:
         return self.table
 
     def _next_of(self, states: np.ndarray, sides: np.ndarray) -> np.ndarray:
-        """Return for a side its acting player in each state, or the one who would act next in turn: int64 (n,)."""
+        """Return for each state the player of side `sides` who acts or, if none does, is next in turn: int64 (n,)."""
         players = self.game.num_players
         plies = (np.arange(players) - states["to_move"][:, None]) % players
         return np.where(self._held[sides], plies, players).argmin(axis=1)
 
     def _shown(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Call the agent's `observe`, if it has one; return its players, their games, and their episode numbers."""
+        """Show the agent its views; return each player, the games in which the agent plays it, and their episodes."""
         seats = []
         for player in range(self.game.num_players):
             rows = np.flatnonzero(~self._held[self._sides, player])
@@ -161,9 +166,11 @@ class CountedTable:
         seats: tuple[np.ndarray, np.ndarray],
         of: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Record the outcomes of all actions, bool (n, num_actions), with all replies of positive probability.
+        """Record the outcomes of the learner's actions `mine` against the agent's actions.
 
-        `seats`: the players who act for both sides. `of`: the result of `keys_of`, with -1 for players who wait.
+        `mine`: bool (n, num_actions); `theirs`: float64 (n, num_actions), the agent's probabilities; `seats`: the
+        learner's and the agent's player in each game; `of`: the result of `keys_of` for the learner's observations,
+        with -1 for actions of players who wait.
         """
         parents, actions = np.nonzero(mine)
         which, answers = np.nonzero((theirs > 0)[parents])
@@ -187,7 +194,7 @@ class CountedTable:
         self._waiting += len(new)
 
     def _solve(self, sweeps: int) -> None:
-        """Add up the entries and recompute the values. Observations without a decision have the value 0."""
+        """Add up the entries and recompute the values. Next observations that are not in the table have the value 0."""
         found = np.concatenate([self._found, *self._new])
         self._met, self._new, self._waiting = self._met + self._waiting, [], 0
         if not len(found):
@@ -198,7 +205,7 @@ class CountedTable:
         summed = found[order[first]]
         for name in ("share", "paid"):
             summed[name] = np.add.reduceat(found[name][order], first)
-        # Older ones have the lowest numbers.
+        # Beyond LIMIT, drop the newest entries: older ones come first in `found` and have the lower indices.
         summed = summed[np.minimum.reduceat(order, first) < max(LIMIT, len(self._found))]
         self._found = found = summed[np.argsort(summed["pair"])]
 

@@ -1,12 +1,13 @@
 """Learn the values of actions off-policy: masked double DQN by self-play, on many games at once.
 
-The learner plays one seat of each game, and the seats alternate. The other seats are played by the current learner, its
-past snapshots and fixed agents. The learner's decisions go to a replay buffer. The network Q(observation, action) is
-regressed on the rewards of the next --n-step decisions, plus the value of the position after them: the online network
-chooses the best legal action in that position, and the target network, a slow average, gives its value. Only legal
-actions are chosen and used in targets. The policy is greedy, so it is not an equilibrium if optimal play is mixed.
-network.safetensors contains the online network: agents.load("network:runs/x"), "lookahead:runs/x". A resumed run
-refills its buffer.
+The learner plays one seat of each game; the seat alternates from game to game. The other seats are played by the
+current learner, its past snapshots and fixed agents. The learner's decisions go to a replay buffer. The network
+Q(observation, action) is regressed on the rewards of the next --n-step decisions, plus the value of the position after
+them: the online network chooses the best legal action in that position, and the target network, a slow average, gives
+its value. Only legal actions are chosen and used in targets. The policy is greedy, so it is not an equilibrium if
+optimal play is mixed. network.safetensors contains the online network; agents.load("network:runs/x") plays with it,
+agents.load("lookahead:runs/x") tries every action and rates the next positions with it. A resumed run refills its
+buffer.
 
 Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al., "Deep
 reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hessel et al., "Rainbow", AAAI 2018; the slow
@@ -37,7 +38,7 @@ from ttt_envs.wrappers.self_play import PlayerGames
 
 NAME = "dqn"
 
-# Share of the steps over which exploration decreases.
+# Share of all steps over which exploration decreases from 1 to its final value.
 _FALLING = 0.1
 
 
@@ -92,7 +93,7 @@ class Replay:
     def add(
         self, observations: np.ndarray, masks: np.ndarray, actions: np.ndarray, rewards: np.ndarray, done: np.ndarray
     ) -> None:
-        """Add a round: positions, actions, rewards, and whether each action ended the game."""
+        """Add a round, with a row per game: position, action, reward, and whether the action ended the game."""
         row = self.added % self.rounds
         self.observations[row], self.masks[row], self.actions[row] = observations, masks, actions
         self.rewards[row], self.done[row] = rewards, done
@@ -125,23 +126,23 @@ class Replay:
 
 
 def q_values(network: TorchNetwork, observations: np.ndarray) -> np.ndarray:
-    """Return float32 (n, num_actions)."""
+    """Return the values of all actions in positions, observations int8 (n, size): float32 (n, num_actions)."""
     with torch.inference_mode():
         return np.asarray(network(torch.from_numpy(observations.astype(np.float32)))["q"].numpy())
 
 
 class EpsilonGreedy(Agent):
-    """The learner's present policy: the best action or, with probability `exploration`, a random one."""
+    """The learner's current policy: the best action or, with probability `exploration`, a random one."""
 
     def __init__(self, network: TorchNetwork, exploration: float = 0.0) -> None:
         self.network, self.exploration = network, exploration
 
     def policy(self, view: View) -> np.ndarray:
-        """Return float64 (n, num_actions)."""
+        """Return the probabilities of the actions: float64 (n, num_actions)."""
         return self.probabilities(view.observations, view.masks)
 
     def probabilities(self, observations: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return the policy for observations int8 (n, size) and masks bool (n, num_actions)."""
+        """Return `policy` for observations int8 (n, size) and masks bool (n, num_actions)."""
         best = uniform(best_of(q_values(self.network, observations), masks))
         return (1 - self.exploration) * best + self.exploration * uniform(masks)
 
@@ -156,7 +157,7 @@ def targets(network: TorchNetwork, target: TorchNetwork, sampled: Sequence[np.nd
 
 
 class SeatLearner:
-    """Double Q-learning for one seat in each of many games, which `enter` sets.
+    """Double Q-learning for one seat in each of many games; `enter` supplies the games.
 
     Attributes:
         current: the exploring learner, with the online network.
@@ -170,7 +171,7 @@ class SeatLearner:
     generator: np.random.Generator
 
     def __init__(self, current: EpsilonGreedy, config: Config, target_share: float = 0.01) -> None:
-        """Take the learner and its settings; the caller handles the settings of the run as a whole.
+        """Take the learner and the settings of learning; settings of the run, such as `steps`, are not used.
 
         `target_share`: share by which the target network moves to the online network at each gradient step.
         """
@@ -182,13 +183,13 @@ class SeatLearner:
         self.numbers: dict[str, float] = {}
 
     def enter(self, games: PlayerGames, generator: np.random.Generator, warm_up: int | None = None) -> None:
-        """Set the games, which were just reset; `warm_up`: rows before learning begins, None for the setting's."""
+        """Play in `games`, which were just reset. `warm_up`: rows before learning begins; None: `config.warm_up`."""
         self.games, self.generator = games, generator
         self.warm_up = self.config.warm_up if warm_up is None else warm_up
         self.replay = Replay(games.game, self.config.buffer // games.n, games.n)
 
     def round(self, exploration: float, rate: float) -> int:
-        """Make one decision in each game, and then the due gradient steps at learning rate `rate`.
+        """Make one decision in each game and, after the warm-up, gradient steps at learning rate `rate`.
 
         Returns the number of decisions.
         """
@@ -242,13 +243,13 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     learning.enter(games, generator, this.warm_up)
 
     def one_round(steps: int) -> int:
-        """Make one decision in each game, and then the due gradient steps."""
+        """Make one decision in each game, then the gradient steps of a round."""
         done = this.done(steps)
         exploration = max(config.exploration, 1 - done / _FALLING)
         return learning.round(exploration, config.learning_rate * max(1 - done, 0.1))
 
     def network(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """Return the online network, in the form for `Network` and `save_network`."""
+        """Return the online network as arguments for `Network` and `save_network`."""
         return replace(info, steps=steps), current.network.tensors()
 
     def agent(steps: int) -> Agent:

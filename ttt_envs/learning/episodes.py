@@ -1,7 +1,7 @@
 """Whole games in which the learner plays all seats, for on-policy methods.
 
-Returns are computed for each player separately, from one of the player's decisions to the next. Players may move in
-turn or simultaneously, with different information.
+Each player's future rewards are summed along that player's own decisions. Players may move in turn or simultaneously,
+with different information.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from ttt_envs.core.information import acting_players
 
 @dataclass(frozen=True)
 class Rollout:
-    """All d decisions of some games, ply after ply.
+    """All d decisions of some finished games, ordered by ply.
 
     Attributes:
         observations: int8 (d, size), the deciding players' observations.
         masks: bool (d, num_actions).
         actions: int64 (d,).
         log_probs: float32 (d, num_actions), log-probabilities of the policy that played; very negative if illegal.
-        values: float32 (d,), the value network's estimates. games, players: int64 (d,), the game and the deciding
-            player.
+        values: float32 (d,), the value network's estimates.
+        games, players: int64 (d,), the game and the deciding player.
         following: int64 (d,), index of the player's next decision in the game; -1 for the last one.
         rewards: float32 (d,), the player's final reward at the player's last decision, otherwise 0.
         plies: for each ply, the slice of its decisions.
@@ -45,12 +45,12 @@ class Rollout:
         return len(self.actions)
 
     def advantages(self, gamma: float, lam: float, rewards: np.ndarray | None = None) -> np.ndarray:
-        """Return generalised advantages along each player's decisions, float32 (d,); `rewards` replaces the attribute.
+        """Return generalised advantages along each player's decisions, float32 (d,); `rewards` replaces `self.rewards`.
 
         Source: Schulman et al., "High-dimensional continuous control using generalized advantage estimation", 2016.
         """
         rewards = self.rewards if rewards is None else rewards
-        # The last row is zeros: it follows the last decision of an episode.
+        # `following` is -1 at a player's last decision, so the row after it is the appended row of zeros.
         values, advantages = np.append(self.values, np.float32(0)), np.zeros(len(self) + 1, np.float32)
         for ply in reversed(self.plies):
             after = self.following[ply]
@@ -58,8 +58,8 @@ class Rollout:
         return advantages[:-1]
 
     def of_others(self, numbers: np.ndarray) -> np.ndarray:
-        """For each decision, sum the numbers, float32 (d,), of other players' decisions up to the player's next
-        decision. Simultaneous choices of other players are included.
+        """For each decision, sum the `numbers`, float32 (d,), of the other players' decisions in the same game from
+        then until its player decides again or the game ends. Simultaneous decisions are included.
         """
         sums = np.zeros(len(self), np.float32)
         waiting = np.zeros((self.games.max() + 1, self.players.max() + 1), np.float32)
@@ -73,8 +73,8 @@ class Rollout:
         return sums
 
 
-#: (observations int8 (k, size), masks bool (k, num_actions), games int64 (k,), players int64 (k,)) -> (actions int64
-#: (k,), log-probabilities float32 (k, num_actions), values float32 (k,)).
+#: Chooses actions for k decisions: (observations int8 (k, size), masks bool (k, num_actions), games int64 (k,), players
+#: int64 (k,)) -> (actions int64 (k,), log-probabilities float32 (k, num_actions), values float32 (k,)).
 Act = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -86,7 +86,7 @@ class WholeGames:
         self.game, self._batch, self._fresh = game, Batch(game, n, seed=seed), True
 
     def play(self, act: Act) -> Rollout:
-        """Play new games to the end; `act` chooses for all players."""
+        """Play `n` new games to the end and return all decisions; `act` chooses for all players."""
         batch, game = self._batch, self.game
         if not self._fresh:
             batch.reset()

@@ -1,22 +1,23 @@
 """Learn an equilibrium by counterfactual regrets without importance sampling (ESCHER), a deep form of CFR.
 
-In each round of games, one player explores, the two players in turn: the explorer plays uniformly random legal actions,
-and the other player plays the current policy. The regret of an action is its value minus the policy's mean value. A
-value network, which sees the views of both players, gives the values; the rules give the position after each action. A
-second network learns the mean of all regrets so far from a reservoir, and the current policy plays actions in
-proportion to their positive regrets (regret matching). A third network learns the average of all these policies from
-the actions of the player who does not explore. This average converges to an equilibrium; it is measured and saved.
-Round t has the weight t.
+In half of the games of a round, player 0 explores, and in the other half player 1. The explorer plays uniformly random
+legal actions, and the other player plays the current policy. The regret of an action is its value minus the mean value
+of all actions under the current policy. A value network, which sees the views of both players, gives the values; the
+rules give the position after each action. A second network learns the mean of all regrets so far from a reservoir, a
+uniform sample of them, and the current policy plays actions in proportion to their positive regrets (regret matching).
+A third network learns the average of all these policies from the actions of the player who does not explore. This
+average converges to an equilibrium; it is measured and saved. In these means over rounds, round t has the weight t.
 
 Why this form of CFR: Deep CFR tries all of the explorer's actions at each decision, so a round grows exponentially with
 the length of the game: nine decisions with six actions give ten million positions. If one action is sampled instead,
 regrets must be divided by the probability of the sampled actions, and their variance also grows exponentially. In
 ESCHER the exploring policy never changes, so the division is unnecessary: all rounds weight the regrets of an
-information set by the same factor. The other player reaches decisions with the frequency of the current policy, which
-gives the weights for the average. Values are learned by one-step temporal differences with the mean over the explorer's
-actions instead of a sample. The drawback is the error of the value network. The method needs two players; simultaneous
-choices and hidden information are allowed. network.safetensors contains the average policy:
-agents.load("network:runs/x"). A resumed run refills its buffer of positions.
+information set by the same factor. The other player reaches each decision as often as the current policy does, which is
+the weight that the average policy needs. Values are learned by one-step temporal differences; where the explorer
+decides, the target is the mean over all of the explorer's actions instead of a sample. The drawback: errors of the
+value network become errors of the regrets. The method needs two players; simultaneous choices and hidden information
+are allowed. network.safetensors contains the average policy; load it with agents.load("network:runs/x"). A resumed run
+refills its buffer of positions.
 
 Sources: McAleer, Farina, Lanctot and Sandholm, "ESCHER: eschewing importance sampling in games by computing a history
 value function to estimate regret", ICLR 2023; Brown, Lerer, Gross and Sandholm, "Deep counterfactual regret
@@ -48,7 +49,8 @@ NAME = "escher"
 # Number of latest positions from which the value network learns.
 _BUFFER = 20_000
 
-# Share by which the slow average of the value network, which evaluates successors, moves at each gradient step.
+# Share by which the slow average of the value network moves toward it at each gradient step; the average evaluates the
+# next positions.
 _TARGET_SHARE = 0.05
 
 
@@ -173,7 +175,7 @@ class Escher:
                 self.reservoirs[name].add(kept, self.generator)
             seen = _by_both(game, batch.states[rows])
             batch.step(joint[rows], rows, check=False)
-            # If only the other player has moved: the successor after that player's action.
+            # Where the explorer did not decide, the target is the value of the next position.
             alone = rows[np.isnan(targets[rows])]
             targets[alone] = self.worth(batch.states[alone])
             self.buffer.add({"seen": seen, "targets": targets[rows]})
@@ -200,7 +202,7 @@ class Escher:
         return values
 
     def worth(self, states: np.ndarray) -> np.ndarray:
-        """Return player 0's reward in finished states, structured (n,), and its estimate in others: float32 (n,)."""
+        """Return the values of states to player 0, float32 (n,): rewards of finished games, else estimates."""
         rewards = states["rewards"][:, 0].astype(np.float32)
         going = np.flatnonzero(~states["done"])
         if len(going):
@@ -262,5 +264,5 @@ def _by_both(game: Game, states: np.ndarray) -> np.ndarray:
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises the errors of `train_self_play`."""
     return train_self_play(config, NAME, Escher)

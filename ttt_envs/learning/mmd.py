@@ -1,13 +1,13 @@
 """Learn an equilibrium by magnetic mirror descent, a policy gradient held near a magnet and its previous policy.
 
-If optimal play is mixed, plain self-play cycles around it. Here the policy pays for its divergence from a magnet,
-KL(policy, magnet), which turns the cycles into spirals toward the equilibrium. It also pays for its divergence from the
-policy that has played the games, KL(policy, behaviour), which keeps each update small. By default the magnet is the
-uniform policy, and its weight decreases during the run (--magnet-final). The magnet can also be the policy's own moving
-average (--magnet-rate), or a copy of the policy that is replaced several times (--magnet-copies); then its weight may
-stay constant. The learner plays all seats, and games are played to their ends. The method needs two players;
-simultaneous choices and hidden information are allowed. network.safetensors contains the policy and its value network:
-agents.load("network:runs/x").
+If optimal play is mixed, plain self-play cycles around it. Here the loss has a penalty for the policy's divergence from
+a reference policy, the magnet: KL(policy, magnet). It turns the cycles into spirals toward the equilibrium. A second
+penalty, for the divergence from the policy that has played the games, KL(policy, behaviour), keeps each update small.
+By default the magnet is the uniform policy, and its weight decreases during the run (--magnet-final). The magnet can
+also be the policy's own moving average (--magnet-rate), or a copy of the policy that is replaced several times
+(--magnet-copies); then its weight may stay constant. The learner plays all seats, and games are played to their ends.
+The method needs two players; simultaneous choices and hidden information are allowed. network.safetensors contains the
+policy and its value network; agents.load("network:runs/x") plays the policy.
 
 Sources: Sokota et al., "A unified approach to reinforcement learning, quantal response equilibria, and two-player
 zero-sum games", ICLR 2023; as an extension of PPO, with its clipping: Rudolph et al., "Reevaluating policy gradient
@@ -72,7 +72,8 @@ class MMD(PolicyGradient[Config]):
     def __init__(self, config: Config, game: Game) -> None:
         super().__init__(config, game)
         self.network.to(config.device)
-        # The untrained policy is nearly uniform.
+        # A magnet that moves begins as the untrained policy, which is nearly uniform; otherwise it is the uniform
+        # policy.
         moves = config.magnet_rate > 0 or config.magnet_copies > 0
         self.magnet = copy.deepcopy(self.network) if moves else None
         self.copies: int | None = None
@@ -92,7 +93,7 @@ class MMD(PolicyGradient[Config]):
         self.rollouts = Rollouts(self.game, self.config.num_envs, seed, self.config.device)
 
     def one_round(self, done: float) -> int:
-        """Learn from whole games, or on a GPU from a rollout; return the number of decisions."""
+        """Play and learn: from whole games or, on a GPU, from a rollout of 16 plies. Return the number of decisions."""
         if self.config.device == "cpu":
             return super().one_round(done)
         sample, decisions = self.rollouts.play(self.network, self.gae_lambda)
@@ -112,7 +113,7 @@ class MMD(PolicyGradient[Config]):
                 mine.lerp_(latest, 1.0 if replaced else self.config.magnet_rate)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
-        """Return PPO's surrogate plus the two divergences."""
+        """Return PPO's surrogate loss plus the weighted divergences from the magnet and the behaviour policy."""
         probs = log_probs.exp()
         if self.magnet is None:
             of_magnet = -entropy_of(log_probs)  # up to a constant
@@ -128,5 +129,5 @@ class MMD(PolicyGradient[Config]):
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises the errors of `train_self_play`."""
     return train_self_play(config, NAME, MMD)

@@ -1,15 +1,16 @@
 """Learn an equilibrium by neural fictitious self-play: a best response to the average of all best responses so far.
 
 Two networks learn. One network learns action values by masked double DQN and plays a best response. The other network
-imitates, from a reservoir, the best response's actions over the whole run. It is the average of fictitious play, which
-converges to an equilibrium, and is measured and saved. The best response plays one seat of each game. The average plays
-the other seat, except in a share --anticipation of the games, in which the best response plays both. The method needs
-two players; simultaneous choices and hidden information are allowed. network.safetensors contains the average policy:
-agents.load("network:runs/x"). A resumed run refills its replay buffer.
+imitates, from a reservoir, the best response's actions over the whole run. This second network is the average of all
+best responses, which converges to an equilibrium in fictitious play; it is measured and saved. The best response plays
+one seat of each game. The average plays the other seat, except in a share --anticipation of the games, in which the
+best response plays both. The method needs two players; simultaneous choices and hidden information are allowed.
+network.safetensors contains the average policy; load it with agents.load("network:runs/x"). A resumed run refills its
+replay buffer.
 
 Source: Heinrich and Silver, "Deep reinforcement learning from self-play in imperfect-information games", 2016. In the
-paper both players learn in each game, also in seats that the average plays; here the decisions of the average are not
-learned from.
+paper both players learn in each game, also in seats that the average plays; here nothing is learned from the average's
+decisions.
 """
 
 from dataclasses import dataclass, replace
@@ -76,7 +77,7 @@ class Config(Settings):
         check_sizes(hidden=self.hidden)
 
     def of_best_response(self) -> dqn.Config:
-        """Return the settings of double Q-learning."""
+        """Return the settings with which the best response learns by double Q-learning."""
         shared = ("num_envs", "buffer", "learning_rate", "hidden", "seed", "seeds")
         given = {name: getattr(self, name) for name in shared}
         own: dict[str, Any] = {"warm_up": 1000, "batch": _BATCH, "updates": _UPDATES, "gamma": 1.0}
@@ -133,5 +134,5 @@ class NFSP:
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises the errors of `train_self_play`."""
     return train_self_play(config, NAME, NFSP)

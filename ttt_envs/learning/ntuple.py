@@ -5,8 +5,8 @@ it chooses the move with the highest value, except for some random moves. After 
 toward TD(lambda) returns. Each weight has its own learning rate, which decreases if the signs of its errors alternate
 (temporal coherence). Play and learning are one compiled kernel with hundreds of thousands of plies per second. The
 method needs perfect information, and no chance after the start. With more than two sides, each player learns from the
-positions after the player's own moves. network.safetensors contains the weights:
-agents.load("alphabeta:runs/x,depth=5").
+positions after the player's own moves. network.safetensors contains the weights;
+agents.load("alphabeta:runs/x,depth=5") plays with them by a search of five plies.
 
 Sources: Lucas, "Learning to play Othello with n-tuple systems", 2008; Beal and Smith, "Temporal coherence and
 prediction decay in TD learning", IJCAI 1999; Jaskowski, "Mastering 2048 with delayed temporal coherence learning,
@@ -38,7 +38,7 @@ from ttt_envs.learning.runs.settings import Result, Settings, Share, Steps, With
 
 NAME = "ntuple"
 
-#: Number of games between two checks of the time.
+#: Number of games per call of the kernel; interrupts and due measurements are only noticed between two calls.
 _GAMES = 500
 
 
@@ -107,7 +107,8 @@ class Scratch(NamedTuple):
         history: int64 (plies, number), the patterns of each position of a game.
         values: float64 (plies,), the values of these positions.
         movers: int64 (plies,), the players whose moves led to these positions.
-        free: bool (plies,), whether these moves were random. back, stale: float64 and bool (players,), see `learn`.
+        free: bool (plies,), whether these moves were random.
+        back, stale: float64 and bool (players,), see `learn`.
     """
 
     states: np.ndarray
@@ -145,7 +146,7 @@ def play(prototype, games, seed, learning, learned, scratch):
 
     Args:
         prototype: states (1,), the record before a reset.
-        games: their number.
+        games: number of games.
         seed: uint64, the seed of all random numbers.
         learning: `Learning`.
         learned: `Weights`, which change.
@@ -218,10 +219,10 @@ def choose(draw, simple, learned, scratch):
 @jit.kernel
 @jit.allocates_nothing
 def learn(length, learner, learning, learned, scratch):
-    """Learn from the game that has just ended: from its `length` positions, last first, for all players or `learner`.
+    """Learn from the `length` positions of the last game, last first; for all players if `learner` is -1.
 
-    The value of a position to a player moves toward `back`, the player's later return. If `stale`, a random move
-    followed the position, and its value does not change.
+    The value of a position to the player who moved there changes toward `back` of the player, the return after the
+    position. If `stale` of the player is set, a random move followed the position, and its value does not change.
     """
     values, movers, free, back, stale = scratch.values, scratch.movers, scratch.free, scratch.back, scratch.stale
     gamma, decay, players = learning.gamma, learning.decay, back.shape[0]
@@ -245,7 +246,7 @@ def learn(length, learner, learning, learned, scratch):
 @jit.kernel
 @jit.allocates_nothing
 def correct(present, error, rate, learned):
-    """Change the weights of a position's patterns by its error, each with its own learning rate, at most `rate`."""
+    """Change the weights of the patterns `present` by `error`, each at its own learning rate, at most `rate`."""
     weights, errors, totals = learned
     for k in range(present.shape[0]):
         w = present[k]
@@ -258,7 +259,7 @@ def correct(present, error, rate, learned):
 @jit.kernel
 @jit.allocates_nothing
 def worth(present, weights):
-    """Return the value of a position with these patterns."""
+    """Return the value of a position with the patterns `present`: float64 between -1 and 1."""
     total = 0.0
     for k in range(present.shape[0]):
         total += weights[present[k]]
@@ -268,7 +269,7 @@ def worth(present, weights):
 @jit.kernel
 @jit.allocates_nothing
 def unit(x):
-    """Return a number from 0 to 1, without 1, from the random uint64 `x`."""
+    """Map a random uint64 to a number from 0, included, to 1, not included."""
     return np.float64(rng.scale(x, 1 << 30)) / (1 << 30)
 
 
@@ -280,7 +281,7 @@ def kernel_for(kernels: Kernels, find: Callable[..., Any]) -> Callable[..., Any]
 
 
 class WeightBuffers(torch.nn.Module):
-    """The weights and the data for their learning rates, as a part that `ttt_envs.learning.runs.checkpoint` saves."""
+    """The arrays of `Weights` as a module, so that `ttt_envs.learning.runs.checkpoint` can save them."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -322,7 +323,8 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
         learned.weights[:] = patterns.prior()
     this.restore({"table": table})
     kernel = kernel_for(game.kernels, patterns.find)
-    # Converted to the types for which the kernel is compiled: a setting of 1.0 may be given as 1.
+    # Convert the settings to the types for which the kernel is compiled: a float setting may have been given as the int
+    # 1.
     learning = Learning(**{name: kind(getattr(config, name)) for name, kind in Learning.__annotations__.items()})
     scratch = scratch_for(game, patterns.number)
 

@@ -35,7 +35,8 @@ class DeviceGames:
 
     Attributes:
         batch: the games.
-        seats: all players if they choose simultaneously; otherwise None for the player to move.
+        seats: whose views `look` returns: all players if they choose simultaneously, otherwise None, the player to
+            move.
     """
 
     def __init__(self, game: Game, n: int, seed: int, device: str) -> None:
@@ -45,11 +46,11 @@ class DeviceGames:
         self.side = torch.tensor([player in game.teams[1] for player in range(game.num_players)], device=device)
 
     def tensor(self, array: Any) -> torch.Tensor:
-        """View an array of a batch as a tensor: the next step overwrites it."""
+        """Return a batch's array as a tensor without a copy: the batch's next step overwrites the tensor."""
         return torch.as_tensor(array, device=self.device)
 
     def look(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return copies of observations int8 (seats * n, size), and masks bool (seats * n, num_actions)."""
+        """Return copies of the seats' observations int8 (seats * n, size), and masks bool (seats * n, num_actions)."""
         looks = self.batch.observations, self.batch.masks
         seen, legal = (torch.cat([self.tensor(look(seat)) for seat in self.seats]) for look in looks)
         return seen, legal
@@ -66,8 +67,8 @@ class Rollouts(DeviceGames):
         """Play the next plies by a network's policy; return the training data and the number of decisions.
 
         If players choose simultaneously, every ply has a row for each player; a row without a choice trains only the
-        values. Advantages are generalised advantage estimates of undiscounted rewards. They use the same player's next
-        ply or, if players take turns, the next ply, negated if the other side moves in it.
+        values. Advantages are generalised advantage estimates of undiscounted rewards. The estimate for a ply uses that
+        of the game's next ply; if players take turns and the other side moves there, its sign is changed.
         """
         game, plies = self.batch.game, list[tuple[torch.Tensor, ...]]()
         with torch.no_grad():
@@ -129,7 +130,7 @@ class DeviceValues(DeviceGames):
         return worth
 
     def play(self, average: TorchNetwork, exploration: float) -> None:
-        """Play the best actions or, with this probability, random ones."""
+        """Play the best actions by the network `average` or, with probability `exploration`, random ones."""
         legal = self.tensor(self.batch.masks())
         at_random = torch.rand(legal.shape, device=self.device).masked_fill(~legal, -1).argmax(dim=1)
         explores = torch.rand(len(legal), device=self.device) < exploration
@@ -137,7 +138,7 @@ class DeviceValues(DeviceGames):
 
 
 class Ring:
-    """The latest positions on a device: observations, int8, and their values, float32."""
+    """The latest `size` positions on a device: observations, int8, and the values of their actions, float32."""
 
     def __init__(self, size: int, game: Game, device: torch.device) -> None:
         self.size, self.added = size, 0
@@ -145,12 +146,12 @@ class Ring:
         self.values = torch.zeros(size, game.num_actions, device=device)
 
     def add(self, seen: torch.Tensor, values: torch.Tensor) -> None:
-        """Replace the oldest positions by these."""
+        """Add positions, which replace the oldest ones when the ring is full."""
         at = (self.added + torch.arange(len(seen), device=seen.device)) % self.size
         self.seen[at], self.values[at] = seen, values
         self.added += len(seen)
 
     def sample(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return some positions, drawn with replacement."""
+        """Return `n` positions with their values, drawn with replacement."""
         rows = torch.randint(min(self.added, self.size), (n,), device=self.seen.device)
         return self.seen[rows], self.values[rows]

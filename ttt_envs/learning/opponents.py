@@ -16,9 +16,9 @@ PAST = 6
 
 
 class OpponentPool:
-    """A pool of weighted opponents; each game draws one when it starts.
+    """A pool of opponents with weights; each game draws its opponent by weight when it starts.
 
-    `PlayerGames.set_opponents`, which the vector environments have too, draws from such a pool at every reset.
+    Pass the result of `pool` to `PlayerGames.set_opponents`, or to the same method of a vector environment.
     """
 
     def __init__(self, game: Game, config: SelfPlay, current: Agent, read: Callable[[Path], Agent]) -> None:
@@ -26,9 +26,9 @@ class OpponentPool:
 
         Args:
             game: the game that is played.
-            config: settings of the run. `self_weight` and `past_weight` are the weights of the current learner and of
-                all snapshots; `opponents` share the rest. The snapshots are files in the run folder, whose names sort
-                by age.
+            config: settings of the run. `self_weight` is the weight of the current learner, `past_weight` that of all
+                snapshots together; the agents in `opponents` share the remaining weight. The snapshots are files in the
+                run folder, whose names sort by age.
             current: the current learner; the same object during the whole run.
             read: callback that loads a snapshot's file as an agent.
 
@@ -51,7 +51,7 @@ class OpponentPool:
         self._frozen: dict[Path, Agent] = {}
 
     def pool(self) -> dict[Agent, float]:
-        """Return the present pool and its weights, which need not sum to 1."""
+        """Return agent -> weight; the weights sum to less than 1 before the first snapshot, for example."""
         paths = sorted(self.snapshots.glob("[!.]*"))  # without the temporary files of a killed run
         chosen = np.unique(np.linspace(0, len(paths) - 1, min(PAST, len(paths))).astype(int))
         self._frozen = {paths[k]: self._frozen.get(paths[k]) or self.read(paths[k]) for k in chosen}

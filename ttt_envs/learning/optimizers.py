@@ -6,7 +6,7 @@ import torch
 
 from ttt_envs.learning.torch_networks import TorchNetwork
 
-#: Optimisers by their names in a checkpoint.
+#: A learner's optimisers, by their names in a checkpoint.
 Optimizers = dict[str, torch.optim.Optimizer]
 
 # Coefficients of a Newton-Schulz step, which moves singular values toward 1, and number of steps: Jordan et al., 2024.
@@ -18,7 +18,7 @@ class Muon(torch.optim.Optimizer):
     """Momentum whose steps are orthogonal matrices: Jordan et al., "Muon: an optimizer for hidden layers", 2024.
 
     The steps are scaled to the size of Adam's, so that both can use the same learning rate: Liu et al., "Muon is
-    scalable for LLM training", 2025, section 2.2. Without weight decay. `torch.optim.Muon` computes the same in
+    scalable for LLM training", 2025, section 2.2. There is no weight decay. `torch.optim.Muon` computes the same in
     bfloat16, which takes at least ten times as long on processors without instructions for it; here, products have the
     parameters' precision, subject to `torch.set_float32_matmul_precision`.
     """

@@ -1,7 +1,7 @@
 """The shared loop of policy gradient methods: whole games, and gradient steps of a policy and a value network.
 
-A method is a subclass of `PolicyGradient` that defines a loss. This module has the loss of PPO; a test compares an
-update by it with an update of MaskablePPO (sb3-contrib) from the same decisions.
+A method is a subclass of `PolicyGradient` that defines a loss. PPO's loss is the function `clipped`; a test compares an
+update with it to an update of MaskablePPO (sb3-contrib) on the same decisions.
 
 Source: Schulman et al., "Proximal policy optimization algorithms", 2017; initial weights as in Stable-Baselines3.
 """
@@ -152,7 +152,7 @@ class PolicyGradient(Generic[Settled]):
         self.learn_from(self.sample_of(rollout), done)
 
     def learn_from(self, sample: Sample, done: float) -> None:
-        """Learn from a sample, as in `learn`."""
+        """Learn from training data; `done`: the finished share of the training."""
         for part in self.parts_of(sample.actions):
             some = sample.take(part)
             heads = self.network(some.observations.float())
@@ -170,11 +170,11 @@ class PolicyGradient(Generic[Settled]):
             yield from torch.randperm(len(actions), device=actions.device).chunk(self.minibatches)
 
     def policy_loss(self, log_probs: torch.Tensor, sample: Sample, done: float) -> torch.Tensor:
-        """Return the loss, a scalar, of a part of a sample.
+        """Return the policy's loss on one part of the training data, as a scalar.
 
         Args:
-            log_probs: float32 (b, num_actions), log-probabilities of the present network.
-            sample: the decisions.
+            log_probs: float32 (b, num_actions), log-probabilities of the current network.
+            sample: the decisions of the part.
             done: the finished share of the training.
         """
         raise NotImplementedError
@@ -229,5 +229,5 @@ def clipped(log_probs: torch.Tensor, sample: Sample, clip: float) -> torch.Tenso
 
 
 def between(first: float, last: float | None, done: float) -> float:
-    """Interpolate a setting linearly between its first and its last value; None keeps the first."""
+    """Interpolate a setting linearly between its first and its last value; if `last` is None, return the first."""
     return first if last is None else first + min(done, 1.0) * (last - first)

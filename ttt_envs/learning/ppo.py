@@ -2,8 +2,8 @@
 
 The learner plays one seat of each game, and the seats alternate. The current learner, its past snapshots and fixed
 agents play the other seats inside the environment's `step`; a game draws its opponent when it starts.
-network.safetensors contains the latest policy and its value network: agents.load("network:runs/x"). The folder is
-updated after every rollout, so an interrupt loses at most the current rollout.
+network.safetensors contains the latest policy and its value network; agents.load("network:runs/x") plays the policy.
+The folder is updated after every rollout, so an interrupt loses at most the current rollout.
 
 If optimal play is mixed, self-play alone does not converge to it: each policy learns to beat the previous one. With an
 entropy bonus it converges toward a quantal response equilibrium, which approaches a Nash equilibrium as the bonus
@@ -106,16 +106,16 @@ class ActorNet(torch.nn.Module):
         self._policy = [policy]  # in a list, so that torch does not count its parameters twice
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return float32 (n, inputs) -> logits (n, actions)."""
+        """Map observations, float32 (n, inputs), to the policy's logits (n, actions)."""
         policy = self._policy[0]
         logits: torch.Tensor = policy.action_net(policy.mlp_extractor.forward_actor(observations))
         return logits
 
 
 def make_model(config: Config, game: Game, done: Callable[[int], float] | None = None) -> MaskablePPO:
-    """Return an untrained MaskablePPO with its games, whose opponents are set before the first game starts.
+    """Return an untrained MaskablePPO with its games. Their opponents are random; the caller may replace them.
 
-    `done`: callback from a number of steps to the finished share of the training, by default of `config.steps`.
+    `done`: (number of steps) -> finished share of the training; by default the share of `config.steps`.
     """
 
     def learning_rate(_: float) -> float:
@@ -163,7 +163,7 @@ def parts_of(model: MaskablePPO) -> checkpoint.Parts:
 
 
 def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-    """Return the policy and value networks, in the form for `save_network`. With more than two sides, return only the
+    """Return the policy and value networks as arguments for `save_network`. With more than two sides, return only the
     policy: a network file has a value for every player, but PPO learns only one player's.
     """
     info = NetworkInfo(
@@ -177,7 +177,7 @@ def network_of(model: MaskablePPO, config: Config, game: Game) -> tuple[NetworkI
         separate=True,
         history=config.history,
     )
-    # SB3 also numbers the activation functions, so its number of hidden layer k is 2 * k.
+    # SB3 also numbers the activation functions, so SB3's number for hidden layer k is 2 * k.
     tensors = model.policy.state_dict()
     names = {"heads.policy": "action_net", "heads.value": "value_net"}
     for head in info.heads:
@@ -215,7 +215,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     model.env.seed(stream)  # type: ignore[union-attr]
     torch.manual_seed(stream)
 
-    # The learner as its own opponent, and as the measured agent.
+    # Two agents with the learner's policy: its own opponent in training, and the agent that is measured.
     actor = ActorNet(model.policy)
     current = PolicyAgent(actor, history=config.history)
     measured = PolicyAgent(actor, symmetric=config.symmetric, history=config.history)
@@ -231,7 +231,7 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     model.set_logger(Logger(None, [numbers]))
 
     def go_on(*_: Any) -> bool:
-        """Check for an interrupt during a rollout, in which the policy is still as it was saved."""
+        """Check for an interrupt during a rollout; the policy is saved and does not change before its end."""
         interrupts.check()
         return True
 

@@ -11,7 +11,7 @@ from ttt_envs.learning.runs.loop import Rows
 
 
 class Reservoir(torch.nn.Module):
-    """A uniform sample of all rows so far. It is a module, so that it is saved with the networks.
+    """A uniform sample of all rows that were added. It is a torch module, so that it is saved with the networks.
 
     Source: Vitter, "Random sampling with a reservoir", ACM Transactions on Mathematical Software 1985.
     """
@@ -43,7 +43,7 @@ class Reservoir(torch.nn.Module):
         return super().load_state_dict(tensors, *args, **named)
 
     def add(self, rows: Rows, generator: np.random.Generator) -> None:
-        """Add arrays (n, ...) by name. Each row so far is kept with the probability size / added."""
+        """Add arrays (n, ...) by name. Each row ever added is then kept with the probability size / added."""
         n = len(next(iter(rows.values())))
         numbers = int(self.added) + np.arange(n)
         places = np.where(numbers < self.size, numbers, (generator.random(n) * (numbers + 1)).astype(np.int64))
@@ -53,7 +53,7 @@ class Reservoir(torch.nn.Module):
         self.added += n
 
     def sample(self, n: int, generator: np.random.Generator) -> dict[str, torch.Tensor]:
-        """Return n rows with replacement, tensors by name."""
+        """Return n rows, drawn with replacement, as tensors (n, ...) by name."""
         rows = torch.from_numpy(generator.integers(0, min(int(self.added), self.size), n))
         return {name: self._of(name)[rows] for name in self.names}
 

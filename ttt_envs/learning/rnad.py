@@ -1,13 +1,14 @@
 """Learn an equilibrium by regularised Nash dynamics, the method of DeepNash.
 
-Rewards are transformed: each player pays the other for the divergence of their policy from a regularisation policy. The
-transformed game has a single equilibrium, to which the policy converges. The policy then becomes the new regularisation
-policy, 20 times in a run, and the sequence of these policies converges to an equilibrium of the original game. The
-policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its advantage, however seldom the
-action is played. The policy that plays is a slow average of the networks. The learner plays all seats, games are played
-to their ends, and each game is used once. The corrections of v-trace, which are for older games, would be 1 and are
-left out. The method needs two players; simultaneous choices and hidden information are allowed. network.safetensors
-contains the policy and its value network: agents.load("network:runs/x").
+Rewards are transformed: each player pays the other an amount in proportion to the divergence of the payer's policy from
+a regularisation policy. The transformed game has a single equilibrium, to which the policy converges. The policy then
+becomes the new regularisation policy, 20 times in a run, and the sequence of these policies converges to an equilibrium
+of the original game. The policy learns by neural replicator dynamics (NeuRD): the logit of each action moves by its
+advantage, however seldom the action is played. The policy that is measured and saved is a slow average of the networks.
+The learner plays all seats, games are played to their ends, and each game is used once. The importance weights of
+v-trace correct for games of an earlier policy; here they would be 1 and are left out. The method needs two players;
+simultaneous choices and hidden information are allowed. network.safetensors contains this average, a policy and its
+value network; agents.load("network:runs/x") plays the policy.
 
 Sources: Perolat et al., "Mastering the game of Stratego with model-free multiagent reinforcement learning", Science
 2022; Hennes et al., "Neural replicator dynamics", AAMAS 2020.
@@ -60,7 +61,7 @@ class RNaD(PolicyGradient[Config]):
     """NeuRD with transformed rewards and a sequence of regularisation policies."""
 
     def __init__(self, config: Config, game: Game) -> None:
-        """The first regularisation policy is the untrained policy, which is nearly uniform."""
+        """Take the untrained policy, which is nearly uniform, as the first regularisation policy."""
         super().__init__(config, game)
         self.target, self.regular, self.former = (deepcopy(self.network).requires_grad_(False) for _ in range(3))
         self._iteration: int | None = None
@@ -82,7 +83,7 @@ class RNaD(PolicyGradient[Config]):
         masks = torch.from_numpy(rollout.masks)
         with torch.no_grad():
             log_probs = torch.from_numpy(rollout.log_probs)
-            # The new regularisation policy replaces the previous one gradually.
+            # The regularisation policy changes gradually from `former` to `regular`: `share` grows from 0 to 1.
             latest, former = (masked(network(observations)["policy"], masks) for network in (self.regular, self.former))
             log_ratio = log_probs - (share * latest + (1 - share) * former)
             values = self.target(observations)["value"][:, 0]
@@ -122,8 +123,8 @@ class RNaD(PolicyGradient[Config]):
             after = rollout.following[ply]
             following[ply] = others[ply] + targets[after]
             targets[ply] = following[ply] - divergence[ply]
-        # The cost is known for every action. The consequences are known only for the action taken, so they are divided
-        # by its probability.
+        # The penalty, eta * log_ratio, is known for every action. The later rewards are known only for the action
+        # taken, so their difference from the baseline is divided by the action's probability.
         base, rows = values + divergence, np.arange(len(rollout))
         action_values = base[:, None] - eta * log_ratio
         action_values[rows, rollout.actions] += (following - base) / probs[rows, rollout.actions]
@@ -140,7 +141,7 @@ class RNaD(PolicyGradient[Config]):
 
 
 def neurd_loss(logits: torch.Tensor, masks: torch.Tensor, advantages: torch.Tensor, beta: float) -> torch.Tensor:
-    """Move each legal logit by its advantage, unless it is beyond `beta` and would move further away."""
+    """Return a loss that moves legal logits by their advantages, but not further away if beyond `beta`."""
     legal = masks.float()
     centred = logits - (logits * legal).sum(dim=1, keepdim=True) / legal.sum(dim=1, keepdim=True)
     free = ((advantages > 0) & (centred < beta)) | ((advantages < 0) & (centred > -beta))
@@ -148,5 +149,5 @@ def neurd_loss(logits: torch.Tensor, masks: torch.Tensor, advantages: torch.Tens
 
 
 def train(config: Config) -> Result:
-    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises as `train_self_play`."""
+    """Train, until `config.steps` or an interrupt (Ctrl-C). Raises the errors of `train_self_play`."""
     return train_self_play(config, NAME, RNaD)

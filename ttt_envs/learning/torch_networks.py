@@ -38,7 +38,8 @@ class TorchNetwork(torch.nn.Module):
                 "others": info.others,
             }
             for name, index in indices.items():
-                # On this machine also where no weights are drawn, but given later.
+                # Real memory even under `torch.device("meta")`, because these indices are not loaded later like
+                # weights.
                 self.register_buffer(name, torch.tensor(index, dtype=torch.int64, device="cpu"), persistent=False)
         if info.separate:
             self.bodies = torch.nn.ModuleDict({head: stack(info.sizes) for head in info.heads})
@@ -50,7 +51,7 @@ class TorchNetwork(torch.nn.Module):
         )
 
     def forward(self, observations: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Map float32 (n, inputs) to the outputs by head, as `ttt_envs.agents.networks.Network`."""
+        """Map observations, float32 (n, inputs), to outputs by head, like `ttt_envs.agents.networks.Network`."""
         if self.info.shared:
             local = self.through(self.shared, observations[:, self.parts])
             observations = torch.cat([local.flatten(1), observations[:, self.others]], dim=1)
@@ -74,29 +75,29 @@ class TorchNetwork(torch.nn.Module):
         return x
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Return copies of the weights, in the form for `Network` and `save_network`."""
+        """Return copies of the weights by name, as `Network` and `save_network` need them."""
         return {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.state_dict().items()}
 
 
 class Logits(torch.nn.Module):
-    """A network's policy head alone, in the form for `ttt_envs.agents.torch_policy.PolicyAgent`."""
+    """A network's policy head as a module that returns logits, for `ttt_envs.agents.torch_policy.PolicyAgent`."""
 
     def __init__(self, network: TorchNetwork) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return float32 (n, inputs) -> logits (n, actions)."""
+        """Map observations, float32 (n, inputs), to the policy's logits (n, actions)."""
         weight = next(self.network.parameters())
         logits: torch.Tensor = self.network(observations.to(weight.device))["policy"]
         return logits.to(observations.device)
 
 
 def load_torch_network(path: Path) -> TorchNetwork:
-    """Return a network file as a module; raises as `load_network`.
+    """Return a network file as a module; raises the errors of `load_network`.
 
-    During training, torch is faster at play than NumPy: torch is limited to one thread, while the threads of NumPy's
-    matrix products disturb each other when other programs run.
+    In training, agents play with this module, because it is faster there than `Network`: torch is limited to one
+    thread, while NumPy's matrix products use several, which slow each other down when other programs run.
     """
     network = TorchNetwork(load_network(path).info)
     _, tensors = read_tensors(path, FORMAT)

@@ -1,20 +1,20 @@
 """Learn values by full-width sampled temporal differences: the rules try every action.
 
-The method needs no policy gradient and has no variance from the choice of an action, because it uses the exact and fast
-rules. In every visited position, all legal actions are played once, with chance and hidden information redrawn. A
-network is regressed on the results; an average of the network gives the values of the successors. The backup depends on
-the game:
+So the method needs no policy gradient, and its results have no variance from the choice of an action. In every visited
+position, all legal actions are played once, with chance and hidden information redrawn. A network is regressed on the
+results; an average of the network gives the values of the successors. The backup depends on the game:
 
 - If players move one at a time (`ActionValues`), the network is Q(observation, action). The value of an action is the
-  reward if it ends the game, and otherwise plus or minus the best Q of the next position, from the view of its player.
-  The network is regressed on all legal actions at once. If optimal play is mixed, the greedy policy is not an
-  equilibrium; a temperature at play makes it less greedy.
+  reward if it ends the game, and otherwise the best Q of the next position, with its sign changed if the other side
+  moves there. The network is regressed on all legal actions at once. If optimal play is mixed, the greedy policy is not
+  an equilibrium; a temperature at play makes it less greedy.
 - If two players choose simultaneously (`MatrixGames`), the network is V(observation) and a policy. All pairs of actions
   give a matrix of rewards or of V of the next positions. V is regressed on the value of this matrix game, and the
   policy on its equilibrium.
 
 The method needs two sides. Chance is allowed. Hidden information is allowed if players move one at a time.
-network.safetensors contains the average of the latest networks: agents.load("network:runs/x"), "lookahead:runs/x".
+network.safetensors contains the average of the latest networks; agents.load("network:runs/x") plays with it,
+agents.load("lookahead:runs/x") tries every action and rates the next positions with it.
 
 Sources: Sutton and Barto, "Reinforcement learning: an introduction", 2018, section 8.5 (expected updates); van Seijen
 et al., "A theoretical and empirical analysis of expected Sarsa", 2009; for simultaneous choices Shapley, "Stochastic
@@ -130,7 +130,7 @@ class ActionValues:
         self.info = _info(config, game, "q")
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """Return the present positions as training data, and the actions to play."""
+        """Return the current positions and the values of their actions as training data, and the actions to play."""
         masks, observations = batch.masks(), batch.observations()
 
         def worth(observations: np.ndarray, masks: np.ndarray, players: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ class MatrixGames:
         self.info = replace(_info(config, game, "policy+value"), squash=True)
 
     def label(self, average: TorchNetwork, batch: Batch, generator: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """Return rows as `ActionValues.label`, and the actions of both players."""
+        """Return positions with values and policies as training data, and both players' actions, int64 (n, 2)."""
         seeds = generator.integers(0, 2**64, (batch.n, 1), np.uint64)
 
         def values(observations: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ class MatrixGames:
         uniform = masks / np.maximum(masks.sum(axis=2, keepdims=True), 1)
         explores = generator.random((batch.n, 2, 1)) < self.exploration
         reached = np.where(explores, uniform, solved.policies).cumsum(axis=2)
-        # Choose the first action whose cumulative probability exceeds the draw; -1 if the player does not act.
+        # The first action whose cumulative probability exceeds the draw; -1 if the player does not act.
         drawn = reached > generator.random((batch.n, 2, 1)) * reached[:, :, -1:]
         actions = np.where(masks.any(axis=2), drawn.argmax(axis=2), -1)
         rows = {
@@ -193,11 +193,11 @@ class MatrixGames:
         return rows, actions
 
     def loss(self, network: TorchNetwork, rows: Rows, permutation: Permutation) -> torch.Tensor:
-        """Return the loss as `ActionValues.loss`: squared error of the value plus cross-entropy of the policy."""
+        """Return the squared error of the value plus the weighted cross-entropy of the policy."""
         features, actions = permutation
         outputs = network(as_input(rows["observations"][:, features]))
         target = torch.from_numpy(rows["policies"][:, actions]).float()
-        # A finite number, so that the softmax also exists for a player who does not act, whose targets are all 0.
+        # Not -inf: a player who does not act has no legal action, and the softmax of nothing but -inf would be nan.
         logits = outputs["policy"].masked_fill(target.isnan(), -1e9)
         cross_entropy = -(target.nan_to_num() * functional.log_softmax(logits, dim=1)).sum(dim=1).mean()
         squared = functional.mse_loss(outputs["value"][:, 0], torch.from_numpy(rows["values"]))
@@ -220,12 +220,13 @@ def evaluate(network: TorchNetwork, observations: np.ndarray, head: str) -> np.n
         return np.asarray(network(as_input(observations))[head].numpy())
 
 
-#: (network, its average) -> losses of a round's gradient steps; each is computed after the previous step.
+#: Plays a round: (network, its average) -> the losses of the round's gradient steps. Each loss is computed after the
+#: step on the previous one.
 Losses = Callable[[TorchNetwork, TorchNetwork], Iterator[torch.Tensor]]
 
 
 def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator) -> Losses:
-    """Yield rounds with games and training data in NumPy arrays."""
+    """Return a function that plays rounds, with games and training data in NumPy arrays."""
     config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     batch = Batch(backup.game, config.num_envs, seed=seed, auto_reset=True)
     buffer, permutations = Buffer(config.buffer), permutations_of(backup.game)
@@ -244,7 +245,7 @@ def _rounds(this: checkpoint.Run, backup: ActionValues | MatrixGames, generator:
 def _rounds_on_device(
     this: checkpoint.Run, backup: ActionValues | MatrixGames, generator: np.random.Generator
 ) -> Losses:
-    """Return the same for action values, with games and training data on a device."""
+    """Return the same function for action values, with games and training data on a device."""
     config, warm_up, seed = this.config, this.warm_up, int(generator.integers(2**63))
     games = DeviceValues(backup.game, config.num_envs, seed, config.device)
     ring = Ring(config.buffer, backup.game, games.device)
@@ -264,7 +265,7 @@ def _rounds_on_device(
 
 
 def train(config: Config) -> Result:
-    """Train until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and threads (one).
+    """Train until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed, precision and number of threads.
 
     Raises the errors of `checkpoint.opened`, and ValueError for a game that the method cannot play.
     """
@@ -291,14 +292,14 @@ def _train(this: checkpoint.Run, config: Config) -> Result:
     latest: dict[str, float] = {}
 
     def learn_in_round(steps: int) -> int:
-        """Label the present positions, play the next plies, and learn; return the number of positions."""
+        """Label the current positions, play the next plies, and learn; return the number of positions."""
         rate = config.learning_rate * max(1 - this.done(steps + config.num_envs), 0.01)
         for loss in losses(network, average):
             latest.update(gradient_step(loss, network, average, optimizers, rate=rate, share=config.average))
         return config.num_envs
 
     def kept(steps: int) -> tuple[NetworkInfo, dict[str, np.ndarray]]:
-        """Return the average of the networks, in the form for `Network` and `save_network`."""
+        """Return the average of the networks as arguments for `Network` and `save_network`."""
         return replace(backup.info, steps=steps), average.tensors()
 
     def agent(steps: int) -> Agent:

@@ -89,8 +89,8 @@ class Plan:
     Attributes:
         tasks: names of tasks.
         methods: maps each label to one run per task, with the seed `first_seed` and the largest budget.
-        budgets: seconds of processor time or steps, ascending; each has its own runs. seeds, first_seed: number of
-            training seeds, and the first seed.
+        budgets: seconds of processor time or steps, ascending; each has its own runs.
+        seeds, first_seed: number of training seeds, and the first seed.
         search: number of configurations to try for each method with ranges.
         also: name -> another way to play a trained network: an agent's text with {} for the run folder or network.
         agents: task -> its baselines.

@@ -252,8 +252,10 @@ def iter_seeds(
         agents: the agent in the seats that are `held`, and the agent in the other seats, if any.
         held: bool (seatings, players), for each game of a seed.
         seed: determines the games, whose seeds are `game_seeds`.
-        units: the numbers of the seeds. chunk, strict, progress: as for `play_games`. record: whether to return all
-            games with their positions. keep: whether to return all actions.
+        units: the numbers of the seeds.
+        chunk, strict, progress: the arguments of `play_games`.
+        record: whether to return all games with their positions.
+        keep: whether to return all actions.
 
     Raises the errors of `play_games`.
     """

@@ -34,10 +34,11 @@ _LIBRARIES = {
     "sb3_contrib": "sb3-contrib",
 }
 
-# These settings belong to a call, not to the run: its folder and its output.
+# Settings of a single call, which are not settings of the run.
 _OF_A_CALL = ("out", "resume", "quiet", "log")
 
-# A run folder may come from someone else, so it must not decide where the run is logged.
+# These settings must be given again to resume a run. A run folder may come from someone else, so it must not decide
+# where the run is logged.
 _NAMED_AGAIN = ("wandb",)
 
 
@@ -51,7 +52,7 @@ class Run:
     Attributes:
         config, method: the settings, and the method's name.
         folder: the run folder.
-        start: number of steps in earlier calls, after a call of `restore`.
+        start: number of steps in earlier calls; 0 until `restore` is called.
     """
 
     def __init__(self, config: Any, method: str, needs: str = RESUME) -> None:
@@ -89,15 +90,15 @@ class Run:
 
     @cached_property
     def game(self) -> Game:
-        """The game of the run; raises ValueError or TypeError as `Settings.load`."""
+        """The game of the run; raises the errors of `Settings.load`."""
         game: Game = self.config.load()
         return game
 
     def restore(self, parts: Parts) -> int:
         """If the run is resumed, load what an earlier call saved into new parts; return the number of steps so far.
 
-        Raises the errors of the function `restore`, and ValueError for fewer steps than in the earlier settings and
-        than were trained.
+        Raises the errors of the function `restore`, and ValueError if `config.steps` is less than both the steps
+        trained and the earlier setting.
         """
         if self.config.resume:
             self.start, self._done = restore(self.folder, parts)
@@ -109,20 +110,21 @@ class Run:
         return self.start
 
     def done(self, steps: int) -> float:
-        """Return the finished share of the training after this number of steps, for schedules.
+        """Return the finished share of the training after `steps` steps, for schedules of learning rates and others.
 
-        It never decreases: a learning rate that has fallen stays low if a finished run is continued for more steps.
+        It is at least the share at the last save: a learning rate that has fallen stays low if a finished run is
+        continued for more steps.
         """
         return max(self._done, min(steps / self.config.steps, 1.0))
 
     @property
     def warm_up(self) -> int:
-        """Number of rows before learning begins: rows of earlier calls count, but one batch must be new."""
+        """Number of rows that this call collects before it learns: what the setting still lacks, at least a batch."""
         config = self.config
         return int(min(config.warm_up, max(config.warm_up - self.start, config.batch)))
 
     def count_seconds(self, logged: float) -> None:
-        """Add wall time of a killed call, which is in the log but not in `config.json`."""
+        """Take the log's wall time of earlier calls if it is longer: a killed call did not update `config.json`."""
         self._before = max(self._before, logged)
 
     @property
@@ -132,7 +134,7 @@ class Run:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The settings as JSON types, without those that belong to a call."""
+        """The settings as JSON types, without those of a single call, such as `out`."""
         return {**_settings(self.config), "options": plain_options(self.game.options)}
 
     @cached_property
@@ -164,7 +166,7 @@ class Run:
 
 
 def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()) -> Config:
-    """Return the settings of the run in a folder, ready to resume it, without the settings of a call.
+    """Return the settings of the run in a folder, with `resume` set; those of a single call have their defaults.
 
     Args:
         kind: the method's settings.
@@ -201,7 +203,7 @@ def saved(kind: Callable[..., Config], folder: Path, named: Collection[str] = ()
 
 @contextmanager
 def opened(config: Any, method: str) -> Iterator[Run]:
-    """Return a context with a run whose settings are checked and whose folder is locked; arguments as for `Run`.
+    """Return a context with the run `Run(config, method)`, whose settings are checked and whose folder is locked.
 
     Raises:
         ValueError, TypeError: settings that are invalid or differ from those of the run to be resumed.
@@ -260,12 +262,12 @@ def restore(folder: Path, parts: Parts) -> tuple[int, float]:
 
 
 def program_of(method: str) -> list[str]:
-    """Return the command words that start a method of the library or a script."""
+    """Return the words of the command that starts a method of the library or, if `method` is a path, a script."""
     return ["ttt", "train", method] if method in METHODS else ["python", method]
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """Return settings as JSON types, without those that belong to a call; an agent becomes its name."""
+    """Return settings as JSON types, without those of a single call; an agent becomes its name."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):

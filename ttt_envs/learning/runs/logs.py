@@ -18,7 +18,7 @@ from ttt_envs.storage.files import write_whole
 #: Name of the file in a run folder; each line is an object with "steps", "seconds" (wall time) and numbers by name.
 FILE = "log.jsonl"
 
-#: Called with the number of steps and with numbers by name.
+#: A function that is called with the number of steps and with the numbers, by name, to be logged.
 Tracker = Callable[[int, dict[str, float]], None]
 
 
@@ -29,7 +29,7 @@ class Log:
     """
 
     def __init__(self, this: Run) -> None:
-        """Nothing is written yet."""
+        """Prepare the log; the first `write` creates the files."""
         self.this = this
         self.path = this.folder / FILE
         self._numbers: dict[str, float] = {}
@@ -37,20 +37,20 @@ class Log:
         self._closers: list[Callable[[], None]] = []
 
     def latest(self, name: str) -> float:
-        """Return a number's last value in earlier calls, before the step at which this call begins, or 0."""
+        """Return the last value of the number `name` up to the step at which this call resumes; 0 without a value."""
         return next((each[name] for each in reversed(self._earlier()) if name in each), 0.0)
 
     def record(self, name: str, value: float) -> None:
-        """Keep a number for the next `write`."""
+        """Keep a number until the next `write`."""
         self._numbers[name] = float(value)
 
     def write(self, steps: int) -> None:
-        """Write the numbers recorded since the last call, if any, for this number of steps."""
+        """Write the numbers that were recorded since the last `write`, if any, as those after `steps` steps."""
         if not self._numbers:
             return
         if not self._trackers:
             self._open()
-        # JSON cannot contain infinite numbers or nan.
+        # JSON cannot contain infinite numbers or nan: they become null.
         numbers = {name: value if math.isfinite(value) else None for name, value in self._numbers.items()}
         line = json.dumps({"steps": steps, "seconds": round(self.this.seconds, 3), **numbers})
         with self.path.open("a", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ class Bar:
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Return a context whose time counts as training time for `speed`; measurements and saving do not."""
+        """Return a context for training; `speed` counts only the time spent in it, not measurements and saving."""
         self._since = time.perf_counter()
         try:
             yield

@@ -30,11 +30,11 @@ from ttt_envs.learning.torch_networks import Logits, TorchNetwork
 from ttt_envs.storage.files import locked_folder, reason_of, write_whole
 from ttt_envs.storage.runs import CONFIG
 
-#: Name in the log of the process's processor time in training, without saving and measurements; a resumed run continues
-#: from the last value.
+#: Name in the log of the CPU time, in seconds, that the process has spent on training, without saving and measurements;
+#: a resumed run adds to the last value.
 PROCESSOR = "time/processor_seconds"
 
-#: Name of the file in the folder of several seeds.
+#: Name of the file with the mean metrics, in a folder of several seeds.
 SUMMARY = "summary.csv"
 
 #: Arrays by name.
@@ -45,7 +45,7 @@ class Buffer:
     """A ring buffer of the latest training data, as arrays by name."""
 
     def __init__(self, size: int) -> None:
-        """`size`: the rows that are kept."""
+        """`size`: number of rows that are kept."""
         self.rows: Rows = {}
         self.size, self.added = size, 0
 
@@ -60,7 +60,7 @@ class Buffer:
         self.added += n
 
     def sample(self, n: int, generator: np.random.Generator) -> Rows:
-        """Return n rows with replacement."""
+        """Return n rows, drawn with replacement, as arrays (n, ...) by name."""
         places = generator.integers(0, min(self.added, self.size), n)
         return {name: values[places] for name, values in self.rows.items()}
 
@@ -124,7 +124,7 @@ class Interrupts:
         self.asked = True
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if a signal came."""
+        """Raise KeyboardInterrupt if a signal has come."""
         if self.asked:
             raise KeyboardInterrupt
 
@@ -134,12 +134,12 @@ class Learner:
     """The parts of a method that the outer loop uses.
 
     Attributes:
-        one_round: (steps so far) -> number of further steps, by a round of training.
-        write: (file, steps) writes the file with which an agent plays.
-        agent: (steps) -> the agent for measurements.
+        one_round: (steps so far) runs a round of training and returns its number of steps.
+        write: (path, steps so far) writes the file with which an agent plays.
+        agent: (steps so far) -> the agent for measurements.
         parts: the state for a resumed run, see `ttt_envs.learning.runs.checkpoint`.
-        plays_as: name of the agent that plays from the run folder as in measurements.
-        file: name of the file in the run folder.
+        plays_as: text for `agents.load` of the agent that plays with the saved file, as it does in measurements.
+        file: name in the run folder of the file that `write` writes.
         numbers: figures for the log by name, such as the loss; the loop reads them at each save.
         average: returns the agent's average over its past, see `Exploitability`.
         exchange: replaces the opponents after a snapshot; None for a learner without snapshots.
@@ -199,7 +199,8 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
         if snapshot:
             learner.write(folder / SNAPSHOTS / f"{steps:012d}.safetensors", steps)
         learner.write(folder / learner.file, steps)
-        # Written last, because a resumed run repeats everything that is missing before it.
+        # The checkpoint is written last: if a call ends before it, the resumed run starts at the previous checkpoint
+        # and writes the files above again.
         checkpoint.save(folder, steps, learner.parts, this.done(steps))
         saved = steps
         if snapshot and learner.exchange is not None:
@@ -252,7 +253,7 @@ class SelfPlayMethod(Protocol):
     """A method with one network that learns to play both seats of a two-player game.
 
     Attributes:
-        info: the facts of the playing network, without its number of steps.
+        info: description of the network `playing`, with 0 steps.
         parts: the state for a resumed run, see `ttt_envs.learning.runs.checkpoint`.
         numbers: figures for the log by name.
         playing: the network that is measured and saved.
@@ -268,14 +269,14 @@ class SelfPlayMethod(Protocol):
     def playing(self) -> TorchNetwork: ...
 
     def begin(self, generator: np.random.Generator) -> None:
-        """Create the games, after the parts are restored; `generator`: for all later draws."""
+        """Create the games; called after the parts are restored. `generator`: for all later draws."""
 
     def one_round(self, done: float) -> int:
         """Play and learn; `done`: the finished share of the training. Returns the steps."""
 
 
 def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlayMethod]) -> Result:
-    """Train by a method, until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
+    """Train with a method until `config.steps` or an interrupt (Ctrl-C). Sets torch's seed and number of threads (one).
 
     Args:
         config: the settings.
@@ -308,7 +309,7 @@ def train_self_play(config: Any, name: str, make: Callable[[Any, Game], SelfPlay
 
 @dataclass
 class SummaryRow:
-    """A metric at the end of training: its mean over seeds, and the half width of the 95 % interval."""
+    """A metric at the end of training: its mean over seeds, and half the width of its 95 % interval over seeds."""
 
     metric: str
     seeds: int
@@ -318,7 +319,7 @@ class SummaryRow:
 
 
 def folders_of(group: Path) -> list[Path]:
-    """Return the run folders of the seeds in a folder, in the order of the seeds."""
+    """Return the folders `seed-K` in a folder of several seeds, ordered by K."""
     folders = [path for path in group.glob("seed-*") if path.name.removeprefix("seed-").isdigit()]
     return sorted(folders, key=lambda path: int(path.name.removeprefix("seed-")))
 
@@ -331,7 +332,7 @@ def train_seeds(config: AnySettings, train: Callable[[AnySettings], Result], met
         train: the learner's `train`.
         method: name of the method.
 
-    Returns: The results so far; after an interrupt, the last one is unfinished.
+    Returns: The results of the seeds that were trained; after an interrupt, the last one is unfinished.
 
     Raises:
         FileExistsError: the folder holds runs, and `resume` is not set.

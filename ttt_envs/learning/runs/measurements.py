@@ -40,7 +40,7 @@ from ttt_envs.storage.files import write_whole
 Check = Callable[[], None]
 Row = TypeVar("Row")
 
-#: Metric -> its measurements, as pairs (steps, value).
+#: Name of a metric -> its measurements, as pairs (steps, value).
 Metrics = dict[str, list[tuple[int, float]]]
 
 #: Default number of games of a measurement of regret.
@@ -65,9 +65,10 @@ class Measurement(ABC):
         file: the names of its files, without their endings.
         unit: label of the vertical axis.
         titles: metric, such as "eval/regret" -> its name for display.
-        setting: the setting of a run that requests it and determines its size.
-        in_studies: the value of this setting in tasks of studies; None for the steps between two measurements.
-        least: the least value of this setting.
+        setting: name of the setting in `MeasuringSettings` that requests the measurement, and determines its size or
+            schedule.
+        in_studies: the value of this setting in tasks of studies; None if the setting determines no size.
+        least: the smallest value of this setting, which makes the measurement as short as possible or omits it.
         with_history: whether policies whose observations include a history can be measured.
         every: number of steps between two measurements.
         game: the game.
@@ -88,7 +89,7 @@ class Measurement(ABC):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Return the measurement that a run's settings request, or None; `average` as for `Exploitability`. Raises
+        """Return the measurement that a run's settings request, or None; for `average` see `Exploitability`. Raises
         ValueError if the game cannot be measured.
         """
         return None
@@ -110,8 +111,9 @@ class Measurement(ABC):
         axes.legend(title="with 95 % intervals")
 
     def scale(self, axes: Any, points: np.ndarray) -> None:
-        """Set the vertical axis for points, float (2, n), of values and half widths. Values decrease toward 0; if they
-        decrease a lot, the axis is logarithmic, because otherwise only the start of a curve could be seen.
+        """Set the vertical axis for points, float (2, n): values and half widths. Most measurements decrease toward 0;
+        if the largest value is at least ten times the smallest, the axis is logarithmic, so that the end of the curve
+        can be read.
         """
         from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -131,7 +133,7 @@ def due(now: int, before: int, every: int) -> bool:
 
 
 class Measurements:
-    """The measurements of a run: takes those that are due, and keeps their curves in the run folder.
+    """Takes a run's measurements when they are due, and keeps their curves in the run folder.
 
     Attributes:
         points: name of a measurement -> its points.
@@ -234,7 +236,7 @@ class Score(Measurement):
             played = play_games(game, [agent, opponent], seats=lineup, seeds=seeds, progress=lambda *_: check())
             rewards = played.rewards[np.arange(len(first)), first]
             score = (1 + np.sign(rewards)) / 2
-            # The games of a seed form one cluster.
+            # The games of a seed, one per side, are not independent: they form one cluster.
             sides = len(game.teams)
             low, high = mean_interval(score.reshape(sides, repeats).sum(axis=0), np.full(repeats, sides), sides)[1]
             found.append(Point(steps, f"eval/{name}", float(score.mean()), (min(high, 1.0) - low) / 2))
@@ -280,7 +282,7 @@ class Regret(Measurement):
 
     @classmethod
     def asked(cls, settings: Any, game: Game, average: Any) -> Self | None:
-        """Return the measurement if it is requested; by default, if the oracle knows most positions."""
+        """Return the measurement if games are requested or, by default (None), if the oracle knows most positions."""
         games = settings.regret_games
         if games is None:
             games = REGRET_GAMES if knows_most(game) else 0
@@ -321,7 +323,7 @@ class Layouts(Measurement):
         return cls(game, every=settings.measure_every, layouts=layouts) if layouts else None
 
     def measure(self, agent: Agent, steps: int, check: Check = lambda: None) -> list[Point]:
-        """Measure the mean over the layouts, with an interval over layouts."""
+        """Measure the mean regret over the layouts, and its interval over layouts."""
         found: list[float] = []
         for k in range(self.layouts):
             check()
@@ -388,12 +390,13 @@ class Exploitability(Measurement):
         Args:
             game: a zero-sum game of two players with a small tree or an oracle that computes best responses.
             every: number of steps between two measurements.
-            seed: determines the starts, which are always the same, if not all starts can be measured.
+            seed: seed of the sample of starts, if there are too many to measure all; every measurement has the same
+                starts.
             average: returns the learner's average over its past; None omits it.
             quiet: whether to hide the progress of building the tree.
 
         Raises:
-            ValueError: the game is another kind of game, or too large.
+            ValueError: the game is of another kind, or its tree is too large.
         """
         super().__init__(game, every)
         self.seed, self.average = seed, average
@@ -446,7 +449,7 @@ class MeasuringSettings:
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""
 
 
-#: The settings for as few measurements as possible.
+#: Settings with which a run measures as little as possible.
 LEAST = {kind.setting: kind.least for kind in MEASURES.values()}
 
 
@@ -487,7 +490,7 @@ def write_rows(path: Path, kind: type, rows: Sequence[Any]) -> None:
 
 
 def read_rows(path: Path, kind: type[Row]) -> list[Row]:
-    """Return the rows of an earlier run, none if there is no file; raise ValueError if the file cannot be read."""
+    """Return the rows in a file of `write_rows`, none if there is no file; raise ValueError if it cannot be read."""
     if not path.is_file():
         return []
     convert: dict[str, Any] = {each.name: each.type for each in fields(kind)}  # type: ignore[arg-type]
@@ -518,7 +521,7 @@ def write_picture(path: Path, title: str, xlabel: str, ylabel: str, draw: Callab
 
 
 def draw_line(axes: Any, steps: np.ndarray, values: np.ndarray, half_widths: np.ndarray, label: str) -> None:
-    """Draw a line with its intervals as a band."""
+    """Draw a curve of values, and a band of plus or minus `half_widths`."""
     axes.plot(steps, values, marker="o", markersize=4, label=_plain(label))
     axes.fill_between(steps, values - half_widths, values + half_widths, alpha=0.2, linewidth=0)
 

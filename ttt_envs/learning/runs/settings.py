@@ -48,7 +48,7 @@ Options = Annotated[
 ]
 
 
-# The files of measurements, and the settings that request them.
+# The lines of the help on the measurements: each one's files and the setting that requests it.
 _CURVES = "\n".join(
     f"    {f'{kind.file}.csv, .png':26} {kind.unit}: --{kind.setting.replace('_', '-')}" for kind in MEASURES.values()
 )
@@ -74,7 +74,7 @@ def _count(texts: list[str]) -> int:
     raise ValueError(f"{texts[0]!r} is not a whole number")
 
 
-# Whole numbers up to this one are exact as floats.
+# A whole number on the command line, which may be written as 3e6.
 _COUNT = PrimitiveConstructorSpec(
     nargs=1,
     metavar="INT",
@@ -128,7 +128,7 @@ class Settings(MeasuringSettings, RunSettings):
     """Print nothing."""
 
     def __post_init__(self) -> None:
-        """A game is stored as its full id, a folder as a path, and a list as a tuple."""
+        """Store the game as its full id, the folder as a path, and lists as tuples."""
         for name, value in list(vars(self).items()):
             if isinstance(value, list) or (name == "out" and isinstance(value, str)):
                 object.__setattr__(self, name, tuple(value) if isinstance(value, list) else Path(value))
@@ -165,7 +165,7 @@ class Settings(MeasuringSettings, RunSettings):
         return {name: texts for name, texts in named.items() if texts}
 
     def load(self) -> Game:
-        """Return the game with its options; raise ValueError or TypeError as `ttt_envs.load`, or for its rewards."""
+        """Return the game with its options; raise the errors of `ttt_envs.load` and `Game.check_rewards`."""
         game = resolve(self.game, self.options)
         game.check_rewards("training")
         return game
@@ -176,7 +176,7 @@ class Settings(MeasuringSettings, RunSettings):
         return self.eval_every or max(self.steps // 10, 1)
 
     def measurements(self, game: Game, average: Any = None) -> list[Measurement]:
-        """Return the measurements that the settings request; `average` as for `Exploitability`. Raises ValueError if
+        """Return the measurements that the settings request; for `average` see `Exploitability`. Raises ValueError if
         the game cannot be measured, or if an agent is unknown or cannot play the game.
         """
         return [each for kind in MEASURES.values() if (each := kind.asked(self, game, average)) is not None]
@@ -223,7 +223,7 @@ class Result:
         finished: False if it was interrupted.
         points: name of a curve -> its points, such as points["score"], including earlier calls; see
             `measurements.Point`.
-        plays_as: name of the agent that plays from the run folder as in measurements.
+        plays_as: text for `agents.load` of the agent that plays with the saved file, as it did in measurements.
     """
 
     folder: Path
@@ -249,7 +249,7 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 def command_line(
     kind: type[AnySettings], method: str, description: str | None, arguments: Sequence[str]
 ) -> AnySettings:
-    """Return the settings of a command line; with --resume, other settings come from the run in --out.
+    """Return the settings of a command line; with --resume, settings that it does not name come from the run in --out.
 
     Args:
         kind: the method's settings.
