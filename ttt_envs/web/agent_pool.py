@@ -12,7 +12,7 @@ from ttt_envs.storage.tables import without_building
 
 
 class Shelf:
-    """Agents by their texts. An agent serves one thread at a time, and is loaded again if several threads need it."""
+    """Loaded agents, by text. Each serves one thread at a time; if several need the same text, it is loaded again."""
 
     def __init__(self) -> None:
         self._idle: dict[str, list[Agent]] = defaultdict(list)

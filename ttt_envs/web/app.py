@@ -27,12 +27,12 @@ from ttt_envs.web.threads import in_thread, said
 #: Media types of the page's files. Other files are never sent.
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
-# Seconds after which the page repeats a request that waits for an agent.
+# The most seconds that a request waits for a change of the game; the page then repeats the request.
 _PATIENCE = 20.0
 
 
 class App:
-    """The answers."""
+    """The functions that answer requests, one per address in `routes`."""
 
     def __init__(self, hall: Hall, records: Records) -> None:
         self.hall, self.records = hall, records
@@ -80,7 +80,7 @@ class App:
         return Response(self.static[name], media_type=kind, headers={"cache-control": "no-cache"})
 
     async def picture(self, request: Request) -> Response:
-        """Return a picture of the middle of a game."""
+        """Return the game's picture, which shows a position from the middle of a game."""
         found = await in_thread(picture_of, request.path_params["game"])
         if found is None:
             raise Refused(404, "there is no such picture")
@@ -97,7 +97,7 @@ class App:
     # --- choosing a game ---
 
     async def games(self, request: Request) -> Response:
-        """Return all games of the library, and the games in progress."""
+        """Return all games of the library, and the games that were begun on this server."""
         latest = sorted(self.hall.games.values(), key=lambda served: -served.touched)
         own = [
             {"id": each.id, "title": each.game.title, "over": each.live.over, "touched": each.touched}
@@ -107,7 +107,7 @@ class App:
         return JSONResponse({"games": await in_thread(_all_games), "own": own})
 
     async def setup(self, request: Request) -> Response:
-        """Return a game with options: its form, its rules and its agents."""
+        """Return the form, the rules and the agents for a game with these options."""
         game = await in_thread(game_of, *_game(await body_of(request, "game", "options")))
         return JSONResponse(
             {
@@ -133,14 +133,14 @@ class App:
     # --- playing ---
 
     async def served(self, request: Request) -> Response:
-        """A game. With `after`, a version, the response waits a while for another version."""
+        """Return a game. With `after=V`, wait up to `_PATIENCE` seconds until its version is no longer V."""
         served = self._served(request)
         if "after" in request.query_params:
             await served.wait(digits(request.query_params["after"], "after", 10**18), _PATIENCE)
         return JSONResponse({**render.game_of(served), "about": render.about(served)})
 
     async def position(self, request: Request) -> Response:
-        """An earlier position."""
+        """Return the position after `ply` plies."""
         served = self._served(request)
         return JSONResponse(render.past(served, digits(request.path_params["ply"], "ply", served.live.ply)))
 
@@ -172,7 +172,7 @@ class App:
         return _file(served, await self.hall.film(served, theme), "gif", "image/gif")
 
     async def move(self, request: Request) -> Response:
-        """Choose an action for a person by its name; `ply` is the number of plies when it was chosen."""
+        """Choose an action for a person by its name; `ply`: the number of plies when the person chose it."""
         served = self._served(request)
         given = await body_of(request, "player", "ply", "action")
         player, name = whole(given["player"], "player", len(served.seats) - 1), text(given["action"], "action")
@@ -207,12 +207,12 @@ class App:
         return JSONResponse({"id": (await self.hall.open(served.game, served.seats)).id}, 201)
 
     async def _now(self, served: ServedGame) -> Response:
-        """Return the present game, including the move of a quick agent."""
+        """Return the game; if an agent is to move, wait a moment for its move."""
         await self.hall.settle(served)
         return JSONResponse(render.game_of(served))
 
     def _finished(self, request: Request) -> ServedGame:
-        """Return the finished game of an address; raise Refused for others, whose hidden information stays secret."""
+        """Return the game of an address; raise Refused before its end, while hidden information must stay secret."""
         served = self._served(request)
         if not served.live.over:
             raise Refused(409, "the game is not over")

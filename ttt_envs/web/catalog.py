@@ -25,16 +25,16 @@ from ttt_envs.web.errors import Refused
 #: The pictures of the games: in the installed package, and in a checkout.
 _PICTURES = (Path(__file__).parent / "pictures", Path(__file__).resolve().parents[2] / "docs")
 
-#: The height of each level on the game's ladder, from 0 to 1.
+#: Where a level is on the game's ladder: a share of the ladder's height in Elo.
 _UP = {"easy": 0.25, "medium": 0.55}
 
-# Levels divide at most this height of a ladder, in Elo, so that a strong program at its top makes no level harder.
+# These are shares of at most this height, in Elo: a very strong program at the top of a ladder makes no level harder.
 _HIGHEST = 1000.0
 
 #: Numbers of simulations with which the tree search is offered.
 STRENGTHS = (100, 1000, 10_000)
 
-# A number and a text that are wrong for every option.
+# A number and a text that every option refuses, with an error that lists the allowed values.
 _NO_NUMBER, _NO_TEXT = -(10**18), "\0"
 
 
@@ -52,7 +52,7 @@ def _field(game: Game, option: Parameter) -> dict[str, Any]:
     known = {"name": option.name, "default": as_text(option.default), "meaning": _said(option)}
     if kinds == {bool}:
         return {"kind": "bool", **known}
-    # A wrong value makes the game raise an error that lists the allowed values.
+    # The game refuses a wrong value with an error that has the choices or the range.
     if kinds <= {int, str, type(None)} and kinds & {int, str}:
         try:
             load(game.id, **{**game.options, option.name: _NO_NUMBER if int in kinds else _NO_TEXT})
@@ -66,7 +66,7 @@ def _field(game: Game, option: Parameter) -> dict[str, Any]:
 
 
 def _said(option: Parameter) -> str:
-    """Return the meaning of an option, shown next to a field with its range and its choices."""
+    """Return the meaning of an option without its range, which the field of the form shows."""
     range_or_true = r"(True|[\d,]+ to ([\d,]+|`\w+`)): "
     said = re.sub(rf"^{range_or_true}", "", option.meaning).replace("False: ", "otherwise ")
     empty = "none: " if option.annotation not in (int, int | None) else "empty: "
@@ -98,8 +98,8 @@ class Level(NamedTuple):
 
     Attributes:
         name: "easy", "medium", "strong" or "perfect".
-        agent: its text.
-        elo: its rating on the game's ladder; None if it is not a rung.
+        agent: the opponent's text for `agents.load`.
+        elo: the opponent's rating on the game's ladder; None if the ladder does not have this opponent.
     """
 
     name: str
@@ -117,8 +117,8 @@ def levels_of(game: Game) -> list[Level]:
     """Return the opponents from easy to perfect, the weakest first, by the ladder of the game with its options.
 
     Easy and medium are rungs at fixed heights of the ladder. Strong is the best trained agent, or else the highest
-    rung. Perfect is optimal play, if it is a rung and beats strong by more than an inaccuracy per game; without a
-    ladder it is the only level.
+    rung. Perfect is optimal play, if it is a rung and the regret per game of strong is more than an inaccuracy; without
+    a ladder it is the only level.
     """
     best = OracleAgent.name
     try:
@@ -126,7 +126,7 @@ def levels_of(game: Game) -> list[Level]:
     except ValueError:
         return [Level("perfect", best, None)] if _plays(best, game) else []
     rated = {rung: float(elo) for rung, elo in zip(ladder.rungs, ladder.elo, strict=True)}
-    # Optimal play may need a table that does not exist yet.
+    # Optimal play is left out if it needs a table that has not been built.
     rated = {rung: elo for rung, elo in rated.items() if best not in rung or _plays(rung, game)}
     pool = [rung for rung in rated if rung not in (ladder.zero, best)]
     if not pool:
@@ -150,7 +150,7 @@ def levels_of(game: Game) -> list[Level]:
 
 
 def picture_of(game_id: str) -> bytes | None:
-    """Return a position in the middle of a registered game as SVG without words, or None."""
+    """Return a game's picture, a position from the middle of a game, as SVG without words; None if there is none."""
     if game_id not in GAMES:
         return None
     found = (place / f"{game_id}.svg" for place in _PICTURES)
@@ -234,7 +234,7 @@ class Agents:
 
 
 def _plays(spec: str, game: Game) -> bool:
-    """Return whether a text's agent can play the game, without a person and without building a table."""
+    """Return whether the agent `spec` is no person and can play the game without first building a table."""
     try:
         with without_building():
             agent = agents.load(spec)

@@ -62,7 +62,7 @@ def whole(found: Any, name: str, high: int) -> int:
 
 
 def digits(given: str, name: str, high: int) -> int:
-    """Return the whole number from 0 to `high` in a part of the address; otherwise raise Refused, which names it."""
+    """Return a part of the address as a whole number from 0 to `high`; raise Refused, with `name`, if it is none."""
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
         raise Refused(400, f"{name} must be a whole number from 0 to {high}")
     return whole(int(given), name, high)

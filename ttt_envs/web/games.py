@@ -41,15 +41,15 @@ class ServedGame:
     """A game on the page.
 
     Attributes:
-        id: the game's part of its address.
+        id: the part of the game's address that identifies it.
         live: the game itself.
         seats: the text of the agent in each seat; None for a person at this computer.
         version: a number that every change increases.
         trouble: the reason why an agent cannot play on; "" if there is none.
         touched: time of the last change, in seconds since 1970.
-        recorded: whether it was over when it was opened from a file of records.
+        recorded: whether the game was opened from a file of records and was over by then.
         driver: the task that asks agents for their moves; None if no agent is to move.
-        busy: held during an analysis, and during a ply in a game without people.
+        busy: a lock that is held during an analysis, and during a ply in a game without people.
     """
 
     id: str
@@ -83,16 +83,16 @@ class ServedGame:
 
     @property
     def may_take_back(self) -> bool:
-        """True if moves may be taken back; then the same dice and agents' choices follow again.
+        """True if moves may be taken back. The same dice and the same choices of agents then follow again.
 
-        A single person may do so for practice. Several people may only if nothing is hidden and no chance follows,
-        because one of them would learn the other's dice or cards.
+        A single person may take moves back, for practice. Several people may not if there is hidden information or
+        chance: one of them would learn the other's dice or cards.
         """
         return bool(self.people) and not self.shared and (len(self.people) == 1 or self.game.chance != "play")
 
     @property
     def viewer(self) -> int | None:
-        """The player whose view is shown: a person to move, or else the first person; None shows everything."""
+        """The player whose view is shown: a person to move, or else the first person; None (at the end): everything."""
         if self.live.over or not self.people:
             return None
         asked = [player for player in self.live.asked() if player in self.people]
@@ -100,13 +100,13 @@ class ServedGame:
 
     @property
     def agents_asked(self) -> list[int]:
-        """The agents that are to move, in a game with people."""
+        """The players who are agents and are to move; none in a game without people, or after a failure."""
         if self.trouble or not self.people:
             return []
         return [player for player in self.live.asked() if self.seats[player] is not None]
 
     def changed(self) -> None:
-        """Wake all requests that wait for a change."""
+        """Give the game a new version, and wake all requests that wait for one."""
         self.version, self.touched = self.version + 1, time.time()
         self._change.set()
         self._change = asyncio.Event()
@@ -148,13 +148,13 @@ class Hall:
         return served
 
     def keep(self, live: PlayedGame, seats: Sequence[str | None], ident: str = "") -> ServedGame:
-        """Add a game, which may have begun already, with this id or a new one."""
+        """Add a game, new or in progress, with the id `ident` or, if that is empty, a new id."""
         served = ServedGame(ident or secrets.token_hex(8), live, seats)
         self.games[served.id] = served
         return served
 
     def reopen(self, name: str, k: int, record: GameRecord, live: PlayedGame) -> ServedGame:
-        """Return game number `k` of a file of records: the served game that was saved to it, or a new one.
+        """Return game number `k` of a file of records. If the server still has that game, it is returned as it is now.
 
         An unfinished game continues, if its agents are on offer.
         """
@@ -180,7 +180,7 @@ class Hall:
     # --- moves ---
 
     def choose(self, served: ServedGame, player: int, action: int) -> None:
-        """Choose an action for a person; raise Refused if it is not legal now."""
+        """Choose an action for a person; raise Refused if the action is not legal now."""
         try:
             served.live.choose(player, action)
         except IllegalAction as error:
@@ -253,7 +253,7 @@ class Hall:
     # --- thoughts ---
 
     async def _foresee(self, served: ServedGame) -> None:
-        """Analyse a person's first decision before the first hint, because the analysis may have to be compiled."""
+        """Analyse a person's first decision in advance: compiling the analysis would delay the first hint."""
         players = [player for player in served.live.acting(0) if player in served.people]
         with suppress(Exception):  # whoever asks is told
             await self.thoughts(served, players[:1], 0)
@@ -319,7 +319,7 @@ class Hall:
 
 
 def _begin(game: Game) -> PlayedGame:
-    """Return a new game after compiling its kernels."""
+    """Play a ply of another game, which compiles the kernels, then return a new game."""
     trial = PlayedGame.begin(game, 0)
     while not trial.ply:
         player = trial.asked()[0]

@@ -45,9 +45,9 @@ class Board(anywidget.AnyWidget):
     """A game between a person, who clicks on the board, and agents.
 
     Attributes:
-        live: the game so far, see `core.played_game.PlayedGame`; read-only.
+        live: the game so far, as a `core.played_game.PlayedGame`; do not change it.
         values: whether the board shows the loss of each move, by the oracle or else by a search.
-        position: the widget's contents, in the same form as for the page of `ttt serve`.
+        position: what the widget shows, as JSON; the page of `ttt serve` gets the same entries.
     """
 
     _esm = _module()
@@ -69,10 +69,11 @@ class Board(anywidget.AnyWidget):
 
         Args:
             game: an id or a Game.
-            opponent: the agent in all other seats, as for `agents.load`.
+            opponent: the agent in all other seats, an argument of `agents.load`.
             player: the person's seat.
-            seed: seed of the first game, from which later seeds follow; None for a random one.
-            values: whether to show the loss of each move. **options: options of the game, if `game` is an id.
+            seed: seed of the first game; each later game's is one higher. None: random seeds.
+            values: whether to show the loss of each move.
+            options: options of the game, if `game` is an id.
 
         Raises the errors of `load` and `agents.load`, and ValueError for a seat that does not exist or an agent that
         cannot play the game.
@@ -89,7 +90,6 @@ class Board(anywidget.AnyWidget):
         self._begin(given)
 
     def __repr__(self) -> str:
-        """Return the game and its number of plies."""
         return f"Board({self.live.game!r}, ply {self.live.ply})"
 
     def choose(self, action: str) -> None:

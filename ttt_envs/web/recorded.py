@@ -1,4 +1,4 @@
-"""Recorded games in a folder: its files, and their games."""
+"""The files of records in a folder, and the games in each file."""
 
 from functools import lru_cache
 from itertools import islice
@@ -32,11 +32,11 @@ class Records:
         found = [path for end in ("jsonl", "jsonl.gz") for path in self.folder.rglob(f"*.{end}") if path.is_file()]
         latest = sorted(found, key=lambda path: -path.stat().st_mtime)
         names = {path.relative_to(self.folder).as_posix(): path for path in latest}
-        # A response cannot contain a name with invalid Unicode.
+        # Names with invalid Unicode are left out, because a response cannot contain them.
         return dict(islice(((name, path) for name, path in names.items() if name.isprintable()), MOST_FILES))
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return the files: name, time of writing, and numbers, titles and agents of their first `COUNTED` games."""
+        """Return for each file its name and time, and the number, titles and agents of its first `COUNTED` games."""
         times = {name: (path, path.stat().st_mtime) for name, path in self.files().items()}
         return [{"file": name, "touched": time, **_about(path, time)} for name, (path, time) in times.items()]
 

@@ -16,7 +16,7 @@ from ttt_envs.web.games import ServedGame
 def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
     """Return the picture and the text of a position in the viewer's view; the first line of the text is the caption.
 
-    The picture is without its words; its headline is returned separately.
+    The words in the picture are removed; its headline is the entry "head".
     """
     text = game.format_state(state, viewer)
     tips = [[*box, said] for box, said in game.faces.tips(state, viewer)]
@@ -25,7 +25,7 @@ def position(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
 
 
 def still(game: Game, state: Any, viewer: int | None) -> dict[str, Any]:
-    """Return `position` for a position in which nothing can be chosen, so that nothing is yellow."""
+    """Return `position` without yellow, which marks what can be chosen, for a position in which nothing can be."""
     seen = position(game, state, viewer)
     return seen | {"svg": unlit(seen["svg"])}
 
@@ -44,7 +44,7 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int | None) -> list[list[float]]:
-    """Return the places of the actions between two states that are on both pictures."""
+    """Return the boxes of the cells of the actions `joint` that are at the same place before and after the step."""
     if game.spots is None or game.clicks is None:
         return []
     before, after = (game.spots(state, viewer) for state in states)
@@ -62,7 +62,7 @@ def result(game: Game, state: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def ending(game: Game, state: Any) -> str:
-    """Return how a game or a round ended, by `Faces.ending` or else the first line of its text."""
+    """Return how a game or a round ended: by `Faces.ending` or, without it, the first line of the state as text."""
     if game.faces.ending is not None:
         return game.faces.ending(state)
     return game.format_state(state, None).splitlines()[0].removeprefix("over: ")
@@ -74,7 +74,7 @@ def moves(game: Game, actions: Sequence[Sequence[int]]) -> list[list[tuple[int, 
 
 
 def spoken_names(game: Game) -> dict[str, str]:
-    """Action name -> spoken name, if that differs."""
+    """Return action name -> spoken name; empty if the game has no spoken names."""
     return dict(zip(game.action_names, game.faces.spoken_action_names, strict=False))
 
 
@@ -82,7 +82,7 @@ def options_text(game: Game) -> str:
     """Return the options that differ from their defaults, such as "size: 4, players: 2"."""
     defaults = {each.name: each.default for each in options_of(game.id)}
     changed = {name: value for name, value in game.options.items() if value != defaults.get(name)}
-    # The game computes some defaults.
+    # Options with the default None are left out: the game computes their values.
     found = [f"{name}: {as_text(value)}" for name, value in changed.items() if defaults.get(name) is not None]
     return ", ".join(found).replace("_", " ")
 

@@ -53,7 +53,7 @@ def serve(port: int = 8000, *, agents: Sequence[str] = (), records: Path | None 
 
 
 def make_server(agents: Sequence[str], records: Path) -> "tuple[uvicorn.Server, Hall]":
-    """Return a server that is not started yet, and the Hall of its games; arguments and errors as for `serve`."""
+    """Return a server that is not started yet, and its Hall of games; for arguments and errors see `serve`."""
     import uvicorn
 
     from ttt_envs.web.app import make_app

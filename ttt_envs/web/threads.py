@@ -35,7 +35,7 @@ def in_thread(work: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
         try:
             found = work(*arguments)
         except BaseException as error:
-            # A future cannot hold StopIteration, and an event loop ends at exceptions that are not Exceptions.
+            # Wrap what a future cannot hold (StopIteration), and what would end the event loop (such as SystemExit).
             if not isinstance(error, Exception) or isinstance(error, StopIteration):
                 ended = Ended()
                 ended.__cause__ = error

@@ -21,7 +21,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
 
     _FACTS: ClassVar[dict[str, Any]] = {"is_parallelizable": False}
 
-    #: The mover's info after a move that computed it, else None; likewise the mover's observation, until it is read.
+    #: Of the player to move: the info until `infos` is first read, and the observation until it is read; then None.
     _info: dict[str, Any] | None = None
     _ready: np.ndarray | None = None
     _infos: dict[str, dict[str, Any]]
@@ -70,10 +70,10 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
             self.render()
 
     def _move(self, *, play: bool) -> None:
-        """Play the joint choice if `play`, and read the new position."""
+        """If `play`, play the ply that all players have chosen; then read the position."""
         if play and self._history:
             self._known.note(FIRST, self._states, self._committed[None])
-        # Copies for the user, who may change them.
+        # New arrays, because they are handed to the user, who may change them.
         self._masks = masks = np.empty(self._rows.shape, INT8)
         self._looked = seen = np.empty((*self.game.lookers, self._size), INT8)
         self._acting = self.game.move(self._states, self._committed, play, self._rows, masks, seen)
@@ -141,7 +141,7 @@ class AECGame(Board, AECEnv[str, dict[str, np.ndarray], int]):
         return observation, self._cumulative_rewards[name], self.terminations[name], self.truncations[name], info
 
     def step(self, action: int | None) -> None:
-        """Play `action` for `agent_selection`; None for an agent whose game is over.
+        """Play `action` for `agent_selection`; after the end of the game, `action` must be None.
 
         Raises:
             RuntimeError: before `reset`, or after the last agent has left.

@@ -24,7 +24,7 @@ from ttt_envs.wrappers.common import (
 )
 from ttt_envs.wrappers.rewards import Pay
 
-#: The number of the only game, for functions of several games.
+#: Number of the environment's only game, as an argument for functions of several games.
 FIRST = np.zeros(1, np.int64)
 
 INT8 = np.dtype(np.int8)
@@ -42,7 +42,7 @@ class Board:
     _FACTS: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, game: Game, **settings: Any) -> None:
-        """Make an environment; call `reset` first. `settings` as for `EnvSettings`; `reward` is called at each ply."""
+        """Make an environment; call `reset` first. `settings`: see `EnvSettings`; `reward` is called at each ply."""
         given = EnvSettings(**settings)
         self.game = game
         self.__doc__ = manual(game)  # tools that tell a language model the rules read them here
@@ -88,7 +88,7 @@ class Board:
         return self.action_spaces[agent]
 
     def _next_game(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Write the first position of the next episode, from `seed` or the current sequence, to `_states`."""
+        """Write the first position of the next episode to `_states`; `seed` begins a new sequence of episodes."""
         warn_of_options(options)
         if seed is not None:
             self._key, self._episode = new_key(seed), 0
@@ -141,7 +141,7 @@ class Board:
         self._check_live("view")
         player = self._player(agent)
         if self._episodes is None:
-            # Drawn from the system's entropy, which reveals nothing about the game; on demand, because it takes long.
+            # Drawn from the system's entropy, so that the numbers reveal nothing of the game; on demand: it takes long.
             self._episodes = np.random.default_rng().integers(2**53, size=self.game.num_players)
         by, seeds, episodes = np.array([player]), np.array([self._episode_seed]), self._episodes[player : player + 1]
         return View.unchecked(self.game, self._states, by, seeds, episodes=episodes, **self._known.of(FIRST, by))
@@ -167,8 +167,8 @@ class Board:
         """Return text ("ansi"), uint8 (height, width, 3) ("rgb_array") or None ("human": a window shows it).
 
         The picture shows everything, including all hands: it is meant for spectators, not for players. With a `viewer`,
-        such as "player_0", it shows that agent's view. In the mode "human" the environment calls it after each step,
-        without a viewer.
+        such as "player_0", it shows that agent's view. In the mode "human" the environment calls `render` after each
+        step, without a viewer.
         """
         self._check_live("render")
         return self._renderer(self._states[0], None if viewer is None else self._player(viewer))

@@ -59,7 +59,7 @@ class Encoder:
     """
 
     def __init__(self, game: Game, settings: EnvSettings, *, masked: bool = True) -> None:
-        """`masked`: whether observations may include masks; the settings decide."""
+        """`masked`: False if observations never include masks; otherwise `settings.mask` decides."""
         self.game, self.dtype = game, np.dtype(settings.dtype)
         self.planes = settings.encoding == "planes"
         self.masked = masked and settings.mask == "both"
@@ -108,7 +108,7 @@ def as_action(action: Any, num_actions: int, who: str, least: int = 0) -> int:
 
 
 def forfeit(game: Game, states: np.ndarray, i: int, offenders: list[int]) -> None:
-    """End states[i]: the offenders' sides get -1 and the others share +1; all get 0 if all sides offend."""
+    """End states[i]: players on offenders' sides share -1, the others share +1; all get 0 if all sides offend."""
     state = states[i]
     losers = [player for team in game.teams if set(team) & set(offenders) for player in team]
     state["done"] = True
@@ -197,7 +197,7 @@ def pack_state(
 
 
 def _check_committed(game: Game, states: np.ndarray, committed: np.ndarray) -> None:
-    """Raise ValueError unless the choices int64 (players,), below 0 for none, are legal and incomplete."""
+    """Raise ValueError unless the choices int64 (players,), below 0 for none, are legal and one is still missing."""
     if states[0]["done"]:
         return  # the choices are left over from a forfeit
     if not (committed < game.num_actions).all():
@@ -222,7 +222,7 @@ class Saved(NamedTuple):
     past: np.ndarray
 
     def check_learner(self, player: int | None) -> None:
-        """Raise ValueError if the game cannot continue from here with the learner `player`, None for any."""
+        """Raise ValueError if the game cannot continue with the learner `player`, None for any, from this position."""
         if (self.committed >= 0).any():
             raise ValueError("this position was saved while some players had chosen already, and others had not")
         if player is not None and self.learner not in (-1, player):

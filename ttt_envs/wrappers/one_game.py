@@ -13,7 +13,7 @@ class OneGame(PlayerGames):
     """A game without autoreset; `play_one` and `reply_one` are faster forms of `step`."""
 
     def __init__(self, game: Game, **arguments: Any) -> None:
-        """Make the game; call `reset` first. `arguments` as for `PlayerGames`."""
+        """Make the game; call `reset` first. `arguments`: those of `PlayerGames`."""
         # Scratch memory for masks and observations, see `loops.move_one`.
         self._legal = np.zeros((*game.lookers, game.num_actions), np.bool_)
         self._told = np.empty(self._legal.shape, np.int8)
@@ -27,12 +27,12 @@ class OneGame(PlayerGames):
         self._acting = None
 
     def step(self, actions: Any) -> list[tuple[int, int]]:
-        """As `PlayerGames.step`, for any action and with any settings."""
+        """Do what `PlayerGames.step` does, for any action and with any settings."""
         self._acting = None
         return super().step(actions)
 
     def play_one(self, action: int, legal: np.ndarray) -> np.ndarray | None:
-        """As `step`, for a legal action, without arrays of one element.
+        """Do what `step` does, for a legal action, but without arrays of one element.
 
         If the game goes on, write the learner's mask to `legal` bool (num_actions,) and return the learner's
         observation, int8 (observation size,). Return None if the game is over.
@@ -50,21 +50,21 @@ class OneGame(PlayerGames):
         return np.array(self._sight[learner] if at_once else self._sight)
 
     def _play_on(self, rows: np.ndarray) -> None:
-        """As `PlayerGames._play_on`, for one game or none."""
+        """Do what `PlayerGames._play_on` does; `rows` has one game or none."""
         if self.history:  # the batch tracks the past decisions of all players
             super()._play_on(rows)
         elif len(rows):
             self._let_play(self._look(), int(self.players[0]))
 
     def _look(self) -> int:
-        """Read the position and return the set of acting players, as `loops.move_one`."""
+        """Read the position and return the acting players as bits: bit p is set if player p acts."""
         self._joint[:] = -1
         return self.game.move(self.batch.states, self._joint[0], False, self._legal, self._told, self._sight)
 
     def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
         """Play the moves of `acting` and later players until the learner acts or the game is over; return `over`.
 
-        The position has just been read. If `chosen`, `_joint` contains the learner's choice.
+        `acting` comes from `_look`, which has read this position. If `chosen`, `_joint` contains the learner's choice.
         """
         states, seeds, move, most = self.batch.states, self.batch.episode_seeds, self.game.move, self.max_plies
         keys, at_once, (joint,) = self._others[0].tolist(), self.game.simultaneous, self._joint
@@ -99,7 +99,7 @@ class OneGame(PlayerGames):
             acting = move(states, joint, True, self._legal, self._told, self._sight)
 
     def reply_one(self, action: int, legal: np.ndarray, seen: np.ndarray) -> None:
-        """As `play_one`, in one call, if all opponents play `at_random`.
+        """Do what `play_one` does in a single kernel call, which needs opponents that all play `at_random`.
 
         Write the learner's next mask and observation to legal bool (1, num_actions) and seen int8 (1, features).
         """

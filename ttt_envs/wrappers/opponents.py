@@ -16,7 +16,7 @@ AgentLike = str | Actor | Callable[..., Any]
 #: Opponents in a form that `Opponents` accepts.
 OpponentLike = AgentLike | Sequence[AgentLike] | Mapping[Any, Any]
 
-#: Keys of agents and the cumulative probabilities with which they are drawn.
+#: Keys of agents, and their cumulative probabilities of being drawn.
 _Pool = tuple[np.ndarray, np.ndarray]
 
 
@@ -24,7 +24,7 @@ class Opponents:
     """The agents of the other players. Each game draws its agents at the reset, from the episode's seed.
 
     Attributes:
-        by_key: all agents that can be drawn or are in play.
+        by_key: number of an agent (its key) -> the agent, for all that can be drawn or are in play.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Opponents:
             game: the game.
             opponent: the agents of the other players.
             partner: in a game of teams, the agents of the learner's partners; None: `opponent` plays them, too.
-            load: returns an agent for its argument; raises ValueError if the agent cannot play the game.
+            load: (an agent or its text, game) -> the agent; raises ValueError if the agent cannot play the game.
 
         Raises TypeError or ValueError for an invalid opponent, or for a partner in a game without teams.
         """
@@ -56,13 +56,13 @@ class Opponents:
         self._partner = None if partner is None else self._pool_of(partner)
 
     def replace(self, opponent: Any, player: int | None) -> None:
-        """Draw from these agents from now on.
+        """Draw from the agents `opponent` from now on.
 
         Args:
             opponent: an agent for all other players; a list of agents, from which each game draws one; a mapping of
                 agents to weights; or a mapping of player numbers to any of these, for each player other than the
                 learner.
-            player: the learner's number, None for any.
+            player: the learner's number; None if any player may be the learner.
 
         Raises TypeError or ValueError for invalid agents, before any change.
         """
@@ -71,9 +71,9 @@ class Opponents:
         self._pools = pools
 
     def draw(self, seeds: np.ndarray, learners: np.ndarray) -> np.ndarray:
-        """Draw the key of each player's agent, int64 (k, players), -1 for `learners` int (k,).
+        """Draw agents for k games; return their keys, int64 (k, players), with -1 for the learner.
 
-        `seeds` uint64 (k,) are the episodes' seeds.
+        `seeds`: uint64 (k,), the episodes' seeds. `learners`: int (k,), the learner's number in each game.
         """
         shape, usual = (len(seeds), self.game.num_players), self._pools.get(None)
         if usual is not None and len(usual[0]) == 1 and self._partner is None:  # faster than a draw
@@ -113,11 +113,11 @@ class Opponents:
 
     @property
     def names(self) -> dict[int, str]:
-        """The names of `by_key`."""
+        """The agents' names, by key."""
         return {key: name_of(agent) for key, agent in self.by_key.items()}
 
     def told(self, keys: np.ndarray) -> np.ndarray:
-        """Return `info["opponent"]` for keys int64 (k, players): (k,), or all keys if opponents differ by player."""
+        """Return `info["opponent"]`: one key per game, (k,), or all `keys`, (k, players), if opponents differ."""
         several = self._partner is not None or None not in self._pools
         return keys.copy() if several else np.asarray(keys.max(axis=1))
 
@@ -130,7 +130,7 @@ class Opponents:
         self.by_key = {key: agent for key, agent in self.by_key.items() if key in kept}
 
     def _read(self, given: Any) -> dict[int | None, _Pool]:
-        """Return a pool per player, or one for all players under the key None."""
+        """Return player -> pool, or None -> the pool of all players."""
         if not (isinstance(given, Mapping) and given and all(map(_is_number, given))):
             return {None: self._pool_of(given)}
         players = self.game.num_players

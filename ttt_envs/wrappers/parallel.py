@@ -41,7 +41,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._look(self._committed, play=False)
 
     def _look(self, joint: np.ndarray, *, play: bool) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Play the actions int64 (players,) if `play`; return all agents' observations and infos."""
+        """If `play`, play the actions `joint`, int64 (players,); return all agents' observations and infos."""
         players = len(self.possible_agents)
         legal, seen = np.empty((players, self.wait), np.bool_), np.empty((players, self._size), np.int8)
         if play and self._history:
@@ -50,7 +50,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         acting = self.game.move_all(self._states, joint, play, legal, masks, seen)
         masks[:, -1] = [not acting >> player & 1 for player in range(players)]
         observations, infos = {}, {}
-        # A copy, because the user may change it.
+        # The user gets a copy of the masks, because `step` checks actions by `_masks`.
         for player, (name, given) in enumerate(zip(self.possible_agents, masks.copy(), strict=True)):
             own = self._with_past(player, seen[player]) if self._history else seen[player]
             observations[name] = self._encode.shown(own, given)
@@ -64,7 +64,7 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return observations, infos
 
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
-        """Play one action per agent, -1 or `wait` if it does not act; return values as `ParallelEnv.step`.
+        """Play one action per agent, -1 or `wait` if it does not act; return what `ParallelEnv.step` returns.
 
         Raises:
             RuntimeError: before `reset`, or when the game is over.
@@ -101,6 +101,6 @@ class ParallelGame(Board, ParallelEnv[str, dict[str, np.ndarray], int]):
         return self._masks[player].astype(np.bool_)
 
     def set_state(self, data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Restore a position from `get_state`; return values as `reset`. Raises ValueError with the reason."""
+        """Restore a position from `get_state`; return what `reset` returns. Raises ValueError with the reason."""
         self._go_to(data, waiting=False)
         return self._begin()

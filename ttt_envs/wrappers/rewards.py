@@ -36,14 +36,14 @@ class Pay:
         self._room = np.zeros((n, game.num_players), np.float32)
 
     def begin(self, rows: np.ndarray) -> None:
-        """Set the paid totals of these games, int64 (k,), to 0 for new episodes."""
+        """Set the paid totals of the games `rows`, int64 (k,), to 0 for new episodes."""
         if self.by_step:
             self._paid[rows] = 0
         if self.has_rounds:
             self._rounds_paid[rows] = 0
 
     def keep(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """Set the paid totals of these games, int64 (k,), to those of the positions, structured (k,)."""
+        """Set the paid totals of the games `rows`, int64 (k,), to those in their `states`, structured (k,)."""
         if self.by_step:
             self._paid[rows] = states["rewards"]
         if self.has_rounds:
@@ -74,7 +74,7 @@ class Pay:
         return np.asarray(new)
 
     def of_all(self, states: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-        """Return all players' rewards for a step of a single game, float32 (players,); `before` as for `rewards`."""
+        """Return all players' rewards for a step of a single game, float32 (players,); for `before` see `rewards`."""
         if not self.by_step:
             return np.asarray(states["rewards"][0])
         n = self._game.num_players
@@ -82,7 +82,7 @@ class Pay:
         return self.rewards(np.zeros(n, np.int64), states.repeat(n), old, np.arange(n))
 
     def rounds_so_far(self, states: np.ndarray) -> np.ndarray:
-        """Return the rewards of the rounds so far, float32 (k, players); the next call may overwrite them."""
+        """Return all round rewards so far, float32 (k, players); the next call may overwrite the array."""
         paid = self._room if len(states) == len(self._room) else np.empty_like(states["rewards"])
         self._game.extras.round_rewards(states, paid)  # type: ignore[misc]  # a match has it
         return paid

@@ -25,7 +25,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
     def __init__(
         self, game: Game, num_envs: int, *, opponent: Any, player: int | str = "alternate", **settings: Any
     ) -> None:
-        """Make the games. Arguments and errors as for `ttt_envs.make_sb3`; `opponent` as for `PlayerEnv`."""
+        """Make the games. For arguments and errors see `ttt_envs.make_sb3`; for `opponent`, `PlayerEnv`."""
         given = EnvSettings(**settings)
         self.game = game
         self._encode = Encoder(game, given, masked=False)
@@ -87,7 +87,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         return [rasterise(self.game.draw(states[i], int(self._games.players[i]))) for i in range(self.num_envs)]
 
     def set_state(self, saved: Sequence[bytes]) -> np.ndarray:
-        """Restore positions from `get_state` of any environments, one per game; return values as `reset`.
+        """Restore positions from `get_state` of any environments, one per game; return what `reset` returns.
 
         Raises TypeError or ValueError, with the reason, for invalid bytes.
         """
@@ -99,7 +99,7 @@ class SB3PlayerEnv(LooksAtMany, VecEnv):
         """Do nothing: the environments hold no resources."""
 
     def has_attr(self, attr_name: str) -> bool:
-        """Return whether the games have this attribute."""
+        """Return whether the environment, which holds all games, has this attribute."""
         return hasattr(self, attr_name)
 
     def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:

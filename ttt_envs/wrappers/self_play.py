@@ -38,13 +38,14 @@ class PlayerGames:
     Attributes:
         players: int64 (n,), the learner's player number in each game.
         rewards: float32 (n,), the learner's rewards for the last step; the first step includes earlier payments.
-        round_rewards: float32 (n,), as `rewards`, but for rounds as games of their own, see `Extras.round_rewards`;
-            None if the game is no match.
-        done: bool (n,), games that the last step ended.
-        truncated: bool (n,), games that the last step cut off.
+        round_rewards: float32 (n,), the learner's rewards if each round of a match pays like a game of its own, see
+            `Extras.round_rewards`; None if the game is no match.
+        done: bool (n,), games that the last step ended or cut off.
+        truncated: bool (n,), games that the last step cut off after `max_plies` plies.
         lengths: int64 (n,), the learner's decisions in the running episode.
-        agents: the agents that can be drawn or are in play.
-        at_random: whether all opponents draw uniformly; a step is then one call, see `reply_rows`.
+        agents: the `Opponents`, which draws the other players' agents.
+        at_random: whether all opponents play uniformly at random and need no view; a step is then one call of the
+            kernel `reply_rows`.
         final_observations: int8 (k, observation size, with the history), the learner's observations in the k games that
             the last step ended.
         final_lengths: int64 (k,), the learner's decisions in these games.
@@ -68,11 +69,11 @@ class PlayerGames:
         Args:
             game: from `ttt_envs.load`.
             n: number of games.
-            opponent: agents as for `Opponents.replace`, as objects instead of texts; or `Opponents`.
+            opponent: an `Opponents`, or agents in the form for `Opponents.replace`, as objects instead of texts.
             player: the learner's player number, or "alternate".
             seed: whole number; None for a random one from the system.
-            autoreset: a finished game restarts in the "same_step"; in the "next_step", whose action is then ignored;
-                or, if None, only by `reset`.
+            autoreset: when a finished game restarts: in the "same_step" that ends it; in the "next_step", which ignores
+                its action; or, if None, only by `reset`.
             settings: the environment's settings; `reward` is called at each step, for the learners.
         """
         given = settings or EnvSettings()
@@ -106,7 +107,7 @@ class PlayerGames:
         return self.agents.told(self._others)
 
     def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these agents from each game's next reset on; see `Opponents.replace`.
+        """Draw from the agents `opponent`, from each game's next reset on; see `Opponents.replace`.
 
         Raises TypeError or ValueError for invalid agents, before any change.
         """
@@ -154,7 +155,7 @@ class PlayerGames:
     # --- reading and saving positions ---
 
     def get_state(self, i: int) -> bytes:
-        """Return position i as bytes, with hidden information, the learner's number and the episode's seed."""
+        """Return game i's position as bytes, with hidden information, the learner's number and the episode's seed."""
         past, seed = self.batch.past, self.batch.episode_seeds[i]
         kept, nothing = None if past is None else past[i], np.full(self.game.num_players, -1)
         return pack_state(self.game, self.batch.states[i], nothing, seed, kept, learner=int(self.players[i]))
@@ -162,7 +163,7 @@ class PlayerGames:
     def set_states(self, saved: Sequence[bytes]) -> None:
         """Restore saved positions, one per game. The opponents are drawn as in the saved episodes.
 
-        The learner's seat is the saved one, or the present one if none was saved. If it is not the learner's turn, the
+        The learner's seat is the saved one, or the current one if none was saved. If it is not the learner's turn, the
         others move.
 
         Raises TypeError or ValueError for invalid bytes, before any change.
@@ -335,7 +336,7 @@ class PlayerGames:
         return offences
 
     def _account(self, before: np.ndarray | None, anew: np.ndarray | None = None) -> None:
-        """Compute the rewards of a step. `before`: from `Pay.before`; `anew` bool (n,): games that only restarted."""
+        """Compute a step's rewards. `before`: from `Pay.before`; `anew` bool (n,): games that only restarted in it."""
         states = self.batch.states
         if anew is None:
             self.rewards = self._pay.rewards(self._rows, states, before, self.players)
@@ -360,7 +361,7 @@ class PlayerGames:
         return np.empty((n, self.game.num_actions), np.bool_), np.empty((n, self.game.observation_size), np.int8)
 
     def _reply_in(self, rows: np.ndarray) -> None:
-        """As `_play_on`, if `at_random`, in new games; also update masks and observations that have been made."""
+        """Do what `_play_on` does, in new games if `at_random`; also update stored masks and observations."""
         states, (legal, seen) = self.batch.states.take(rows), self._looks(len(rows))
         joint = np.full((len(rows), self.game.num_players), -1)
         self.game.loops.reply_rows(states, self.players[rows], self.batch.episode_seeds[rows], joint, legal, seen)
@@ -371,7 +372,7 @@ class PlayerGames:
             self._masks = self._seen = None
 
     def _play_on(self, rows: np.ndarray) -> None:
-        """Play the others' moves in these games until the learner must act or the game is over."""
+        """Play the other players' moves in the games `rows`, until the learner must act or the game is over."""
         while True:
             to_move, over = self.batch.to_move[rows], self._over(rows)
             learner = to_move == self.players[rows]
@@ -386,7 +387,7 @@ class PlayerGames:
             self._complete(rows, np.full((self.n, self.game.num_players), -1))
 
     def _complete(self, rows: np.ndarray, joint: np.ndarray) -> None:
-        """Add the others' choices to `joint` int64 (n, players) and step these games."""
+        """Add the other players' choices in the games `rows` to `joint`, int64 (n, players), and step these games."""
         self._show(rows)
         games, players = acting_players(self.game, self.batch.states, rows)
         others = players != self.players[games]
@@ -403,7 +404,7 @@ class PlayerGames:
 
 
 class LooksAtGames:
-    """Base class of environments for learners, with access to their games, `_games`.
+    """Base class of environments with learners; gives access to what the games, `_games`, contain.
 
     List it before the framework's class among the bases.
     """
@@ -412,12 +413,12 @@ class LooksAtGames:
     _live: bool = False
 
     def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these agents from each game's next reset on; `opponent` as for `make_single`."""
+        """Draw from the agents `opponent`, in the form for `make_single`, from each game's next reset on."""
         self._games.set_opponents(opponent)
 
     @property
     def opponent_names(self) -> dict[int, str]:
-        """The names of the agents by their keys, as in `info["opponent"]`."""
+        """Key of an agent, as in `info["opponent"]`, -> the agent's name."""
         return self._games.agents.names
 
     @property
@@ -437,7 +438,7 @@ class LooksAtGames:
 
 
 class LooksAtMany(LooksAtGames):
-    """As `LooksAtGames`, for environments of several games."""
+    """Base class of environments with several games, otherwise like `LooksAtGames`."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._games.game!r}, {self._games.n})"
@@ -448,7 +449,7 @@ class LooksAtMany(LooksAtGames):
         return self._games.masks().copy()
 
     def get_state(self) -> list[bytes]:
-        """Return all positions as bytes, one entry per game, as from `get_state` of a single environment."""
+        """Return all positions as bytes, an entry per game; environments of a single game can restore them, too."""
         self._check_live("get_state")
         return [self._games.get_state(i) for i in range(self._games.n)]
 

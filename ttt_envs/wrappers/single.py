@@ -35,9 +35,9 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}
 
     def __init__(self, game: Game, *, opponent: Any, player: int | str = "alternate", **settings: Any) -> None:
-        """Make an environment; call `reset` first. Arguments and errors as for `ttt_envs.make_single`.
+        """Make an environment; call `reset` first. For arguments and errors see `ttt_envs.make_single`.
 
-        `opponent` is `Opponents`, or agents as for `Opponents.replace`, as objects instead of texts.
+        `opponent`: an `Opponents`, or agents in the form for `Opponents.replace`, as objects instead of texts.
         """
         given = EnvSettings(**settings)
         self.game = game
@@ -130,7 +130,8 @@ class PlayerEnv(LooksAtGames, gymnasium.Env[Any, int]):
         return self._games.get_state(0)
 
     def set_state(self, data: bytes) -> tuple[Any, dict[str, Any]]:
-        """Restore a position from `get_state`; return values as `reset`. The opponents are those of the saved episode.
+        """Restore a position from `get_state`; return what `reset` returns. Opponents are drawn as in the saved
+        episode.
 
         Raises TypeError or ValueError, with the reason, for invalid bytes.
         """

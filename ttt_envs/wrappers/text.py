@@ -1,4 +1,4 @@
-"""A game for players who read and write text, such as language models, with the loop of TextArena's environments.
+"""A game for players who read and write text, such as language models. The loop is that of TextArena's environments.
 
 ::
 
@@ -9,8 +9,8 @@
         prompt, reward, terminated, truncated, info = env.step(models[env.player](prompt))
     print(env.rewards)
 
-`reset`, `step`, `render` and `close` follow Gymnasium. `facts` follow TextArena: Guertler et al., "TextArena",
-arXiv:2504.11442. See docs/language_models.md.
+`reset`, `step`, `render` and `close` follow Gymnasium. `facts` has the format of TextArena: Guertler et al.,
+"TextArena", arXiv:2504.11442. See docs/language_models.md.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ class TextGame:
     Attributes:
         game: the game.
         retries: number of further answers that a player may give if an answer names no legal action.
-        illegal: the consequence when these are used up: "lose" or "random".
+        illegal: what happens after one more wrong answer: "lose", or a "random" move.
         rules: whether each prompt begins with the rules.
         player: the player to answer; after the end, the last player who answered. With opponents it never changes
             during a game.
@@ -56,7 +56,7 @@ class TextGame:
         max_plies: int | None = None,
         reward: RewardFunction | None = None,
     ) -> None:
-        """Make the game; call `reset` first. Arguments and errors as for `ttt_envs.make_text`.
+        """Make the game; call `reset` first. For arguments and errors see `ttt_envs.make_text`.
 
         `opponents` play all players but one, inside `reset` and `step`; None: all players answer prompts.
         """
@@ -91,7 +91,7 @@ class TextGame:
         return self.prompt, self._told()
 
     def _start(self, turn: int) -> None:
-        """Begin at the present position: draw the opponents, and let them play until an answer is required."""
+        """Begin at the current position: draw the opponents, and let them play until an answer is required."""
         self._turn = turn
         facts: dict[str, Any] = {"turn_count": 0, "invalid_move": False, "illegal_answers": 0, "random_moves": 0}
         self._facts = [{"role": name, **facts} for name in self.game.player_names]
@@ -163,7 +163,7 @@ class TextGame:
         env.step(action)
 
     def _settle(self, before: np.ndarray | None) -> None:
-        """Add up the rewards since the last call; `before` comes from `Pay.before`."""
+        """Add the rewards of the last step to the players' totals; `before` comes from `Pay.before`."""
         if self._pay.function is None or before is not None:
             paid = self._pay.of_all(self._env._states, before)
             self._total, self._due = self._total + paid, self._due + paid
@@ -209,7 +209,7 @@ class TextGame:
         return dict(enumerate(self._total.tolist()))
 
     def set_opponents(self, opponent: Any) -> None:
-        """Draw opponents from these agents from the next reset on; `opponent` as for `make_single`.
+        """Draw from the agents `opponent`, in the form for `make_single`, from the next reset on.
 
         Raises TypeError or ValueError for an invalid agent, and ValueError if the game was made without opponents.
         """
@@ -219,7 +219,7 @@ class TextGame:
 
     @property
     def opponent_names(self) -> dict[int, str]:
-        """The names of the agents by their keys, as in `info["opponent"]`; empty without opponents."""
+        """Key of an agent, as in `info["opponent"]`, -> the agent's name; empty without opponents."""
         return {} if self._opponents is None else self._opponents.names
 
     @property
@@ -251,7 +251,7 @@ class TextGame:
         return pack_state(self.game, self.states[0], nothing, self._env._episode_seed, learner=self.player)
 
     def set_state(self, data: bytes) -> tuple[str, dict[str, Any]]:
-        """Restore a position from `get_state` of any environment; return values as `reset`.
+        """Restore a position from `get_state` of any environment; return what `reset` returns.
 
         Raises TypeError or ValueError, with the reason, for invalid bytes.
         """

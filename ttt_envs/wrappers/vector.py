@@ -21,9 +21,9 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
     """`num_envs` games for one player each. Finished games restart according to `autoreset_mode`.
 
     Attributes:
-        autoreset_mode: AutoresetMode.SAME_STEP: the step that ends a game returns the first observation of the next
-            game, and the last observation in `infos["final_obs"]`. NEXT_STEP: it returns the last observation; the
-            next step ignores its action, starts the next game and pays 0.
+        autoreset_mode: with AutoresetMode.SAME_STEP, the step that ends a game returns the first observation of the
+            next game, and the last observation in `infos["final_obs"]`. With NEXT_STEP, that step returns the last
+            observation; the next step ignores its action, starts the next game and pays 0.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         **settings: Any,
     ) -> None:
-        """Make the games; call `reset` first. Arguments and errors as for `ttt_envs.make_vec` and `PlayerEnv`."""
+        """Make the games; call `reset` first. For arguments and errors see `ttt_envs.make_vec` and `PlayerEnv`."""
         given = EnvSettings(**settings)
         self.game = game
         self.num_envs = num_envs
@@ -65,8 +65,9 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
 
         Args:
             seed: a seed of up to 128 bits, from which each game gets its own. Neighbouring seeds share no games, unlike
-                environments that give game i the seed + i. Or a list of `num_envs` seeds, as in Gymnasium's vector
-                environments: game i is then that of a single environment with seed i; None starts its next game.
+                in environments that give game i the seed + i. Or a list of `num_envs` seeds, as Gymnasium's vector
+                environments accept. Game i is then that of a single environment with the i-th seed; None as a seed
+                starts the next game.
 
         Raises ValueError or TypeError for a wrong seed.
         """
@@ -98,7 +99,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
             infos["illegal_action"][i] = action
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         if same_step and done.any():
-            # Same result as `_add_info` for each game, which would take longer than the games' own steps.
+            # Gymnasium's `_add_info` for each game would give the same, but take longer than the games' own steps.
             ended, last_seen = done.nonzero()[0], np.full(self.num_envs, None, object)
             nothing = np.zeros((len(ended), self.game.num_actions), np.int8)
             for i, seen, mask in zip(ended.tolist(), self._games.final_observations, nothing, strict=True):
@@ -124,7 +125,7 @@ class PlayerVectorEnv(LooksAtMany, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         return self._encode.shown(self._games.observations(), masks), infos
 
     def set_state(self, saved: Sequence[bytes]) -> tuple[Any, dict[str, Any]]:
-        """Restore positions from `get_state` of any environments, one per game; return values as `reset`.
+        """Restore positions from `get_state` of any environments, one per game; return what `reset` returns.
 
         Raises TypeError or ValueError, with the reason, for invalid bytes.
         """
