@@ -43,7 +43,7 @@ from ttt_envs.evaluation.reports.report import Table, write_json
 from ttt_envs.learning import alphazero, dqn, ntuple, ppo, value_learning
 from ttt_envs.registry import parse_options
 
-#: Number of games and option of the batch that is also timed without action checks.
+#: The batch that is also timed without checks of actions: its number of games, and its option ("": none).
 UNCHECKED = (1024, "")
 
 BATCHES = (1, 8, 64, 1024, 8192)
@@ -90,7 +90,7 @@ class Config:
 
 
 def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
-    """Yield the speed for all `BATCHES` and for options named in goals.toml; time `UNCHECKED` also without checks."""
+    """Yield the speed for all `BATCHES` and for the options in goals.toml; for `UNCHECKED` also without checks."""
     goals = GOALS["games"].get(game_id, {})
     with_options = [name.partition(", ")[2] for name in goals if name.startswith("batch 1024, ")]
     for n, option in [(n, "") for n in BATCHES] + [(1024, option) for option in with_options]:
@@ -113,7 +113,7 @@ def bench_batch(game_id: str, config: Config) -> Iterator[Timing]:
 
 
 def search(game_id: str, spec: str, seconds: float) -> float:
-    """Return the simulations per CPU second of the tree search `spec`, measured at four starting positions."""
+    """Return the simulations per CPU second of the tree search `spec` in a batch of four starting positions."""
     agent: Any = agents.load(spec)
     game = ttt_envs.load(game_id)
     positions = 4
@@ -156,7 +156,7 @@ class Learner:
     Attributes:
         what: the learner's name in the table.
         module: the learner's module.
-        steps: training steps that take a few seconds, in the module's unit.
+        steps: steps of a measurement, in the module's unit; enough for a few seconds.
     """
 
     what: str

@@ -72,12 +72,12 @@ def bounds(setting: str, draw: Draw, seeds: int, trials: int, seed: int = 0) -> 
 
 
 def rare(share: float, mean: float) -> Draw:
-    """Return a draw in which `share` of the seeds have an exponentially distributed loss, and the others none."""
+    """Return a function that draws losses: exponentially distributed for `share` of the seeds, else none."""
     return lambda rng, n: (rng.random(n) < share) * np.minimum(rng.exponential(mean, n), 2.0)
 
 
 def whole(share: float, loss: float = 1.0) -> Draw:
-    """Return a draw in which `share` of the seeds lose `loss`, and the others nothing."""
+    """Return a function that draws losses: `loss` for `share` of the seeds, and 0 for the others."""
     return lambda rng, n: (rng.random(n) < share) * loss
 
 
@@ -92,12 +92,12 @@ def both(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def normal(mean: float, spread: float = 0.05) -> Draw:
-    """Return a draw of normally distributed scores."""
+    """Return a function that draws normally distributed scores."""
     return lambda rng, n: rng.normal(mean, spread, n)
 
 
 def failing(share: float, mean: float = 0.9) -> Draw:
-    """Return a draw of scores in which `share` of the runs learn hardly anything; the others reach similar scores."""
+    """Return a function that draws scores: near 0.1 for `share` of the runs, which fail, else near `mean`."""
     return lambda rng, n: np.where(rng.random(n) < share, rng.normal(0.1, 0.05, n), rng.normal(mean, 0.02, n))
 
 
@@ -110,7 +110,7 @@ def studies(
     measure: str, setting: str, first: Draw, second: Draw | None, seeds: int, trials: int, seed: int = 0
 ) -> Row:
     """Return a row about intervals of a mean score or, with `second`, of the probability that a run of the first method
-    beats one of the second. Experiments without an interval, because all seeds agree, do not count."""
+    beats one of the second. Experiments in which all seeds agree have no interval and do not count."""
 
     def drawn(number: int, *stream: int) -> list[np.ndarray]:
         rng = np.random.default_rng(stream)
@@ -138,7 +138,7 @@ def chance(elo: ArrayLike, other: ArrayLike) -> np.ndarray:
 
 
 def bout(p: float, units: int, rng: np.random.Generator, draws: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return (won, lost), float (units,): the scores of pairs of games with expected score `p`, some of them drawn."""
+    """Draw pairs of games with expected score `p`; return both sides' scores per pair, float (units,) each."""
     drawn = rng.random((units, 2)) < draws * 2 * min(p, 1 - p)
     # The win rate of the decided games is chosen so that the expected score stays p.
     share = (p - draws * min(p, 1 - p)) / (1 - draws * 2 * min(p, 1 - p))
@@ -151,7 +151,8 @@ def tournaments(
 ) -> list[Row]:
     """Return the rows about Elo and scores in round robins in which each pairing plays `units` pairs of games.
 
-    With `zero`, return only a row about the Elo differences from that agent, as for the rungs of a ladder.
+    With `zero`, the number of an agent, return only a row about Elo differences from that agent, such as those of a
+    ladder's rungs from its lowest.
     """
     k, held, widths = len(elo), [], []
     upper = np.triu_indices(k, 1)

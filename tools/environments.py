@@ -141,7 +141,7 @@ def bench_cursor(game_id: str, effort: Effort, goals: Mapping[str, Any]) -> Iter
 
 
 def open_spiel(goals: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the game's name in OpenSpiel ("" if it has none) and OpenSpiel's game (None without name or pyspiel)."""
+    """Return the game's name in OpenSpiel ("": not there), and OpenSpiel's game (None without it or pyspiel)."""
     name = str(goals.get("open_spiel", ""))
     try:
         return name, import_module("pyspiel").load_game(name) if name else None
@@ -187,7 +187,7 @@ def play_single(env: Any, seconds: float, seed: int = 0) -> float:
 
 
 def play_aec_with_agent(env: Any, seconds: float, seed: int = 0) -> float:
-    """Play our AEC environment's first seat randomly against the agent `random`; return its steps per second.
+    """Play the first seat of our AEC environment against the agent `random`; return the seat's steps per second.
 
     This loop does with `make_aec` what `make_single` does internally.
     """

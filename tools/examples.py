@@ -83,7 +83,7 @@ def requirements(path: Path) -> list[str]:
 
 
 def satisfied(needed: Sequence[str]) -> bool:
-    """Return whether this environment meets `needed`. It always has the library; a need for extras counts as unmet."""
+    """Return whether this environment has the packages `needed`, besides the library; False if any needs extras."""
     for each in map(Requirement, needed):
         try:
             if each.extras:

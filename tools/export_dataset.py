@@ -114,12 +114,12 @@ def of_one_game(games: Iterable[ReplayedGame]) -> Iterator[ReplayedGame]:
 
 
 def vectors(rows: np.ndarray, kind: Any) -> Any:
-    """Return rows (n, k) as a column of n lists of length k."""
+    """Return `rows`, (n, k), as an Arrow column of n lists of length k; `kind` is the Arrow type of an entry."""
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(rows).ravel(), kind), rows.shape[1])
 
 
 def table_of(game: Game, columns: Mapping[str, Any], meanings: Mapping[str, str]) -> Any:
-    """Return a table of columns; its metadata has their meanings, the game, and the feature of each plane cell."""
+    """Return an Arrow table whose metadata has the columns' meanings, the game, and the feature of each plane cell."""
     facts = {"game": named(game), "library": __version__, "rules": game.rules_text}
     if game.has_planes:
         index = np.where(game.plane_index < game.observation_size, game.plane_index, -1)
@@ -249,7 +249,8 @@ def by_equilibrium(game: Game, number: int, seed: int) -> Solved:
         rows = np.flatnonzero((reached[player] > 1e-9) & (mine.sets["count"] > 1))
         values = sequence.action_values(walked, player, policy, reached[player])[rows]
         played = walked.table(player, policy[player])[rows]
-        # PCFR+ determines no policy where the player's own plan never leads: use the best response there.
+        # PCFR+ determines no policy in information sets that the player's own policy avoids: use the best response
+        # there.
         never = sequence.plan_of(mine, policy[player])[mine.sets["parent"][rows]] <= 1e-9
         played[never] = best_of(values)[never]
         lengths = mine.plies[rows].astype(np.int64)
@@ -272,7 +273,8 @@ def splits_of(game: Game, observations: np.ndarray) -> np.ndarray:
 def write_positions(folder: Path, game: Game, number: int, seed: int) -> dict[str, int]:
     """Write solved positions to a new folder: a file per split, and a card. Return the number of rows of each split.
 
-    Of positions with equal player and observation, one is kept, except with hidden information: histories differ.
+    Of several positions with equal player and observation, one is kept. With hidden information all are kept: they
+    differ in what the player has seen before.
     """
     solved = (by_equilibrium if game.hidden_information else by_oracle)(game, number, seed)
     observations = game.observations(solved.states, solved.player)

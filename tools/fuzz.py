@@ -42,7 +42,7 @@ def run(fuzz: Fuzz) -> int:
         environment = {**os.environ, "NUMBA_DISABLE_JIT": str(without_jit)}
         done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
         passes += 1
-        # pytest's last line counts the tests; a pass that was killed, as by a segmentation fault, has none.
+        # The last line of pytest's output counts the tests; a pass that crashed has no such line.
         print(f"seed {seed}{' without the JIT' * without_jit}: {done.stdout.strip().splitlines()[-1:]}", flush=True)
         if done.returncode:
             failed += 1

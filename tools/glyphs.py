@@ -64,7 +64,7 @@ class _Contours(BasePen):
 
 
 def outlines(font_file: Path) -> dict[str, list[Any]]:
-    """Return character -> [advance, contours] in the form that `ttt_envs.drawing.lettering` reads."""
+    """Return character -> [advance width, contours], as `ttt_envs.drawing.lettering` reads them."""
     font = TTFont(font_file)
     glyphs, names = font.getGlyphSet(), font.getBestCmap()
     scale = EM / font["head"].unitsPerEm

@@ -65,7 +65,7 @@ TRAININGS: dict[str, list[tuple[str, ...]]] = {
 }
 
 
-#: The log's key of steps per second, measurements and compilation excluded.
+#: Name, in a run's log, of the training steps per second without measurements.
 SPEED = "time/steps_per_second"
 
 
@@ -116,12 +116,12 @@ def digest(game_id: str, games: int, plies: int, device: str) -> tuple[str, int]
 
 
 def on_gpu(array: np.ndarray) -> Any:
-    """Return a copy on the GPU."""
+    """Return a copy of the array on the GPU."""
     return import_module("ttt_envs.cuda.arrays").on_device(array)
 
 
 def timed(launch: Callable[[int], object], seconds: float) -> float:
-    """Return seconds per launch, the median of five runs of many launches; `launch` gets the launch's number."""
+    """Return the seconds of a call of `launch`, which takes the call's number: the median of five runs."""
     cuda = import_module("numba.cuda")
     launch(0)  # compiled
     cuda.synchronize()
@@ -140,7 +140,7 @@ def timed(launch: Callable[[int], object], seconds: float) -> float:
 
 
 def speed(game_id: str, games: int, seconds: float) -> float:
-    """Return plies per second; one launch draws random legal actions, and a second one steps and observes."""
+    """Return plies per second. A ply takes two kernels: one draws random legal actions, one steps and observes."""
     cuda: Any = import_module("numba.cuda")
     batch: Any = ttt_envs.Batch(ttt_envs.load(game_id), games, seed=0, auto_reset=True, device="cuda")
     masks = batch._outputs.masks
@@ -165,13 +165,13 @@ def speed(game_id: str, games: int, seconds: float) -> float:
 
 
 def peer_speed(games: int, seconds: float) -> float:
-    """Return plies per second of Pgx's `tic_tac_toe`, with 50 plies per launch."""
+    """Return plies per second of Pgx's `tic_tac_toe`, with 50 plies per call."""
     play = plies_of_pgx("tic_tac_toe", games)
     return play() / timed(lambda _: play(), seconds)
 
 
 def one_game(game_id: str, config: Config, lock: Any) -> tuple[bool, str]:
-    """Return whether the games are equal, and a row of the table. Only the process that holds `lock` measures speed."""
+    """Return whether GPU and CPU play equal games, and a row of the table; `lock` is held while speed is measured."""
     began = time.perf_counter()
     here, there = (digest(game_id, config.compared, config.plies, device) for device in ("cpu", "cuda"))
     took = time.perf_counter() - began

@@ -62,7 +62,7 @@ class Config:
 
 
 class Photographer:
-    """A browser that takes screenshots of a server's pages in all forms."""
+    """A browser that takes screenshots of a server's pages, in all windows and colours of `config.forms`."""
 
     def __init__(self, chromium: Any, served: Served, config: Config) -> None:
         self.served, self.config = served, config
@@ -89,7 +89,7 @@ class Photographer:
         self.page.locator(ready).first.wait_for()
 
     def overlay(self, hint: bool) -> None:
-        """Switch on the oracle's values; if `hint`, also ask for a hint."""
+        """Switch on the values of moves in the page; if `hint`, also ask for a hint."""
         self.page.get_by_label("Show what the oracle or a search thinks").check()
         self.page.locator(".mark, .thoughts .note").first.wait_for(state="attached")
         if hint:

@@ -123,7 +123,7 @@ def play_pgx() -> Work:
 
 
 class TurnByTurn(gymnasium.Env[Any, int]):
-    """A two-player PettingZoo game whose players are both the learner, as in PettingZoo's tutorial on action masks."""
+    """A PettingZoo game in which one learner plays both seats, as in PettingZoo's tutorial on action masks."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -137,7 +137,7 @@ class TurnByTurn(gymnasium.Env[Any, int]):
         return self._env.observe(self._env.agent_selection)["observation"], {}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Play for the player to move."""
+        """Play `action` for the player to move; return what the next player to move sees."""
         self._env.step(int(action))
         observation, reward, ended, cut, info = self._env.last()
         return observation["observation"], float(reward), ended, cut, info
@@ -259,7 +259,7 @@ def write_page(page: Path, table: Table) -> None:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{page} has no place for the table: a line {BEGIN!r}, and after it a line {END!r}")
-    # The added # makes the table's heading third-level, because it is inside a section.
+    # The added # makes the table's heading third-level, because the table is inside a section.
     write_whole(page, f"{before}{begin}\n\n#{table.markdown()}\n{end}{after}")
 
 
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def on_one_core() -> None:
-    """Restrict this process, and libraries that it imports later, to one core."""
+    """Restrict this process to one core, before libraries such as JAX start threads."""
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["OMP_NUM_THREADS"] = "1"
     if hasattr(os, "sched_setaffinity"):

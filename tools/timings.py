@@ -26,7 +26,7 @@ GOALS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("goals.toml").rea
 
 
 class Effort(Protocol):
-    """Duration and number of runs of a measurement."""
+    """The settings of a measurement: its duration and its number of runs."""
 
     @property
     def seconds(self) -> float:
@@ -80,7 +80,7 @@ def alternate(players: Mapping[Key, Callable[[float], float]], effort: Effort) -
 
 
 def rate(game: str, what: str, runs: Sequence[float], unit: str, goal: float | None = None) -> Timing:
-    """Return the row of repeated runs, with their median."""
+    """Return the row of a measurement, whose value is the median of `runs`."""
     return Timing(game, what, statistics.median(runs), unit, goal, tuple(runs))
 
 
@@ -98,7 +98,7 @@ def clocked(once: Callable[[], int], seconds: float, clock: Callable[[], float] 
 
 
 class Playing:
-    """Plays randomly in a batch; observations, masks, random actions and the step take one call each."""
+    """Plays random plies in a batch, with a call each for observations, masks, random actions and the step."""
 
     def __init__(self, batch: Any, *, checked: bool = True) -> None:
         game, n = batch.game, batch.n

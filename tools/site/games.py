@@ -90,7 +90,7 @@ def observation(ids: Sequence[str]) -> str:
 
 
 def _each(ids: Sequence[str], part: Callable[[Game], str]) -> str:
-    """Return the games' parts, each below the ids of the games that share it; without ids if all games share one."""
+    """Return the different parts, each below the ids of its games; without ids if all games have the same part."""
     shared: dict[str, list[str]] = {}
     for each in ids:
         shared.setdefault(part(ttt_envs.load(each)), []).append(_code(each))

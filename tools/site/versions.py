@@ -2,7 +2,8 @@
 
     python -m tools.site.versions build/docs PAGES v0.1.0
 
-In the workflow `docs`, PAGES is a checkout of the branch gh-pages. The script needs only Python.
+PAGES is a folder with the sites of earlier versions: in the workflow `docs`, a checkout of the branch gh-pages. The
+script needs only Python.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""The command `ttt`: one file per verb (`measures` has several), one shell for all. `python -m ttt_envs` is the same.
+"""The command `ttt`, also as `python -m ttt_envs`. Each verb has a file; only `measures` has several verbs.
 
 A verb is a dataclass: its fields are the command line, its docstring is the help, and its method `run` does the work
-and returns an exit status, or None for success. If it has a class method `narrowed`, this is called first with the
-words after the verb, and may return another object to run.
+and returns an exit status, or None for success. If the dataclass has a class method `narrowed`, that is called first,
+with the words after the verb, and may return another object to run.
 """
 
 import sys
@@ -68,7 +68,7 @@ def _say_compiling() -> None:
 
 def _run(arguments: list[str]) -> int | None:
     if "" not in sys.path:
-        # As with `python -m ttt_envs`, package.module:Name may be in the current folder.
+        # Find package.module:Name also in the current folder, as `python -m ttt_envs` does.
         sys.path.append("")
     if arguments == ["--version"]:
         print(f"ttt-envs {__version__}")
@@ -109,6 +109,6 @@ def _class_of(place: str) -> Any:
 
 
 def _repeated(arguments: Sequence[str]) -> str | None:
-    """Return an option that is given twice, because one of its two values would be lost."""
+    """Return the first option that is given twice, or None; the parser would ignore one of its values."""
     names = [word.partition("=")[0] for word in arguments if word.startswith("--") and word != "--"]
     return next((name for k, name in enumerate(names) if name in names[:k]), None)

@@ -30,7 +30,7 @@ def instead(game_id: str) -> str:
 
 
 def check_drawing(path: Path, *kinds: str) -> None:
-    """Raise an error, before long work, if the drawing could not be written after it; `kinds`: file name endings."""
+    """Raise an error if a drawing cannot be written to `path`; call it before long work. `kinds`: allowed endings."""
     from ttt_envs.storage.extras import require
     from ttt_envs.storage.files import check_writable
 
@@ -77,13 +77,13 @@ class GameArguments(GameOptions):
     """Id of the game; `ttt games` lists them."""
 
     def load(self) -> "Game":
-        """Return the game with these options; raise ValueError or TypeError as `ttt_envs.load`."""
+        """Return the game with these options; raise the errors of `ttt_envs.load`."""
         return registry.load(self.game, **parse_options(self.game, self.option))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Printing:
-    """The fields for results as data instead of text."""
+    """The fields with which a verb prints its results as JSON or CSV instead of text."""
 
     json: bool = False
     """Print the results as JSON instead of text."""
@@ -96,7 +96,7 @@ class Printing:
             raise ValueError("give --json or --csv, not both")
 
     def printed(self, found: "Rows", whole: Callable[[], Any] | None = None) -> bool:
-        """Print results as JSON or CSV if requested, and return whether; `whole` returns the complete data for JSON."""
+        """Print results as JSON or CSV and return True; without either option, return False. `whole`: data for JSON."""
         self.check_form()
         if self.json:
             from ttt_envs.storage.rows import as_json

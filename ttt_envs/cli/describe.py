@@ -133,7 +133,7 @@ def action_rows(game: "Game") -> list[tuple[str, str, str]]:
 
 
 def _kind(name: str) -> tuple[str, int, int]:
-    """Return the key by which actions share a row: the first word, if any, and the numbers of words and of "+"."""
+    """Return a key that actions of a kind share: the first word, if any, and the numbers of words and of "+"."""
     word = re.match(r"[A-Za-z-]{2,}(?=\s|$)", name)
     return (word[0], len(name.split()), name.count("+")) if word else ("", 0, 0)
 

@@ -13,7 +13,7 @@ from ttt_envs.cli.common import GameArguments
 from ttt_envs.cli.layout import paragraphs
 from ttt_envs.cli.shell import parse
 
-#: The folder that is copied: in the installed package, and in a checkout.
+#: The example that is copied, and where it is: in the installed package, and in a checkout.
 _EXAMPLE = "connect_four"
 _PLACES = (Path(__file__).parent / _EXAMPLE, Path(__file__).resolve().parents[2] / "examples" / _EXAMPLE)
 

@@ -22,7 +22,7 @@ class Games(Printing):
         found = []
         for game_id in registry.GAMES:
             game = registry.load(game_id)
-            # Short, so that no line is longer than 80 columns.
+            # These words are short so that no line of the table is longer than 80 columns.
             facts = {"chance": game.stochastic, "hidden": game.hidden_information, "simultaneous": game.simultaneous}
             kind = ", ".join(name for name, is_so in facts.items() if is_so)
             sizes = {"players": game.num_players, "actions": game.num_actions, "features": game.observation_size}

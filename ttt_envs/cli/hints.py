@@ -8,18 +8,18 @@ from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.analysis import ORACLE, BestPlay, NoAnswer, Thoughts, by_oracle, think
 
-# Seconds to wait for an oracle.
+# Seconds to wait for the oracle's answer.
 _PATIENCE = 10.0
 
-# Actions that are named.
+# The most actions that a hint names.
 _NAMED = 5
 
 
 class Adviser:
-    """Gives hints. If the oracle takes long, it continues in the background, and a search gives the hint."""
+    """Gives hints. A slow oracle goes on in the background, for later hints, while a search gives this one."""
 
     def __init__(self) -> None:
-        """Nothing is under way."""
+        """No oracle is at work yet."""
         self._work: threading.Thread | None = None
 
     def hint(self, view: View) -> Iterator[str]:
@@ -43,7 +43,7 @@ class Adviser:
             yield "No search of the library plays this game."
 
     def _in_time(self, view: View) -> BestPlay:
-        """Return the oracle's answer if it comes in time; a single thread asks the oracle."""
+        """Return the oracle's answer if it comes within `_PATIENCE` seconds; at most one thread asks the oracle."""
         found: list[BestPlay | NoAnswer] = []
 
         def ask() -> None:

@@ -13,7 +13,7 @@ def width() -> int:
 
 
 def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterator[str]:
-    """Yield the uncut lines of a table; the columns `right` are right-aligned.
+    """Yield the lines of a table without cutting cells; the columns `right` are right-aligned.
 
     Only the last column is wrapped, with its own indentation.
     """
@@ -27,7 +27,7 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> Iterato
 
 
 def indented(text: str, indent: int = 4) -> list[str]:
-    """Return lines of a paragraph."""
+    """Return the wrapped lines of a paragraph, each indented by `indent` columns."""
     return textwrap.wrap(text, width(), initial_indent=" " * indent, subsequent_indent=" " * indent)
 
 

@@ -103,9 +103,9 @@ def play(game: "Game", agents: Sequence[Any], seed: int | None = None) -> "np.nd
 def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
     """Play a game on to its end and print it.
 
-    In a game with hidden information one person sees what that player may see; several people see only their own
-    views, when asked; agents among themselves are shown in full. If one person must not see another's questions or
-    answers, they change seats, and the screen is cleared.
+    In a game with hidden information, a single person sees what that player may see. If there are several people, each
+    sees only that player's view, when asked for a move. A game among agents is shown in full. If one person must not
+    see another's questions or answers, the screen is cleared, and the next person is asked to sit down.
 
     Args:
         live: the game.
@@ -138,7 +138,7 @@ def go_on(live: "SavedGame", agents: Sequence[Any]) -> None:
         say("? helps, rules explains the game.")
     while not live.over:
         acting = live.acting()
-        # People are shown the position with their questions.
+        # A person is shown the position by the agent `human`, together with the question.
         if not people:
             say()
             say(game.format_state(live.state[0], viewer), game=game)
@@ -178,7 +178,7 @@ class TakenBack(Exception):
 
 
 def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]":
-    """Return the words that `people`, players of a game, can type besides their moves, by name."""
+    """Return the commands, by name, that people can type instead of a move; `people`: their player numbers."""
     from ttt_envs.agents.human import Command
     from ttt_envs.agents.terminal import say
     from ttt_envs.cli.hints import Adviser
@@ -229,7 +229,7 @@ def commands_of(live: "SavedGame", people: Sequence[int]) -> "dict[str, Command]
 
 
 def result_of(game: "Game", names: Sequence[str], state: Any) -> str:
-    """Return the winners, how they won, as in the first line of the position, and the reward of each player."""
+    """Return a sentence: the winners, how they won (from the first line of the position), and all rewards."""
     how = game.format_state(state, None).splitlines()[0].removeprefix("over: ")
     winners = [f"{names[p]} (player {p})" for p, reward in enumerate(state["rewards"]) if reward > 0]
     paid = ", ".join(f"player {p} {reward:+g}" for p, reward in enumerate(state["rewards"]))

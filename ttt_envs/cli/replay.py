@@ -96,7 +96,7 @@ class Replay(Printing):
 
 
 def row_of(record: "GameRecord") -> dict[str, Any]:
-    """Return a game as plain values."""
+    """Return a recorded game as one row of plain values."""
     players = {f"player_{player}": agent for player, agent in enumerate(record.agents)}
     rewards = {f"reward_{player}": reward for player, reward in enumerate(record.rewards)}
     facts = {"plies": len(record.actions), "failures": len(record.failures), "seed": str(record.seed)}
@@ -104,14 +104,14 @@ def row_of(record: "GameRecord") -> dict[str, Any]:
 
 
 def summary(record: "GameRecord") -> str:
-    """Return a game on one line."""
+    """Return a recorded game as one line of text."""
     result = f"won by {' and '.join(record.winners)}" if record.winners else "draw"
     failed = ", with a failure" if record.failures else ""
     return f"{record.number}: {' – '.join(record.agents)}, {len(record.actions)} plies, {result}{failed}"
 
 
 def show(played: "ReplayedGame", *, wait: bool = False) -> None:
-    """Print a game, position by position; `wait` for Enter before each move, until the input ends."""
+    """Print a game, position by position; with `wait`, wait for Enter before each move, unless the input has ended."""
     from ttt_envs.cli.play import result_of
     from ttt_envs.drawing.film import frames_of, move_text
     from ttt_envs.storage.untrusted import printable

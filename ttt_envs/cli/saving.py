@@ -46,8 +46,8 @@ class SavedGame(PlayedGame):
     def save(self, path: Path) -> None:
         """Write the game to a file atomically.
 
-        Raises FileExistsError if the file exists, unless this game was saved to it or read from it, and OSError if it
-        cannot be written.
+        Raises FileExistsError if the file exists, unless this game was saved to it or read from it; raises OSError if
+        the file cannot be written.
         """
         if path.exists() and (self._file is None or not path.samefile(self._file)):
             raise FileExistsError(f"{path} exists: choose another name, or delete the file first")

@@ -66,7 +66,7 @@ class Solve(Measuring):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnSolver(GameArguments):
-    """A command of a game's own solver with its arguments."""
+    """A game, and a command of its own solver with the command's arguments."""
 
     command: "SolveCommand"
     """Says what is worked out, and how."""

@@ -38,7 +38,7 @@ class Tournament(MeasuringAgents):
 
     @classmethod
     def narrowed(cls, arguments: Sequence[str]) -> "Tournament | None":
-        """Return the tournament; with --resume, missing arguments come from the folder."""
+        """Return the tournament to resume, with missing arguments from its folder; None without --resume."""
         early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
         early.add_argument("--resume", action="store_true")
         early.add_argument("--agents", nargs="*")
@@ -58,7 +58,7 @@ class Tournament(MeasuringAgents):
         if known.agents is None:
             check_named(settings["agents"], where, "name all its agents with --agents, in their order", arguments)
         settings["option"] = [f"{name}={text}" for name, text in settings["option"].items()]
-        # `workers` is not taken from the folder, because a file must not name a server.
+        # `workers` is not taken from the folder, which may come from someone else: a file must not choose a server.
         kept: dict[str, Any] = {}
         for name in ("game", "agents", "option", "games", "seed", "resamples", "strict", "pairs"):
             value = settings[name]

@@ -40,8 +40,7 @@ class Training:
 
     Attributes:
         method: name of the method.
-        settings: its settings.
-        train: its `train`.
+        settings: the method's settings. train: the method's function `train`.
     """
 
     method: str
