@@ -1,7 +1,8 @@
 """Analysis of positions and moves: action values by the oracle, a search or an agent, and the loss of moves.
 
-The oracle gives the values of the positions that it covers. An action whose value the oracle does not know is unproven
-and is not compared. In other positions, the game's tree search estimates the values from the deciding player's view.
+The oracle gives the values of the positions that it covers. An action whose value the oracle does not know is unproven;
+no loss is computed for it. In other positions, the game's tree search estimates the values from the deciding player's
+view.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,11 +28,11 @@ GRADES = (("inaccuracy", 0.02), ("mistake", MISTAKE), ("blunder", 0.3))
 #: The `source` of values that an oracle knows.
 ORACLE = "oracle"
 
-# _LEAST: smaller probabilities are not shown, except for the largest. _MIXED: actions that a best policy plays at least
-# this often lose nothing.
+# _LEAST: smaller probabilities are not shown, unless they are the largest. _MIXED: actions that a best policy plays
+# with at least this probability count as lossless.
 _LEAST, _MIXED = 0.005, 0.05
 
-#: Returns a context with the agent for a spec.
+#: (spec) -> a context with the agent.
 Take = Callable[[str], AbstractContextManager[Agent]]
 
 
@@ -62,7 +63,7 @@ class BestPlay:
 
 @dataclass(frozen=True)
 class Thoughts:
-    """The analysis of a decision: the values of actions, and the probabilities of the agent that decides.
+    """The analysis of a decision: the values of its actions and, if an agent decides, the agent's probabilities.
 
     Attributes:
         player: the player who decides.
@@ -75,7 +76,7 @@ class Thoughts:
         losses: action -> loss of expected reward: compared with optimal play if the oracle answers, otherwise with the
             value of the search's own policy.
         visits: action -> simulations that began with it, if a search estimates.
-        best: the best actions; for a mixed policy the actions that it plays, the likeliest first.
+        best: the best actions; if optimal play is mixed, the actions that it plays, the likeliest first.
         best_probabilities: action -> probability under optimal play, if this is mixed.
         agent: the spec of the agent that decides; None for a person.
         probabilities: action -> probability with which that agent plays it.
@@ -134,7 +135,7 @@ def by_oracle(view: View) -> BestPlay:
     try:
         with without_building():
             oracle = view.game.oracle()
-            # The sampled world has other future chance. Without hidden information it is otherwise the position itself.
+            # Without hidden information, the sampled world is the position itself, but with other future dice or cards.
             world = view.sample_worlds()
             if not oracle.covers(world)[0]:
                 raise NoAnswer("The oracle does not cover this position.")
@@ -180,7 +181,7 @@ def think(
     Args:
         view: a view with one position.
         agent: the spec of the agent that decides; None for a person.
-        take: loads that agent and the search.
+        take: (spec) -> a context with that agent; loads `agent` and the search.
         oracle: queries the oracle; raises NoAnswer if it does not know the position.
         simulations: number of simulations of the search.
     """
@@ -210,7 +211,7 @@ def think(
 
 
 def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulations: int) -> tuple[BestPlay, str]:
-    """Return the oracle's answer and "", or a search's answer and the reason why the oracle does not answer."""
+    """Return the oracle's answer and "", or else a search's answer and the oracle's reason not to answer."""
     try:
         return oracle(view), ""
     except NoAnswer as error:
@@ -220,8 +221,9 @@ def _asked(view: View, take: Take, oracle: Callable[[View], BestPlay], simulatio
 def _lost(answer: BestPlay) -> np.ndarray:
     """Return the loss of each action, nan if unknown.
 
-    All displays use this function. Proven values are compared with optimal play; estimates, with the mean estimate
-    under the search's own policy. Actions that this policy mixes lose nothing: their estimates differ only by noise.
+    An oracle's values are compared with optimal play; a search's estimates, with the mean estimate under the search's
+    own policy. Actions that the answer's policy plays with at least `_MIXED` lose nothing: differences between their
+    estimates are noise.
     """
     top = np.sum(answer.values * answer.policy, where=answer.policy > 0)
     if answer.source == ORACLE:
@@ -250,8 +252,8 @@ def review(
     Args:
         decisions: for each decision, the plies before it, the player's view and the action.
         take: loads the search that estimates if the oracle does not answer.
-        oracle: as for `think`.
-        simulations: number of simulations of this search.
+        oracle: the argument of `think`.
+        simulations: number of simulations of the search.
     """
     judged = []
     for ply, view, action in decisions:
@@ -272,7 +274,7 @@ def review(
 
 
 def _worth(judge: BestPlay) -> float | None:
-    """Return the expected reward of a position under the judge's optimal play; None if unknown."""
+    """Return the player's expected reward under the optimal play that `judge` knows or estimates; None if unknown."""
     worth, played = judge.value, judge.policy > 0
     if worth is None and played.any():
         worth = float(np.average(judge.values[played], weights=judge.policy[played]))

@@ -62,11 +62,11 @@ class Row:
     """The results of one agent.
 
     Attributes:
-        questions: its answers to the questions.
+        questions: the agent's answers to the questions.
         seconds: mean wall-clock time per question.
         used: resources used for questions and games, see `Agent.counts`.
         scores: opponent -> score and both ends of its 95 % interval; empty without games.
-        failures: games lost because it gave no legal action.
+        failures: games that the agent lost because it gave no legal action.
     """
 
     questions: MeasuredMistakes
@@ -256,7 +256,7 @@ def _some(asked: QuestionSet, number: int, seed: int) -> Positions:
 
 
 def _row(asked: QuestionSet, game: Game, agent: Agent, drawn: Positions, games: int, seed: int) -> Row | str:
-    """Return the results of an agent, or the failure of its server, due to which it has none."""
+    """Return the results of an agent or, if its server failed, that failure instead."""
     before, started = dict(agent.counts()), perf_counter()
     answers = measure(game, agent, drawn, least=asked.least, seed=seed, strict=False)
     seconds = (perf_counter() - started) / len(drawn)

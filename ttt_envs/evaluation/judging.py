@@ -63,7 +63,7 @@ def judge(
     values = np.where(masks & covered[:, None], oracle.action_values(states, players), np.nan)
     known = np.where(np.isnan(values), -np.inf, values)
     best, top = known.argmax(axis=1), known.max(axis=1)
-    # An action of unknown value may be the best one, so compare with the position's own value.
+    # Compare with the position's value, not the best known action: an action of unknown value may be the best.
     partly = np.flatnonzero(covered & (masks & np.isnan(values)).any(axis=1))
     if len(partly):
         value = np.asarray(oracle.value(states[partly], players[partly]))

@@ -54,10 +54,10 @@ from ttt_envs.storage.untrusted import read_json
 #: Version of the file format.
 FORMAT = 3
 
-# The file's figures for each rung.
+# The numbers that a ladder file has for each rung.
 _NUMBERS = ("elo", "half_width", "seconds")
 
-# Distance beyond the rungs, in Elo, up to which a rating is searched; and from which on it is unreliable.
+# Elo beyond the lowest or highest rung: a rating is searched up to _REACH, and counts as unreliable from _BEYOND.
 _REACH, _BEYOND = 3000.0, 100.0
 
 # Resamples of the bootstrap over the games of the rungs.
@@ -76,10 +76,10 @@ class Ladder(Rows):
         options: options of the game, in JSON's types.
         version: number of this ladder for the game and options.
         rungs: texts for `agents.load`.
-        elo: float64 (rungs,); `random`, or else the weakest rung, has 0.
+        elo: float64 (rungs,), the ratings; that of `random`, or else of the weakest rung, is 0.
         half_width: float64 (rungs,), half the width of the 95 % interval of the difference from the rung with 0.
         seconds: float64 (rungs,), measured time per decision.
-        made: facts about its making: the command, versions of libraries, and `digests` of the trained agents.
+        made: how the ladder was made: the command, versions of libraries, and `digests` of the trained agents.
     """
 
     game: str
@@ -140,7 +140,7 @@ def versions() -> dict[str, str]:
 def find(game: Game) -> Ladder:
     """Return the newest ladder of the game with its options.
 
-    Raises ValueError, naming the options for which there are ladders, if there is none; and errors as `read`.
+    Raises ValueError if there is none, naming the options for which there are ladders; and the errors of `read`.
     """
     folder = Path(str(sys.modules[game.factory.__module__].__file__)).parent / "ladders"
     ladders = [ladder for ladder in map(read, sorted(folder.glob("*.json"))) if ladder.game == game.id]
@@ -236,9 +236,9 @@ class LadderReport(PagedReport):
     """The rating of an agent on a ladder.
 
     Attributes:
-        agent: its name.
+        agent: the agent's name.
         ladder: the ladder.
-        results: the results against each rung that was played, with the agent as the first one.
+        results: the results against each rung that was played; the agent is the first of the two agents.
         rating: the rating in Elo.
         interval: the 95 % interval of the rating.
     """
@@ -262,7 +262,7 @@ class LadderReport(PagedReport):
         return [failure for each in self.results for failure in each.failures]
 
     def expected(self, result: Result) -> float:
-        """Return the agent's expected score against a rung by the rating."""
+        """Return the score against a rung that the agent's rating predicts."""
         return float(1 / (1 + np.exp((self.ladder.elo[result.second - 1] - self.rating) / ELO)))
 
     def facts(self) -> list[str]:
@@ -386,7 +386,7 @@ def ladder(
         ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a
             ladder, a ladder of another game, or one with a rung that `rungs` must name.
         FileNotFoundError: the table or a file that the agent needs does not exist.
-        FileExistsError, InUse, NotSaved, ChildProcessError: as `tournament`.
+        FileExistsError, InUse, NotSaved, ChildProcessError: see `tournament`.
         KeyboardInterrupt: interrupted before anything was finished. A later interrupt returns a partial report.
     """
     settings = Arguments(ladder, locals())
@@ -448,7 +448,7 @@ def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, s
     """
     seeds, k = won.shape
     played = ((won + lost) > 0).any(axis=1).sum()
-    # A prior of one drawn seed, divided among the rungs, keeps ratings finite if all games are won or lost.
+    # A prior, one drawn seed that is divided among the rungs, keeps the rating finite if all games are won or lost.
     worth = (won + lost).sum() / max(((won + lost) > 0).sum(), 1) / 2
     best = float(_most_likely(elo, won.sum(axis=0)[None] + worth / k, lost.sum(axis=0)[None] + worth / k)[0])
     if played < 2 or not resamples:
@@ -462,7 +462,7 @@ def rating(elo: np.ndarray, won: np.ndarray, lost: np.ndarray, resamples: int, s
 
 
 def _most_likely(elo: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.ndarray:
-    """Return float64 (r,): the ratings at which r agents' expected scores equal their wins (r, k) of all games."""
+    """Return the ratings, float64 (r,), at which r agents' expected wins equal their wins, `won` summed over rungs."""
     low, high = np.full(len(won), elo.min() - _REACH), np.full(len(won), elo.max() + _REACH)
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -48,7 +48,7 @@ from ttt_envs.evaluation.reports.report import Arguments, Table
 from ttt_envs.registry import game_for
 from ttt_envs.storage.files import new_folder
 
-# Limit of the rounds of draws until there are enough positions.
+# The most rounds in which positions are drawn; if there are still too few, `draw_positions` raises an error.
 _ROUNDS = 20
 
 
@@ -89,9 +89,9 @@ class MeasuredMistakes:
 
     Attributes:
         agent: its name.
-        share: share of the positions in which it made a mistake.
+        share: share of the positions in which the agent made a mistake.
         interval: both ends of the 95 % interval of `share`.
-        mean_loss: mean loss of its actions over all positions, in reward units.
+        mean_loss: mean loss of the agent's actions over all positions, in reward units.
         positions: number of positions.
         failures: number of positions without a legal action, which count as mistakes with the largest loss.
     """
@@ -142,7 +142,7 @@ def draw_positions(game: Game, number: int, *, least: float = MISTAKE, seed: int
 
 
 def _from_games(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions of random games, evenly by plies played, the plies, and the games.
+    """Return positions of random games, evenly by plies played, their numbers of plies, and their games' seeds.
 
     For each position, the number of plies is drawn first, then a game that lasts that long.
     """
@@ -173,7 +173,7 @@ def _deciding(game: Game, states: np.ndarray, seed: int) -> np.ndarray:
 def measure(
     game: Game, agent: Agent, positions: Positions, *, least: float = MISTAKE, seed: int = 0, strict: bool = True
 ) -> MeasuredMistakes:
-    """Return the mistakes of an agent in these positions; `seed` determines the agent's seeds.
+    """Return an agent's mistakes in `positions`; `seed` determines the seeds of the agent's random numbers.
 
     Without `strict`, an error or illegal action counts as a failure in that position. With `strict`, raises the agent's
     errors, and IllegalAction, naming the agent, for an illegal action.

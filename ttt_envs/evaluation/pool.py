@@ -29,7 +29,7 @@ import joblib
 from ttt_envs.core.options import within
 from ttt_envs.storage.extras import require
 
-# Jobs per processor in a batch for a Ray cluster: their results arrive together.
+# Jobs per processor in a batch for a Ray cluster; the results of a batch arrive together.
 _AHEAD = 4
 
 Job = TypeVar("Job")
@@ -54,10 +54,10 @@ def run(
         jobs: independent jobs.
         workers: number of processes; 1 uses only this process, 0 one process per processor. "ray" starts a Ray cluster
             on this machine, "ray:ADDRESS" joins one.
-        goes_on: advice for the user after a worker was killed, for the message.
+        goes_on: part of the error's message if a worker was killed: how the user can continue.
 
     Raises:
-        ValueError: `workers` has another value.
+        ValueError: `workers` has another value than those above.
         ChildProcessError: a worker was killed.
         ConnectionError: there is no cluster at the address.
         ImportError: Ray is not installed.
@@ -109,7 +109,7 @@ def _in_processes(calls: Iterable[Any], number: int) -> Generator[tuple[int, Any
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let this process and processes started in this context ignore Ctrl-C."""
+    """Return a context in which this process, and the processes that it starts, ignore Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():  # signals reach only the main thread
         yield
         return

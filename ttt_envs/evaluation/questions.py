@@ -68,7 +68,7 @@ class QuestionSet:
         game: id of the game.
         options: the game's options.
         seed: determines the positions.
-        version: a number that increases with every change.
+        version: a number that increases with every change of the set.
         title: a description, as a phrase.
         positions: number of questions.
         least: an answer that loses more than this compared with the best action is a mistake, in reward units.
@@ -248,7 +248,7 @@ def searched(game: Game, state: np.ndarray, search: AlphaBeta) -> np.ndarray:
     after = Batch(game, len(actions))
     after.set_states(np.repeat(state, len(actions)))
     after.step(actions)
-    # A search does not evaluate a position with one legal action, so forced actions are played first.
+    # A search gives no value to a position with one legal action, so forced actions are played before it.
     while True:
         masks: np.ndarray = np.logical_or.reduce([after.masks(each) for each in range(game.num_players)])
         forced = np.flatnonzero(~after.done & (masks.sum(axis=1) == 1))

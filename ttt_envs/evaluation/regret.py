@@ -137,7 +137,7 @@ def measure(
 ) -> MeasuredRegret:
     """Let an agent play and measure the regret of its decisions.
 
-    Arguments and errors as for `regret`. `progress` is a callback for the numbers of finished and of all games.
+    For arguments and errors see `regret`. `progress`: callback for the numbers of finished games and of all games.
     """
     tally = Tally(game, agent, games, seed, opponent)
     tally.play(chunk, progress)
@@ -145,7 +145,7 @@ def measure(
 
 
 class Tally:
-    """The regret of an agent's decisions, accumulated seed by seed; arguments as for `measure`.
+    """Plays games and accumulates the regret of an agent's decisions, seed by seed. For arguments see `measure`.
 
     Attributes:
         planned: number of games to be played.
@@ -165,13 +165,13 @@ class Tally:
         self._worst: WorstDecision | None = None
 
     def play(self, chunk: int | None = None, progress: GamesProgress | None = None) -> None:
-        """Play all games; if it is interrupted, the seeds of the chunks before count."""
+        """Play all games. If this is interrupted, the measurement has the seeds of the chunks finished before."""
         how: dict[str, Any] = {"chunk": chunk, "record": True, "progress": progress}
         for part in iter_seeds(self.game, self.lineup, self.held, self.seed, self.units, **how):
             self._take(part)
 
     def _take(self, part: Games) -> None:
-        # Judge game after game: positions of a game are related, so oracles with a cache answer faster.
+        # Judge the decisions game after game: an oracle with a cache is faster if related positions follow each other.
         records = [part.records[k] for k in sorted(part.records)]
         owner = np.repeat(np.arange(self.played, self.played + len(part)), [len(each.actions) for each in records])
         joint = np.concatenate([each.actions for each in records])
@@ -198,7 +198,7 @@ class Tally:
         seeds = self.played // len(self.held)
         sums = self._sums[:seeds]
         total, decisions = int(sums["measured"].sum()), int(sums["decisions"].sum())
-        # Per seed the agent plays each side once: all sides in one game, or one side in each of several games.
+        # For each seed, the agent plays each side once: all sides in one game or, with an opponent, a side per game.
         sides = np.full(seeds, len(self.game.teams))
         most = _RANGE * len(self.game.teams)
         per_decision, per_game = (

@@ -45,7 +45,7 @@ from ttt_envs.storage.untrusted import brief
 #: The indices of two agents, and the numbers of the seeds that they play in all seatings.
 Job = tuple[int, int, range]
 
-# Games of a pairing's first job and of the largest jobs; in between, each job has as many games as all before it.
+# Games of a pairing's first job, and of its largest jobs; the jobs in between have as many games as all jobs before.
 _FIRST, _MOST = 16, 256
 
 
@@ -198,7 +198,7 @@ class Schedule:
     one_by_one: bool = False
 
     def jobs(self, finished: Iterable[Result] = ()) -> list[Job]:
-        """Return the jobs that are not finished, pair by pair.
+        """Return the unfinished jobs, pair by pair.
 
         Jobs depend only on the number of games, not on the workers. A pair's first jobs are small, so that results come
         early; with `one_by_one` each job is one seed.
@@ -225,7 +225,7 @@ class Schedule:
         return sum(map(len, finished)) + left * len(seatings(self.game))
 
     def __call__(self, job: Job, progress: Callable[[int], None] | None = None) -> Result:
-        """Play a job; call `progress` with the number of its finished games. Raises errors as `play_games`."""
+        """Play a job; call `progress` with the number of its finished games. Raises the errors of `play_games`."""
         first, second, seeds = job
         given, held = (self.agents[first], self.agents[second]), seatings(self.game)
         pair = tuple(load(each) if isinstance(each, str) else each for each in given)
@@ -248,10 +248,10 @@ class Schedule:
                     agent.close()
 
     def play(self, log: GamesLog, workers: int | str, progress: Callable[[int, int, int], None]) -> None:
-        """Play the jobs missing in the log, and log each when it is finished.
+        """Play the jobs that are missing in the log, and add the result of each to the log.
 
-        `progress` is called with the number of finished games, and the two agents that are playing or finished last.
-        Raises agents' errors in a strict tournament, and the errors of `pool.run`.
+        `progress` is called with the number of finished games, and the indices of two agents: those of the running or
+        last finished job. Raises agents' errors in a strict tournament, and the errors of `pool.run`.
         """
         done, jobs = sum(map(len, log.finished)), self.jobs(log.finished)
 
@@ -264,7 +264,7 @@ class Schedule:
             progress(done, result.first, result.second)
 
     def results(self, finished: Sequence[Result]) -> list[Result]:
-        """Return the result of each pair, including pairs that have no games yet."""
+        """Return the result of each pair; pairs without finished games have empty results."""
         return [
             result_of(*pair, [(each.seeds, each) for each in finished if (each.first, each.second) == pair], self.game)
             for pair in self.pairs
@@ -275,6 +275,6 @@ class Schedule:
 
 
 def rate(results: Sequence[Result], agents: int, resamples: int, seed: int, zero: int | None = None) -> Ratings:
-    """Return the ratings of agents from their results, including pairs that have no games yet."""
+    """Return the ratings of agents from the results of pairs, some of which may have no games yet."""
     pairs = [(each.first, each.second) for each in results]
     return rate_pairs(agents, pairs, *by_unit(results), resamples=resamples, seed=seed, zero=zero)

@@ -188,10 +188,10 @@ def iter_games(
     progress: GamesProgress | None = None,
     strict: bool = True,
 ) -> Iterator[Games]:
-    """Play as `play_games`, but yield chunks in order, so that an interrupted caller keeps the finished ones.
+    """Play like `play_games`, but yield chunks in order, so that an interrupted caller keeps the finished ones.
 
-    Games form groups of `together`; a chunk with at least one group ends at the end of a group. The caller's time
-    between chunks counts as the chunk's.
+    Games form groups of `together`; a chunk that holds a whole group ends at the end of a group. The number of games in
+    the next chunk depends on the time of the last one, including the time that the caller spent on its results.
     """
     agents = [as_agent(each) for each in agents]
     numbers = np.asarray(seeds)
@@ -292,7 +292,7 @@ def join(parts: Sequence[Games], game: Game, agents: int) -> Games:
 
 
 def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return the sums of counts by name."""
+    """Return name -> the sum of its counts."""
     total: dict[str, float] = {}
     for each in counts:
         for name, number in each.items():
@@ -301,11 +301,11 @@ def added(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def ask(agent: Agent, view: View, *, strict: bool = True) -> tuple[np.ndarray, dict[int, Fault]]:
-    """Return an agent's actions, int64 (n,), and position -> failure; `strict` raises errors instead.
+    """Return an agent's actions, int64 (n,), and failures by index in the view; `strict` raises errors instead.
 
-    If an agent fails without naming the positions, it is called again for each position, so that only the failing ones
-    count. Raises the agent's errors; TypeError or ValueError, naming the agent, for an answer other than one legal
-    action per position.
+    If an agent raises an error without naming the positions, it is called again for each position alone: the positions
+    in which it raises an error are its failures. Raises the agent's errors; TypeError or ValueError, naming the agent,
+    for an answer other than one legal action per position.
     """
     who, faults = f"agent {agent.name!r}", dict[int, Fault]()
     try:
@@ -343,7 +343,7 @@ def _looked(agent: Agent, view: View, strict: bool) -> Fault | None:
 
 
 class _How(NamedTuple):
-    """The settings of a chunk's games; `keep`: game number -> whether to return positions, too."""
+    """The settings of a chunk; `keep`: number of a game to return -> whether to return its positions, too."""
 
     keep: Mapping[int, bool]
     progress: Callable[[int], None]

@@ -19,7 +19,7 @@ from ttt_envs.core.view import View
 # Probabilities that differ by less are equal up to rounding.
 _ROUNDING = 1e-5
 
-# To test whether seeds matter, repeat with this many other seeds, in this many positions each.
+# To test whether seeds matter, _TRIALS more seeds are tried, each in about _TRIED of the positions.
 _TRIALS, _TRIED = 4, 256
 
 
@@ -28,7 +28,7 @@ class SeedsMatter(Exception):
 
 
 class Asked:
-    """The policy of an agent with one seed, or averaged over several.
+    """The policy of an agent, asked with one seed or averaged over several.
 
     Attributes:
         agent: the agent.
@@ -38,13 +38,13 @@ class Asked:
     """
 
     def __init__(self, agent: Agent, samples: int = 0) -> None:
-        """`samples`: as the attribute."""
+        """`samples`: see the attribute."""
         self.agent = agent
         self.samples = samples
         self.seeds = samples or 1 + _TRIALS
 
     def __call__(self, views: Sequence[View]) -> np.ndarray:
-        """Return float64 (n, num_actions), from `seeds` views of the same n positions, each with other seeds.
+        """Return the policy, float64 (n, num_actions), from `seeds` views of the same n positions with different seeds.
 
         Raises SeedsMatter if a single seed was requested but other seeds give other probabilities.
         """

@@ -27,13 +27,13 @@ def warm(game: Game, given: Sequence[str] = ()) -> Iterator[tuple[str, int, floa
 
     Args:
         game: the game with its options, because other options may need other kernels.
-        given: agents, as for `agents.load`.
+        given: arguments of `agents.load`.
 
     Yields:
         "game loops" or the agent, the number of compiled kernels, and the time in seconds.
 
-    Raises:
-        ValueError, TypeError, FileNotFoundError, ImportError: as `agents.load`, or an agent cannot play the game.
+    Raises: ValueError, TypeError, FileNotFoundError, ImportError: an error of `agents.load`, or an agent cannot play
+    the game.
     """
     lineup = {name: agents.load(name) for name in given}
     for agent in lineup.values():

@@ -33,7 +33,7 @@ class Lineup:
 
     @property
     def sent(self) -> tuple[Agent | str, ...]:
-        """The agents in a form for other processes: specs, or objects to pickle."""
+        """The agents for other processes: specs where possible, else objects to pickle."""
         pairs = zip(self.agents, self.texts, strict=True)
         return tuple(agent if agent.name in self.made else text for agent, text in pairs)
 
@@ -59,7 +59,7 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
     Raises:
         ValueError: there are too few agents, two have the same name, or one is unknown or cannot play this game.
-        TypeError, FileNotFoundError: as `agents.load`.
+        TypeError, FileNotFoundError: an error of `agents.load`.
     """
     specs = several(given)
     if len(specs) < least:
@@ -79,7 +79,7 @@ def line_up(game: Game, given: Any, least: int = 1) -> Lineup:
 
 
 def text_of(spec: Any) -> str | None:
-    """Return the spec of an agent, including a given name; None for an object."""
+    """Return an agent's spec as text, with the name given to it, if any; None for an object."""
     if isinstance(spec, Mapping) and len(spec) == 1:
         ((name, inner),) = spec.items()
         text = f"{name}={inner}" if isinstance(inner, str) else None
@@ -102,7 +102,7 @@ def seatings(game: Game) -> np.ndarray:
 
 
 def rounding(games: int, seatings: int) -> list[str]:
-    """Return a sentence that explains why there are more games than requested; none if the numbers are equal."""
+    """Return a sentence that explains why more than `games` games are played; an empty list if that is not so."""
     more = -(-games // seatings) * seatings
     if more == games:
         return []
@@ -113,9 +113,10 @@ def rounding(games: int, seatings: int) -> list[str]:
 def comparisons(rewards: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return an agent's wins and losses against another in n games, each float64 (n,).
 
-    For two players: 1 and 0 for a win, 1/2 each for a draw. In general, each seat of one agent is compared with each
-    seat of the other. Equal rewards count as draws only if all rewards of the game are equal, because two losers have
-    not drawn. If winning probabilities are proportional to strengths (Plackett-Luce), won : lost estimates the ratio.
+    For two players: 1 and 0 for a win, 1/2 each for a draw. In general, each seat of the first agent is compared with
+    each seat of the second, and the higher reward wins the comparison. Equal rewards count as draws only if all rewards
+    of the game are equal, because two losers have not drawn. If winning probabilities are proportional to strengths
+    (Plackett-Luce), won : lost estimates the ratio of the two agents' strengths.
 
     Args:
         rewards: float (n, players).
@@ -182,7 +183,7 @@ class Result(Games):
 
 
 def result_of(first: int, second: int, parts: Sequence[tuple[range, Games]], game: Game) -> Result:
-    """Join parts, each with the games of some seeds, to the result of two agents, in order of the seeds."""
+    """Join parts, (numbers of seeds, their games), to the result of two agents, in order of the seeds."""
     parts, held = sorted(parts, key=lambda part: part[0].start), seatings(game)
     seeds = np.array([seed for some, _ in parts for seed in some], np.int64)
     whole = join([games for _, games in parts], game, 2)

@@ -23,7 +23,8 @@ from ttt_envs.evaluation.reports.report import Arguments
 from ttt_envs.registry import GAMES, parse_options
 from ttt_envs.storage.runs import CONFIG, check_same, read_config, write_config
 
-#: Settings that may differ on resumption. `games` and the agents may grow; `game` is only the way it was named.
+#: Settings that may differ when a tournament is resumed. There may be more games and agents; `game` may be another name
+#: of the same game.
 MAY_CHANGE = ("game", "games", "resamples", "agents")
 
 
@@ -35,7 +36,8 @@ class GamesLog:
     """
 
     def __init__(self, folder: Path | None, game: Game, names: Sequence[str], settings: Mapping[str, Any]) -> None:
-        """`folder`: the tournament's, locked by the caller; `names`: the agents'; `settings`: see `as_settings`."""
+        """`folder`: locked by the caller; None writes nothing. `names`: of the agents. `settings`: see
+        `as_settings`."""
         self._path = None if folder is None else folder / RECORDS
         self._game, self._names, self._settings = game, tuple(names), settings
         self._held = seatings(game)
@@ -100,7 +102,7 @@ class GamesLog:
 
 
 def _games(records: Sequence[GameRecord], first: int, facts: Mapping[str, Any]) -> Games:
-    """Return the games of a job from their records; `first`: the number of the first one in its pairing."""
+    """Return a job's games from their records; `first`: the number of the job's first game in its pairing."""
     return Games(
         rewards=np.array([each.rewards for each in records], np.float32),
         lengths=np.array([len(each.actions) for each in records]),
@@ -150,7 +152,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def check_goes_on(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Raise ValueError naming settings that differ but must not; there may be more games and agents than before."""
+    """Raise ValueError, naming settings that must not differ, unless `here` may continue the tournament `there`."""
     may_change = set(MAY_CHANGE)
     if here["games"] < there["games"]:
         may_change.remove("games")

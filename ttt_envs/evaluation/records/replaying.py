@@ -61,7 +61,7 @@ def replay(
 
     Args:
         records: records of any games, in any mixture.
-        game: the game of all records, if it is not registered; by default the game of each record, see `game_of`.
+        game: the game of all records, required if it is not registered; by default `game_of` loads each record's game.
         unfinished: also accept unfinished games, such as those saved by `ttt play`.
 
     Raises:
@@ -177,7 +177,7 @@ def _refusal(game: Game, states: np.ndarray, i: int, actions: np.ndarray) -> str
 
 
 def _end(game: Game, states: np.ndarray, i: int, record: GameRecord, unfinished: bool) -> None:
-    """End states[i] by the record's failures, if any; raise ValueError if it then differs from the end of the record.
+    """Apply the record's failures, if any, to states[i]; raise ValueError if it is not the end of the record.
 
     Without `unfinished`, the game must then be over.
     """

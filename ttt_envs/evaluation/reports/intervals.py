@@ -49,7 +49,8 @@ def mean_interval(
     The large loss is `most` if no unit lost anything. Otherwise it is the largest observed loss times 1.5, or times 6 /
     (number of units with a loss) if that is more; but at most `most`, unless a larger loss was observed. If it were
     always `most`, the interval would be valid for all distributions of losses, but several times as wide for agents
-    with small mistakes. Now it is not valid if rare losses are far larger than all observed ones.
+    with small mistakes. With the smaller loss, the interval is not valid if rare losses are far larger than all
+    observed ones.
 
     Args:
         sums: float (n,), the loss of each unit, at least 0.
@@ -69,7 +70,7 @@ def mean_interval(
     largest = float(sums.max())
     times = max(_MORE, _FEW / max((sums > _ROUNDING).sum(), 1))
     much = max(largest, min(times * largest, most)) if largest > _ROUNDING else most
-    # If the additional unit loses more than a typical unit can, it has proportionally more games.
+    # If the additional unit loses more than a unit of typical size can, it also gets proportionally more games.
     typical, large = total / n, total / n * max(1.0, much / most)
     rng, drawn = np.random.default_rng(0), np.empty((2, _RESAMPLES))
     for first in range(0, _RESAMPLES, size := max(1, _BLOCK // n)):

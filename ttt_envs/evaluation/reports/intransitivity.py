@@ -84,7 +84,7 @@ def circles(wins: np.ndarray, ratings: Ratings) -> Circles:
 
 
 def cycles(low: np.ndarray) -> list[tuple[int, ...]]:
-    """Return a shortest cycle, in which each beats the next significantly, of each group that has such cycles.
+    """Return, for each group, a shortest cycle of agents that each beat the next significantly, if there is one.
 
     A group is a strongly connected component of the graph of significant wins.
 

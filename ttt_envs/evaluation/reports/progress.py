@@ -23,12 +23,12 @@ class Work:
     without results, the interrupt is raised again.
 
     Attributes:
-        complete: afterwards, whether it was not interrupted.
-        seconds: afterwards, the time that it took.
+        complete: after the context, whether the computation was not interrupted.
+        seconds: after the context, the time that the computation took.
     """
 
     def __init__(self, results: Sized, unit: str, total: float | None = None, *, hidden: bool = False) -> None:
-        """`results`: filled by the computation; `unit`: name of a step; `total`: number of steps, None if unknown."""
+        """`results`: the computation fills it; `unit`: name of a step; `total`: number of steps, None if unknown."""
         self._results, self._unit = results, unit
         columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn()]
         columns += [MofNCompleteColumn(), TextColumn(unit)] if isinstance(total, int) else []

@@ -2,10 +2,10 @@
 
 The model: i beats j with probability 1 / (1 + 10 ** ((elo_j - elo_i) / 400)), and a draw is half a win. Ratings are
 maximum likelihood estimates (R. A. Bradley and M. E. Terry, "Rank analysis of incomplete block designs", Biometrika 39,
-1952). They exist only if no group of agents has won all its games against the rest (D. R. Hunter, "MM algorithms for
-generalized Bradley-Terry models", Annals of Statistics 32, 2004). Therefore each agent has a weak prior: one additional
-drawn unit, divided among its opponents. Newton's method finds the ratings; Hunter's MM steps converge slowly if results
-are one-sided.
+1952). They exist only if no group of agents has won all its games against the agents outside the group (D. R. Hunter,
+"MM algorithms for generalized Bradley-Terry models", Annals of Statistics 32, 2004). Therefore each agent has a weak
+prior: one additional drawn unit, divided among its opponents. Newton's method finds the ratings; Hunter's MM steps
+converge slowly if results are one-sided.
 
 The unit of resampling is a seed: all its games, from every seat, of every pairing. Intervals come from the Bayesian
 bootstrap (D. B. Rubin, Annals of Statistics 9, 1981): instead of drawing units, each resample weights them by Exp(1)
@@ -29,7 +29,7 @@ from ttt_envs.evaluation.reports.intervals import student
 
 ELO = 400 / np.log(10)
 
-#: The share of a score's prior unit that counts against an end of its interval.
+#: The share of the prior's unit that counts as losses for the lower end of a score's interval, as wins for the upper.
 AGAINST = 0.75
 
 _NEWTON_STEPS = 200
@@ -90,7 +90,7 @@ def rate_pairs(
         found[i[known], j[known]], found[j[known], i[known]] = first[known], second[known]
         return found
 
-    # Games of a pair per unit; a pair without games gets the mean of the others.
+    # `worth`: games per unit of each pair; for a pair without games, the mean of the other pairs.
     played = ((won + lost) > 0).sum(axis=0)
     worth = np.full(len(pairs), games.sum() / max(played.sum(), 1))
     np.divide(games, played, out=worth, where=played > 0)
@@ -108,8 +108,8 @@ def rate_pairs(
         last = min(first + size, resamples)
         weighted = rng.standard_exponential((last - first, units))
         ups, downs = weighted @ won, weighted @ lost
-        # A rating uses all of an agent's games, but a score only one pairing, in which the whole unit of the prior
-        # counts.
+        # A rating uses all of an agent's games, so each pair gets a share of the prior's unit. A score uses the games
+        # of one pair, to which the whole unit is added.
         joined = (each + np.maximum(rng.standard_gamma(share / 2, each.shape), _LEAST) * worth for each in (ups, downs))
         elos[first:last] = _centred(strengths(_tables(k, pairs, *joined)), weights)
         for ends, mine, theirs in ((lows, ups, downs), (highs, downs, ups)):
@@ -158,7 +158,7 @@ def _tables(k: int, pairs: np.ndarray, won: np.ndarray, lost: np.ndarray) -> np.
 def strengths(wins: np.ndarray) -> np.ndarray:
     """Return the most likely log-strengths float64 (r, k), of mean 0, for each of r tables of wins float64 (r, k, k).
 
-    Agents without games get 0. No group of agents may have won all its games against the rest.
+    Agents without games get 0. No group of agents may have won all its games against the agents outside the group.
     """
     r, k = wins.shape[:2]
     games = wins + wins.transpose(0, 2, 1)

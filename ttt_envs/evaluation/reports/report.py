@@ -22,7 +22,7 @@ from ttt_envs.registry import full_id
 from ttt_envs.storage.files import reason_of, write_whole
 from ttt_envs.storage.rows import Rows, as_json, flat
 
-# Arguments that do not change results or are saved elsewhere.
+# Arguments that a report does not keep, because they do not change results or are saved elsewhere.
 _OF_A_CALL = ("game", "options", "out", "quiet", "workers", "resume")
 
 # The beginning of text that Markdown would parse as HTML.
@@ -31,12 +31,12 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 # The least width of the column of names.
 _LEAST = 12
 
-# Parts between which a cell may be wrapped, so that simulations=4000 is not read as simulations=400.
+# Parts of a text; a cell is wrapped only between them, so that simulations=4000 is not split after 400.
 _PART = re.compile(r"[^:,/– ]+[:,/– ]*|[:,/– ]+")
 
 
 class _Cell:
-    """A text that a narrow column wraps between its parts, and within a part only if necessary."""
+    """A cell that wraps between the parts of its text (see `_PART`), and within a part only if necessary."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -115,7 +115,7 @@ class Arguments(dict[str, Any]):
     Names and values are those of the command line, so agents are specs.
 
     Attributes:
-        game: the given id of the game, or None for a Game.
+        game: the id that was given as the game; None if a Game was given.
         defaults: the defaults of the function.
     """
 
@@ -134,8 +134,8 @@ class Report(Rows):
         game: the game that was played or solved.
         settings: the arguments of the function, under their names on the command line.
         made: names of agents that were given as Python objects, which the command line cannot express.
-        complete: False if it was interrupted.
-        seconds: the time that it took.
+        complete: False if the computation was interrupted.
+        seconds: the time that the computation took.
         folder: the folder of the files, or None.
     """
 
@@ -169,7 +169,7 @@ class Report(Rows):
         return []
 
     def how(self) -> list[str]:
-        """Return the facts, and a remark on agents that the command cannot express."""
+        """Return the facts, and a remark on agents given as objects, which the command cannot name."""
         made = [f"Called from Python with objects, which the command cannot name: {', '.join(self.made)}."]
         return [*self.facts(), *(made if self.made else [])]
 
