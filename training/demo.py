@@ -42,7 +42,7 @@ FILM = "game.gif"
 #: Default options for games whose short form gives clearer results after a minute of training.
 OPTIONS: dict[str, tuple[str, ...]] = {"tic_tac_dice": ("rounds=single",)}
 
-#: Games per rung when the agent is rated on a ladder, which the demo does for games without known regret.
+#: Games per rung of a ladder; the demo rates the agent on the ladder if regret cannot be measured in the game.
 RUNG_GAMES = 20
 
 #: Games per measurement of regret, and number of measurements during training.
@@ -71,7 +71,7 @@ class Method:
 
 
 def method_for(game: Game) -> Method:
-    """Return the method that was strongest in measurements on such games; docs/results.md has figures."""
+    """Return the method that was strongest in games of this kind; docs/results.md has the measurements."""
     if game.patterns is not None:
         return Method(ntuple.NAME, ntuple.Config, ntuple.train, 12_000_000, "alphabeta:{folder},depth=5")
     values = partial(Method, value_learning.NAME, value_learning.Config, value_learning.train)
@@ -253,7 +253,8 @@ def default_rivals(game: Game) -> list[str]:
 def training_config(
     config: Config, options: dict[str, object], known: Mapping[str, float], folder: Path, *, resume: bool
 ) -> Any:
-    """Return the settings of the training, which measures regret only if `known` has that of other agents."""
+    """Return the settings of the training, with measurements of regret unless `known`, other agents' regret, is
+    empty."""
     method = method_for(ttt_envs.load(config.game, **options))
     steps = method.steps if config.steps is None else config.steps
     measuring = {"eval_every": max(steps // POINTS, 1), "eval_games": 20, "regret_games": REGRET_GAMES}

@@ -94,9 +94,9 @@ def advantages_of(
 ) -> torch.Tensor:
     """Return the advantages by generalised advantage estimation between two sides.
 
-    All arrays are (plies, games). `rewards`: of the players who just moved. `done`: whether the ply ended the game.
-    `signs`: 1 if the same side moves next, otherwise -1. `values`: of the positions; its additional last row is for the
-    positions after the last ply.
+    All arrays are (plies, games). `rewards`: the rewards of the players who moved in the ply. `done`: whether the ply
+    ended the game. `signs`: 1 if the same side moves next, otherwise -1. `values`: the positions' values; an additional
+    last row has those of the positions after the last ply.
     """
     advantages, after = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):

@@ -8,7 +8,7 @@ its games, every legal action is played on a copy of the game, because the rules
 is its reward plus, unless the game is over, the best Q of the next position, negated if the other side moves next. A
 slowly moving average of the network computes this Q. The network is trained on the targets of all legal actions, so the
 choice of the action played adds no variance. Chance is sampled: a copy has its game's random generator, so all actions
-of a position are compared under the same rolls.
+in a position are compared under the same dice rolls.
 
 With `--device cuda`, games and tensors stay on the GPU. The game must have two sides that move one at a time. If hidden
 information makes optimal play mixed, the network's greedy policy is no equilibrium. `ttt train value_learning` adds
@@ -114,7 +114,7 @@ def train(args: Args) -> nn.Module:
     backup = Backup(game, args)
     seen = torch.zeros(args.buffer, size, dtype=torch.int8, device=device)
     targets = torch.zeros(args.buffer, actions, device=device)
-    # Every symmetric image of an example is equally valid. A game without symmetries uses the identity.
+    # A symmetric image of an example is an equally valid example. A game without symmetries gets the identity only.
     permutations = [
         (torch.tensor(symmetry.features, device=device), torch.tensor(symmetry.actions, device=device))
         for symmetry in game.symmetries

@@ -18,10 +18,10 @@ from ttt_envs.drawing.theme import STYLE, Theme
 from ttt_envs.storage.extras import require
 from ttt_envs.storage.files import write_whole
 
-# In a strip: width of a picture, height of its caption, and the space between pictures.
+# In a strip: a picture's width, the height of its caption, and the space between pictures.
 _WIDTH, _CAPTION, _SPACE = 260, 26, 14
 
-# Parts that do not draw, or to which others refer, are not shared.
+# Elements that a strip repeats in each position, because they draw nothing themselves or others refer to them.
 _FIXED = ("<defs", "<style", "<title", "<desc", "<linearGradient", "<radialGradient", "<clipPath", "<mask", "<filter")
 
 
@@ -31,7 +31,7 @@ class Frame(NamedTuple):
     Attributes:
         state: the record to draw.
         ply: number of plies before it.
-        ended_round: whether it is the final board of a round inside a match.
+        ended_round: whether the picture shows the final board of a round inside a match.
     """
 
     state: Any
@@ -57,7 +57,7 @@ def frames_of(game: Game, states: np.ndarray, actions: np.ndarray) -> list[Frame
 
 
 def move_text(game: Game, joint: Sequence[int] | np.ndarray, agents: Sequence[str] = (), spoken: bool = False) -> str:
-    """Return the actions of one ply, int (players,), as text, such as "player 0: 4/4", or with the given names.
+    """Return the actions of one ply, int (players,), as text, such as "player 0: 4/4"; `agents` replaces "player 0".
 
     `spoken`: whether to use `Faces.spoken_action_names`.
     """
@@ -94,8 +94,8 @@ def film(
 ) -> bytes:
     """Return a game as an animated GIF of its positions.
 
-    The final board of a round inside a match is shown before the next round; it stays longer, as does the last
-    position. Needs the extra `render`.
+    The final board of a round inside a match is shown before the next round. This board and the last position of the
+    game stay longer than other positions. Needs the extra `render`.
 
     Args:
         game: from `ttt_envs.load`.
@@ -118,7 +118,7 @@ def film(
 
 
 def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> bytes:
-    """Return the images, uint8 (height, width, 3) each, as an animated GIF, each for `seconds`."""
+    """Return an animated GIF that shows image k, uint8 (height, width, 3), for durations[k] seconds."""
     require("render", "PIL")
     from PIL import Image
 
@@ -138,7 +138,7 @@ def _gif(image: Callable[[int], np.ndarray], durations: Sequence[float]) -> byte
 def strip(game: Game, states: np.ndarray, actions: np.ndarray, *, agents: Sequence[str] = (), columns: int = 6) -> str:
     """Return a game as one SVG: its positions side by side, each with the actions before it as a caption.
 
-    The text contains parts that several positions share only once. Needs no extra.
+    Parts that are the same in several positions are stored once in the SVG. Needs no extra.
 
     Args:
         game: from `ttt_envs.load`.

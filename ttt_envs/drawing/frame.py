@@ -20,7 +20,7 @@ from ttt_envs.drawing.theme import COLOURS, STYLE, lit
 WIDTH, MARGIN = 480, 16
 INNER = WIDTH - 2 * MARGIN
 
-#: Sizes of text. At 300 pixels a LABEL is 9 pixels high.
+#: Sizes of text. In a picture of 300 pixels width, a LABEL is 9 pixels high.
 HEADLINE, NOTE, LABEL = 26, 17, 15
 
 #: The top of the game's own part, and the height of the footer.
@@ -51,7 +51,7 @@ class Caption:
         title: the game.
         headline: the player to move, or the result.
         colours: the colours of the players to move, or of the winners.
-        tokens: drawings of these players' pieces, around `token_place(k)`.
+        tokens: SVG of a piece of each of these players; piece k is drawn at `token_place(k)`.
         note: the present choices, or how the game was won.
         fact: the text in the upper right corner, such as the score of a match.
         last: the last play.
@@ -78,7 +78,7 @@ def token_place(k: int = 0) -> tuple[float, float, float]:
 
 
 def picture(caption: Caption, height: float, parts: Iterable[str]) -> str:
-    """Return SVG of the frame around the `parts` of a game, which are between `TOP` and `height - FOOT`."""
+    """Return the SVG of a frame around a game's `parts`, which have y from `TOP` to `height - FOOT`."""
     bars = caption.colours or (MARK_COLOURS[0],)
     part = WIDTH / len(bars)
     left = MARGIN + len(caption.tokens) * (2 * _TOKEN + 5) + (5 if caption.tokens else 0)
@@ -136,7 +136,7 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) 
 
 
 def disc(x: float, y: float, radius: float, fill: str, edge: str = "none", thick: float = 0) -> str:
-    """Return a disc; its edge, if any, is on its rim."""
+    """Return a disc; the middle of its edge, if it has one, is on its rim."""
     rim = f' stroke="{edge}" stroke-width="{thick:g}"' if thick else ""
     return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}"{rim}/>'
 
@@ -197,7 +197,7 @@ def framed(box: Box, corner: float = 6, thick: float = 4) -> str:
 
 
 def struck(x1: float, y1: float, x2: float, y2: float) -> str:
-    """Return the stroke through a winning row, with a light edge."""
+    """Return the stroke through a winning row: a dark line with a light edge."""
     return line(x1, y1, x2, y2, PAPER, 12) + line(x1, y1, x2, y2, INK, 6)
 
 

@@ -18,7 +18,7 @@ CAPITAL, DESCENT = 0.711, 0.21
 
 
 def width_of(words: str, size: float) -> float:
-    """Return the width of a text of this size."""
+    """Return the width of `words` in letters of this size."""
     return _outlined(words)[1] * size / EM
 
 
@@ -29,8 +29,8 @@ def text(
 
     Args:
         words: the text; a character without an outline is drawn as a question mark.
-        x: its left end, middle or right end, for the `anchor` "start", "middle" or "end".
-        y: its base line.
+        x: the text's left end, middle or right end, for the `anchor` "start", "middle" or "end".
+        y: the text's base line.
         size: size of the letters, which is reduced if the text is wider than `room`.
         colour: `#rrggbb`.
         anchor: see `x`.
@@ -49,7 +49,7 @@ def text(
 
 @cache
 def _glyphs() -> dict[str, Any]:
-    """Character -> [advance, [[x, y, relative commands], ...]], one entry per contour."""
+    """Return character -> [advance width, [[x, y, relative path commands], ...]], with an entry per contour."""
     data = resources.files("ttt_envs.drawing").joinpath("glyphs.json").read_text(encoding="utf-8")
     glyphs: dict[str, Any] = json.loads(data)
     return glyphs

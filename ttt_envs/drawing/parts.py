@@ -12,8 +12,8 @@ class Drawing:
     """A drawing taken apart.
 
     Attributes:
-        attributes: the outermost element's.
-        elements: its elements, as text.
+        attributes: those of the outermost element.
+        elements: the elements directly inside the outermost one, as text.
     """
 
     attributes: Mapping[str, str]
@@ -21,17 +21,17 @@ class Drawing:
 
     @property
     def box(self) -> str:
-        """Its viewBox, by default from its width and height."""
+        """The drawing's viewBox, by default from its width and height."""
         return self.attributes.get("viewBox") or f"0 0 {self.attributes['width']} {self.attributes['height']}"
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of its viewBox."""
+        """Width and height of the viewBox."""
         _, _, width, height = map(float, self.box.replace(",", " ").split())
         return width, height
 
     def opening(self, **changes: str) -> str:
-        """Return the opening tag without width and height, with these changes of its attributes."""
+        """Return the opening tag with the attributes `changes`; width and height are left out unless given there."""
         kept = {name: value for name, value in self.attributes.items() if name not in ("width", "height")}
         attributes = {**kept, "viewBox": self.box, **changes}
         return f"<svg {' '.join(f'{name}={quoteattr(value)}' for name, value in attributes.items())}>"

@@ -26,7 +26,7 @@ def rasterise(svg: str, width: int | None = None, theme: Theme = "light") -> np.
 
 
 def png(svg: str, width: int | None = None, theme: Theme = "light") -> bytes:
-    """Return SVG text as a PNG file; arguments and errors as for `rasterise`."""
+    """Return SVG text as a PNG file; for arguments and errors see `rasterise`."""
     require("render", "resvg_py")
     import resvg_py
 

@@ -12,7 +12,7 @@ from ttt_envs.core.options import choice
 
 Theme = Literal["light", "dark", "auto"]
 
-#: Name -> (light, dark). All light values are different.
+#: Name -> (light, dark). All light values are different, because `themed` recognises a colour by its light value.
 GROUNDS = {
     "paper": ("#fbfaf6", "#15171c"),
     "panel": ("#efece4", "#242831"),
@@ -48,7 +48,7 @@ INKS = {
     "card_x": ("#a5201b", "#a5201c"),
     "card_o": ("#174f98", "#174f99"),
 }
-#: The light theme's inks, for use on yellow, which is light in both themes: see `lit`.
+#: Inks on yellow, which is light in both themes: see `lit`. They equal the light theme's up to invisible differences.
 LIT = {
     "lit_ink": ("#22211f", "#22211f"),
     "lit_soft": ("#56534c", "#56534c"),
@@ -85,7 +85,7 @@ _PLAIN = {there: plain for plain, there in _LIT.items()}
 
 
 def lit(svg: str) -> str:
-    """Return a part of a picture on yellow, which keeps its light colours in both themes."""
+    """Return a part of a picture that is on yellow, with colours that stay those of the light theme in both themes."""
     return _USED.sub(lambda match: f'{match[1]}="{_LIT.get(match[2], match[2])}"', svg)
 
 

@@ -12,16 +12,16 @@ from ttt_envs.drawing.raster import rasterise
 from ttt_envs.drawing.theme import COLOURS
 from ttt_envs.storage.extras import require
 
-#: Size of a new window: a multiple of the picture's, at most these shares of the desktop.
+#: Size of a new window: _TIMES the picture's size, but at least the share _LEAST and at most _MOST of the desktop.
 _TIMES, _LEAST, _MOST = 1.4, 0.5, 0.85
 
 
 class Window:
     """A window that shows pictures one after the other, slowly enough for a viewer.
 
-    The picture is redrawn for any size of the window. An invisible window takes no time: while it is minimised, and
-    after it is closed by its button, it neither draws nor waits. On a high-DPI screen its size is in points, and the
-    picture is drawn with all pixels.
+    The picture is redrawn for any size of the window. While the window is minimised, and after it is closed by its
+    button, `show` neither draws nor waits, so that the program runs at full speed. On a high-DPI screen the window's
+    size is in points, and the picture is drawn with all pixels.
 
     Attributes:
         closed: whether the window was closed by its button; it then stays closed.
@@ -75,7 +75,7 @@ class Window:
         if self._window is not None or self.closed:
             return
         pygame = self._pygame
-        # Without it, SDL 2 ignores `allow_high_dpi` on Windows and enlarges a blurred picture.
+        # Without this variable, SDL 2 ignores `allow_high_dpi` on Windows and enlarges a blurred picture.
         os.environ.setdefault("SDL_WINDOWS_DPI_SCALING", "1")
         pygame.display.init()
         width, height = split(self._svg).size
@@ -102,7 +102,7 @@ class Window:
     # --- events ---
 
     def _handle_events(self, seconds: float) -> None:
-        """Wait for an event, at most for this time, and pass all events to their windows."""
+        """Wait for an event, at most `seconds`, and pass all events to their windows."""
         pygame = self._pygame
         first = pygame.event.wait(max(int(1000 * seconds), 1)) if seconds > 0 else pygame.event.poll()
         for event in [first, *pygame.event.get()]:
@@ -113,7 +113,7 @@ class Window:
 
     def _handle(self, event: Any) -> None:
         pygame = self._pygame
-        # The size in pixels: another display may have more pixels per point.
+        # Events that change the size in pixels; another display may have more pixels per point.
         resized = (pygame.WINDOWRESIZED, pygame.WINDOWSIZECHANGED, pygame.WINDOWDISPLAYCHANGED)
         if event.type in (pygame.WINDOWCLOSE, pygame.QUIT):
             self.closed = True

@@ -14,8 +14,8 @@ initial state has a new sample (`SpielGame.is_sampled`). Searches work in such a
 sample instead of the game. Both kinds have the chance mode EXPLICIT_STOCHASTIC. OpenSpiel cannot serialize states of a
 SAMPLED_STOCHASTIC game in Python, because this requires a method that only games in C++ have.
 
-Games and states can be copied, pickled and serialized at any time, like OpenSpiel's own. Future samples are not copied:
-a copy of a state draws its own.
+Games and states can be copied, pickled and serialized at any time, like OpenSpiel's own. Samples that are drawn later
+are not copied: a copy of a state draws its own.
 
 Players who act simultaneously choose one after the other. An information state covers a player's observations and
 actions. As a string it is the digest of `ttt_envs.solvers.tree`, with perfect recall. As a tensor it is the observation
@@ -51,7 +51,7 @@ _NOTHING = -1
 
 
 class State(pyspiel.State):
-    """A state of OpenSpiel, which refers to a node."""
+    """An OpenSpiel state, which refers to a `Node`, the position with the players' information."""
 
     _node: Node | tuple[Any, ...]
 
@@ -146,13 +146,13 @@ class SpielGame(pyspiel.Game):
 
     Attributes:
         game: the game.
-        graph: its nodes.
+        graph: the nodes of the game.
         history: number of a player's decisions in an information state as a tensor, see `Game.layout`.
     """
 
     def __init__(self, game: Game, seed: int = -1, history: int | None = None) -> None:
-        """Create the game; `seed` determines the samples, unless it is negative. `history` as the attribute; None for 8
-        in games with hidden information or simultaneous choices, and for 0 in others.
+        """Create the game; `seed` determines the samples; a negative one draws random samples. `history`: see the
+        attribute; None means 8 in games with hidden information or simultaneous choices, and 0 in others.
         """
         game.check_rewards("OpenSpiel's form")
         self.game, self.history = game, check_history(_usual_history(game) if history is None else history)
@@ -241,7 +241,7 @@ class BotAgent(Agent):
         self.game, self.bot, self.name = game, bot, name
 
     def act(self, view: View) -> np.ndarray:
-        """Return int64 (n,); -1 where the player has no legal action. The bot draws its own random numbers."""
+        """Return the bot's actions, int64 (n,), -1 where none is legal. The bot draws its own random numbers."""
         out, masks, worlds = np.full(len(view), -1), view.masks, view.sample_worlds()
         for i in np.flatnonzero(masks.any(axis=1)):
             out[i] = self.bot.step(self.game.state_at(worlds[i : i + 1]))
@@ -265,7 +265,7 @@ def _read_state(text: str) -> State:
 
 
 def _parameters(game: Game, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as OpenSpiel parameters, each of a single type. None becomes _NOTHING if the option can be a
+    """Return options as OpenSpiel parameters, whose types are fixed. None becomes _NOTHING if the option can be a
     number. Values other than numbers and bools become texts with ";" for ",", because a comma would end the parameter.
     """
     numbers = {each.name for each in parameters(game.factory) if int in get_args(each.annotation)}
@@ -311,7 +311,7 @@ def _usual_history(game: Game) -> int:
 
 
 def _has_secrets(game: Game) -> bool:
-    """Return whether players' information differs, as with simultaneous choices, which OpenSpiel makes in turn."""
+    """Return whether players' information differs, also if only because an earlier choice of a ply is secret."""
     return game.hidden_information or game.simultaneous
 
 
@@ -332,8 +332,8 @@ def register() -> None:
 
 
 def _class_for(game_id: str, usual: Mapping[str, Any]) -> type[SpielGame]:
-    """Return the class that OpenSpiel calls with parameters to create the game. OpenSpiel's registry outlives Python's
-    interpreter: it may release a class at that time, but a function would be freed too late.
+    """Return a class that OpenSpiel calls with parameters to create the game. It must not be a function: OpenSpiel's
+    registry would release it after the end of Python's interpreter, which is safe for a class alone.
     """
 
     class Registered(SpielGame):

@@ -33,7 +33,7 @@ class Graph:
     """
 
     def __init__(self, game: Game, seed: int | None = None, history: int = 0) -> None:
-        """`seed` determines the samples; `history` as the attribute."""
+        """`seed` determines the samples; `history`: see the attribute."""
         self.game, self.history = game, history
         self.explicit = is_explicit(game)
         self.kept: deque[Node] = deque(maxlen=_KEPT)
@@ -58,7 +58,7 @@ class Graph:
         return begin(1, self.game.num_players)[0], ((),) * self.game.num_players
 
     def outcomes(self, states: np.ndarray, joint: np.ndarray) -> Outcomes:
-        """Return the outcomes of a step: float64 (k,) probabilities and states (k,)."""
+        """Return the k outcomes of the joint choice: probabilities, float64 (k,), and states, structured (k,)."""
         if not self.game.stochastic:
             states = states.copy()
             self.game.loops.step_rows(states, np.zeros(1, np.int64), joint)
@@ -82,7 +82,7 @@ class Graph:
 
 @cache
 def is_explicit(game: Game) -> bool:
-    """Return whether a game's chance can be enumerated, judging by one random game."""
+    """Return whether `core.chance` can enumerate the game's chance, as tried in one random game."""
     if not game.stochastic:
         return True
     generator = np.random.default_rng(0)
@@ -140,7 +140,7 @@ class Node:
         return self  # OpenSpiel copies states all the time
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickled without the graph: a state builds a node again with the graph of its own game.
+        # Pickle the node without its graph: a state makes a new node from the data, with the graph of its own game.
         return tuple, ((self.states, self.known, self.chosen, self.outcomes, self.past),)
 
     @classmethod
@@ -165,7 +165,7 @@ class Node:
         return seen[0]
 
     def information_state(self, player: int) -> np.ndarray:
-        """Return a player's observation with their last decisions, int8 (game.encoded_size(history),)."""
+        """Return a player's observation and the player's last decisions, int8 (game.encoded_size(history),)."""
         game, own = self.graph.game, self.past[player]
         missing = (self.graph.history - len(own)) * (game.observation_size + game.num_actions)
         return np.concatenate([self.observation(player), *own, np.zeros(missing, np.int8)])

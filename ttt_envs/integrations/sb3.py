@@ -25,7 +25,7 @@ class PlanesExtractor(BaseFeaturesExtractor):
         """Make the layers.
 
         Args:
-            observation_space: a space of shape (channels, rows, columns), as with `encoding="planes"`.
+            observation_space: a space of shape (channels, rows, columns), such as that of `encoding="planes"`.
             features_dim: number of output features.
             channels: number of channels of each convolution.
             layers: number of convolutions.

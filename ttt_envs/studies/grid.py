@@ -1,8 +1,8 @@
-"""Carry out a plan: search for settings, train, and measure. Runs train in parallel, and a killed study can be resumed.
+"""Carry out a plan: search for settings, train, and measure. Runs train in parallel; a killed study can be resumed.
 
-Each run has its own folder, OUT/runs/TASK/METHOD/BUDGET/seed-K, and is measured once, at its end: result.json. The runs
-of a search are in OUT/search. If budgets are processor time, OUT/speeds.json has the steps per second that pilot runs
-reached.
+Each run has its own folder, OUT/runs/TASK/METHOD/BUDGET/seed-K, and is measured once, at its end. Its measures are in
+the file result.json. The runs of a search are in OUT/search. If budgets are processor time, OUT/speeds.json has the
+steps per second that pilot runs reached.
 """
 
 import json
@@ -36,10 +36,10 @@ RESULT, SPEEDS = "result.json", "speeds.json"
 #: Called with a line of text for each finished part.
 Progress = Callable[[str], None]
 
-# In a search, this many of the best configurations are tried again with this many other seeds.
+# In a search, the _AGAIN best configurations are tried again with _SEEDS other seeds each.
 _AGAIN, _SEEDS = 3, 3
 
-# A pilot run must take at least this share of a run's processor time; number of steps of the first pilot run.
+# A pilot run must take at least the share _PILOT of a run's processor time; the first pilot run has _FIRST steps.
 _PILOT, _FIRST = 0.15, 4096
 
 _GOES_ON = "the same command goes on with all runs"
@@ -57,7 +57,7 @@ def result_of(run: Run, out: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path, part: Callable[[Any], Any]) -> Any:
-    """Return a part of a JSON file, None without the file; raise ValueError, naming the file, if it is damaged."""
+    """Return `part` of a JSON file's contents, None without a file; raise ValueError if the file is damaged."""
     if not path.is_file():
         return None
     try:
@@ -67,7 +67,7 @@ def _read(path: Path, part: Callable[[Any], Any]) -> Any:
 
 
 def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
-    """Return whether a run has ended and is measured in all ways; a run that has ended is not trained again."""
+    """Return whether a run has ended and is measured with its own agent and in all ways of `also`."""
     found = result_of(run, out)
     return found is not None and (run.own or also.keys() <= found["also"].keys())
 
@@ -90,7 +90,7 @@ def runs_of(plan: Plan, out: Path) -> list[Run]:
 
 
 def _best(plan: Plan, run: Run, out: Path) -> Run | None:
-    """Return the run with the settings that the search has found; None until the search has ended."""
+    """Return the run with the settings that its search has found; None until the search has ended."""
     tried = plan.configurations(run)
     if not tried:
         return run
@@ -131,7 +131,7 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
     Raises:
         InUse: another process is writing the folder.
         ValueError: a run cannot be trained, or its folder has a run with other settings; the error names the run.
-        ConnectionError, ChildProcessError: as `pool.run`.
+        ConnectionError, ChildProcessError: see `pool.run`.
     """
     pool.check(workers)
     every = [run for runs in plan.methods.values() for run in runs]
@@ -163,7 +163,7 @@ def carry_out(plan: Plan, out: Path, workers: int | str = 0, progress: Progress 
 
 
 def _speeds(runs: Sequence[Run], out: Path, workers: int | str, progress: Progress) -> dict[str, float]:
-    """Return steps per second by run folder, if budgets are processor times: from the file or from pilot runs."""
+    """Return run folder -> steps per second, from the file or from pilot runs; only if budgets are processor time."""
     path = out / SPEEDS
     speeds = _read(path, lambda found: {str(name): float(speed) for name, speed in found.items()}) or {}
     longest = {str(run.place): run for run in sorted(runs, key=lambda run: run.budget)}
@@ -221,7 +221,7 @@ def _train(out: Path, speeds: Mapping[str, float], also: Mapping[str, str], run:
 
 
 def _by_function(run: Run) -> tuple[agents.Agent, int, float]:
-    """Return the agent that a function of the user's trains, 0 steps, and the processor time."""
+    """Return the agent that the user's function trains, 0 as its unknown number of steps, and the processor time."""
     function, _ = agents.find(run.method)
     game = load(run.task.game, **run.task.options)
     began = time.process_time()
@@ -230,7 +230,7 @@ def _by_function(run: Run) -> tuple[agents.Agent, int, float]:
 
 
 def _played(run: Run, text: str) -> float | None:
-    """Return the measure of a trained network with another agent; None if that agent cannot play it."""
+    """Return the measure of `text`, another agent that plays the trained network; None if it cannot."""
     try:
         return measure(run.task.name, text, run.seed)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The page of a study: tables with intervals, comparisons of methods, and measures against budgets as a picture."""
+"""The page of a study: tables with intervals, comparisons of methods, and a picture of measures over budgets."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from ttt_envs.studies.tasks import measure, task_of
 
 PICTURE = "![Measures against budgets](study.png)\n"
 
-# One for each method that there is.
+# A colour for each method.
 _COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
 
-# The picture's axis is logarithmic: measures below this share of random play's are drawn at it.
+# The picture's axis is logarithmic: measures below this share of random play's measure are drawn at this share.
 _FLOOR = 1e-4
 
 
@@ -33,7 +33,7 @@ class Row:
 
     Attributes:
         task, version: the task.
-        method: the method's name in the plan, or a baseline.
+        method: the method's name in the plan, or the text of a baseline agent.
         played: "" for the method's own agent; otherwise the name in the plan's `also` of another way to play its
             network.
         budget: seconds of processor time or steps, as in the plan; 0 for a baseline.
@@ -69,7 +69,7 @@ def rows_of(plan: Plan, out: Path) -> list[Row]:
 
 
 def baselines(names: Mapping[str, Sequence[str]], seeds: Sequence[int], workers: int | str = 0) -> list[Row]:
-    """Measure agents, named by task; raises ValueError for an unknown task, or an agent that cannot play it."""
+    """Measure agents, `names`: task -> agents; raises ValueError for an unknown task or an unfit agent."""
     jobs = [(task_of(task), name, seed) for task, some in names.items() for name in some for seed in seeds]
     found = dict(pool.run(lambda job: measure(job[0].name, *job[1:]), jobs, workers=workers))
     return [
@@ -101,11 +101,11 @@ class Found:
 
     Attributes:
         task: the task.
-        rows: those of each method, way to play and budget.
+        rows: (method, way to play, budget) -> its measurements.
         budgets: ascending.
         played: names of other ways to play.
         longest: the largest budget of each method; 0 for a baseline.
-        methods, baselines: from the best one on.
+        methods, baselines: their names, the best first.
     """
 
     def __init__(self, rows: Sequence[Row], task: str) -> None:
@@ -128,16 +128,16 @@ class Found:
         return np.array([row.measure for row in self.rows.get((method, played, budget), ())])
 
     def scores(self, method: str) -> np.ndarray:
-        """Return float64 (seeds,), at the largest budget of the task; none where the method has no run of it."""
+        """Return a method's scores at the task's largest budget, float64 (seeds,); empty if it has no such run."""
         return self.task.score(self.measures(method, budget=self.budgets[-1]))
 
     def cell(self, method: str, played: str = "", budget: float = 0) -> str:
-        """Return the mean and interval by Student's t."""
+        """Return the mean measure and its interval by Student's t, as text."""
         found = self.measures(method, played, budget)
         return of_seeds(t_interval(found), len(found), 4) if len(found) else "–"
 
     def reached(self, method: str) -> str:
-        """Return the least budget at which the interval of the mean score lies above 0.9."""
+        """Return, as text, the smallest budget at which the mean score's whole interval is above 0.9; "–" if none."""
         for budget in self.budgets:
             scores = self.task.score(self.measures(method, budget=budget))
             if len(scores) > 1:
@@ -148,7 +148,7 @@ class Found:
 
 
 def page(rows: Sequence[Row], partial: str = "", runs: Sequence[Run] = ()) -> str:
-    """Return the page in Markdown; `runs`: those whose settings a search has found."""
+    """Return the page in Markdown; `runs`: runs whose settings were found by a search."""
     found = [Found(rows, name) for name in dict.fromkeys(row.task for row in rows)]
     tables = [table for each in found for table in (_of_methods(each), _of_agents(each))]
     tables.append(_compared(found))
@@ -200,7 +200,7 @@ def _of_agents(found: Found) -> Table:
 
 
 def _compared(found: Sequence[Found]) -> Table:
-    """Return all pairs of methods of each task at its largest budget, the one with the better mean first."""
+    """Return a table of all pairs of methods of each task, at its largest budget; the better mean comes first."""
     pairs = [(each, one, other) for each in found for one, other in combinations(each.methods, 2)]
     pairs = [(each, one, other) for each, one, other in pairs if len(each.scores(one)) and len(each.scores(other))]
     exact = [statistics.exact_p(each.scores(one), each.scores(other)) for each, one, other in pairs]
@@ -233,7 +233,8 @@ def picture(rows: Sequence[Row]) -> bytes:
             budgets = [budget for budget in one.budgets if len(one.measures(name, way, budget))]
             curves[name] = budgets, [t_interval(one.measures(name, way, budget)) for budget in budgets]
         levels = {} if way else {name: one.measures(name).mean() for name in one.baselines}
-        # An oracle's 0 is below any logarithmic axis, and an interval that reaches 0 would need all the room.
+        # `floor` is the axis's lower end: a logarithmic axis cannot show 0, which an oracle or an interval's end may
+        # have.
         means = [*levels.values(), *(mean for _, ends in curves.values() for mean, _ in ends)]
         least = one.task.random * _FLOOR
         floor = max(0.3 * min((each for each in means if each > least), default=least), least)

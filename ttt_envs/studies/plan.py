@@ -36,9 +36,9 @@ class Run:
     Attributes:
         task: the task.
         label: the name of the method's table in the plan.
-        method: its name in `ttt train`, or a training function such as "my.py:train".
+        method: the method's name in `ttt train`, or a training function such as "my.py:train".
         settings: the method's settings in the plan.
-        seed: of the training.
+        seed: seed of the training.
         budget: seconds of processor time, or steps.
         unit: "seconds" or "steps".
         ranges: setting -> values for a search; empty without a search.
@@ -57,21 +57,21 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """The folder of its task, method and configuration, relative to the study's folder."""
+        """The folder of the run's task, method and configuration, relative to the study's folder."""
         part = Path("runs" if self.number is None else "search", self.task.name, self.label)
         return part if self.number is None else part / f"configuration-{self.number}"
 
     def folder(self, out: Path) -> Path:
-        """Return its own folder."""
+        """Return the run's own folder, in the study's folder `out`."""
         return out / self.place / f"{self.budget:g}-{self.unit}" / f"seed-{self.seed}"
 
     @property
     def own(self) -> bool:
-        """Whether the method is a function of the user's."""
+        """Whether the method is a function that the user has written."""
         return self.method not in METHODS
 
     def config(self, steps: int, out: Path = Path("runs"), resume: bool = False) -> Any:
-        """Return the settings of a library method, without measurements in between; raise ValueError if wrong."""
+        """Return the settings of a library method, with measurements only at the end; raise ValueError if wrong."""
         kind = import_module(METHODS[self.method]).Config
         task = {"game": self.task.game, "options": dict(self.task.options)}
         whole = {**task, "eval_every": steps, **LEAST, **self.settings}
@@ -93,7 +93,7 @@ class Plan:
         seeds, first_seed: number of training seeds, and the first seed.
         search: number of configurations to try for each method with ranges.
         also: name -> another way to play a trained network: an agent's text with {} for the run folder or network.
-        agents: task -> its baselines.
+        agents: task -> the agents that are measured as its baselines.
     """
 
     tasks: tuple[str, ...]
@@ -110,7 +110,7 @@ class Plan:
         if not self.search or not run.ranges:
             return []
         every = list(itertools.product(*run.ranges.values()))
-        # The draw depends only on the names, not on other parts of the plan.
+        # The draw depends only on the names of task and method, so that other changes of the plan do not change it.
         order = np.random.default_rng(zlib.crc32(f"{run.task.name} {run.label}".encode())).permutation(len(every))
         return [
             replace(run, settings={**run.settings, **dict(zip(run.ranges, every[k], strict=True))}, number=number)

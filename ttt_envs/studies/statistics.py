@@ -9,21 +9,21 @@ import numpy as np
 
 from ttt_envs.evaluation.reports.intervals import student
 
-# The candidates for the ends of an interval.
+# The probabilities among which the ends of an interval are searched.
 _GRID = np.linspace(0, 1, 1001)
 
 
 def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float]]:
     """Return the probability that a run of the first method scores more than a run of the second; ties count half.
 
-    The interval contains the probabilities that differ from the figure by at most Student's t times the standard error
-    that they imply, so it is meaningful even if all runs of one method are ahead (R. G. Newcombe, Statistics in
-    Medicine 25, 2006, method 5).
+    The interval contains each probability that differs from the estimate by at most Student's t times the standard
+    error at this probability, so the interval is meaningful even if all runs of one method are ahead (R. G. Newcombe,
+    Statistics in Medicine 25, 2006, method 5).
 
     Args:
         first, second: float (seeds,), the scores.
 
-    Returns: The figure and both ends of its 95 % interval, which are nan if both methods have one seed.
+    Returns: The estimate and both ends of its 95 % interval, which are nan if both methods have one seed.
     """
     found, m, n = float(np.mean(np.sign(first[:, None] - second) / 2 + 0.5)), len(first), len(second)
     if m + n < 3:
@@ -42,9 +42,9 @@ def exact_p(first: np.ndarray, second: np.ndarray) -> float:
     the methods is equally likely. Equal scores share their ranks.
     """
     both = np.concatenate([first, second])
-    # Twice the mean rank, which is a whole number even for equal scores.
+    # Twice the rank of each score; equal scores have their mean rank, so only the doubled rank is a whole number.
     doubled = [int((both < each).sum() * 2 + (both == each).sum() + 1) for each in both]
-    # ways[k][s]: the number of ways in which k of the runs have the sum s.
+    # ways[k][s]: the number of ways to choose k of the runs so that their doubled ranks have the sum s.
     ways: list[dict[int, int]] = [{0: 1}, *({} for _ in first)]
     for rank in doubled:
         for k in range(len(first), 0, -1):

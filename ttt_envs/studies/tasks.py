@@ -27,16 +27,16 @@ class Task:
     """A game with a measure.
 
     Attributes:
-        name: its name in plans and results.
+        name: the task's name in plans and results.
         game: id of the game.
         options: the game's options.
         measure: one of `ttt_envs.learning.runs.measurements.MEASURES`, or "proved wins lost": the share of games that a
-            player with a proven win fails to win against the agent `against`. With sides swapped, that agent plays the
-            proven strategy and wins all games, which are not counted.
+            player with a proven win fails to win against the agent `against`. With sides swapped, `against` plays the
+            proven strategy and wins all games; these are not counted.
         random: the measure of uniformly random play.
-        seconds: processor time of one measurement of random play on one machine; that of a network takes longer.
+        seconds: processor time of a measurement of random play, on one machine; measuring a network takes longer.
         version: a number that increases with every change of the task.
-        title: what it is.
+        title: a description, for the page.
         against: the opponent for "proved wins lost"; "" for other measures.
         pure: the losses of two simple pure policies as shares of `random`: "response", a best response to random play,
             and "equilibrium", the likeliest actions of an equilibrium. Empty for perfect information.
@@ -72,18 +72,18 @@ def task_of(name: str) -> Task:
 
 
 def measure(task: str, agent: Any, seed: int = 0) -> float:
-    """Return the measure of an agent in a task, as a training run with this seed is measured.
+    """Return the measure of an agent in a task, computed like that of a training run with this seed.
 
     `agent`: an argument of `agents.load`. Raises ValueError for an unknown task, or an agent that cannot be measured.
     """
     (point,) = _measurement(task, seed).measure(agents.load(agent), 0, lambda: None)
-    # The score is over both sides, of which only one can win.
+    # The score is the mean over both sides. One side has no chance and scores 0, so twice the score is the other's.
     return 1 - 2 * point.value if task_of(task).against else point.value
 
 
 @lru_cache(maxsize=1)
 def _measurement(task: str, seed: int) -> Measurement:
-    """Kept for the next agent, because building a tree takes longer than training for a few seconds."""
+    """Return the task's measurement, which is kept for the next agent, because building a tree can take long."""
     found = task_of(task)
     kind = MEASURES["score" if found.against else found.measure]
     settings = {**LEAST, kind.setting: kind.in_studies or 1, "eval_agents": (found.against or "random",)}

@@ -71,7 +71,7 @@ def check_batch_is_single(game: Game) -> None:
 
 
 def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[bytes]:
-    """Play up to `steps` random choices; return the positions after each."""
+    """Play up to `steps` random choices; return the position after each, as `get_state` gives it."""
     trace = list[bytes]()
     while len(trace) < steps and not any(env.terminations.values()):
         mask = env.observe(env.agent_selection)["action_mask"]
@@ -81,7 +81,7 @@ def play_aec(env: AECGame, generator: np.random.Generator, steps: int) -> list[b
 
 
 def play_parallel(env: ParallelGame, generator: np.random.Generator, steps: int) -> list[bytes]:
-    """Play up to `steps` random steps; return the positions after each."""
+    """Play up to `steps` random steps; return the position after each, as `get_state` gives it."""
     trace = list[bytes]()
     while len(trace) < steps and env.agents:
         masks = {name: env.action_masks(name) for name in env.agents}

@@ -11,7 +11,7 @@ from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 
-#: Number of games, enough to detect a broken game; checks that need an environment per position use `FEW`.
+#: Numbers of random games and of positions in a check; checks that need an environment per position take `FEW`.
 GAMES = 20 if jit.DISABLED else 60
 POSITIONS = 100 if jit.DISABLED else 150
 FEW = 6 if jit.DISABLED else 12
@@ -64,7 +64,7 @@ def _positions(game: Game, most: int) -> np.ndarray:
 
 
 def positions(game: Game, most: int = POSITIONS) -> np.ndarray:
-    """Return at most `most` positions of random games, structured (k,), from starts to ends."""
+    """Return at most `most` positions of random games, structured (k,), starts and ends included."""
     return _positions(game, most).copy()
 
 
@@ -74,27 +74,27 @@ def players_of(game: Game) -> range:
 
 
 def masks_of(game: Game, states: np.ndarray, player: int) -> np.ndarray:
-    """Return bool (n, num_actions)."""
+    """Return the player's masks in n states, bool (n, num_actions)."""
     out = np.ones((len(states), game.num_actions), np.bool_)
     game.loops.mask_rows(states, np.full(len(states), player), out)
     return out
 
 
 def observations_of(game: Game, states: np.ndarray, player: int) -> np.ndarray:
-    """Return int8 (n, observation size)."""
+    """Return the player's observations in n states, int8 (n, observation size)."""
     out = np.full((len(states), game.observation_size), 7, np.int8)
     game.loops.observe_rows(states, np.full(len(states), player), out)
     return out
 
 
 def worlds_of(game: Game, states: np.ndarray, player: int, seed: int) -> np.ndarray:
-    """Return a sampled world for each state."""
+    """Return, for each state, a world sampled from the player's view."""
     seeds = np.arange(len(states), dtype=np.uint64) + np.uint64(10**6 * seed)
     return View.unchecked(game, states, np.full(len(states), player), seeds).sample_worlds(seed)
 
 
 def after(game: Game, states: np.ndarray, joint: np.ndarray) -> np.ndarray:
-    """Return the states after the actions int64 (n, players)."""
+    """Return the states after a step with the actions `joint`, int64 (n, players)."""
     states = states.copy()
     game.loops.step_rows(states, np.arange(len(states)), np.ascontiguousarray(joint, np.int64))
     return states

@@ -19,7 +19,7 @@ from ttt_envs.testing.positions import (
     without_rng,
 )
 
-# For random steps: number of steps to check per symmetry, and of samples per step.
+# For steps with chance: number of steps to check per symmetry, and of samples per step.
 _STEPS, _SAMPLES = 2, 100 if jit.DISABLED else 500
 
 DECLARE = (
@@ -97,7 +97,7 @@ def _check_commutes(
     states: np.ndarray,
     joints: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Check that transformed states step to the transformed successors; compare random steps in distribution.
+    """Check that a step from transformed states leads to the transformed successors; random steps in distribution.
 
     `joints`: the actions int64 (n, players), and the same actions after the transformation.
     """

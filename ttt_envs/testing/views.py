@@ -25,7 +25,7 @@ from ttt_envs.testing.positions import (
 from ttt_envs.wrappers.aec import AECGame
 from ttt_envs.wrappers.common import pack_state
 
-# Number of worlds drawn for each of two positions that look alike, and of starts searched for such pairs.
+# Number of worlds drawn for each of two positions that look alike, and of starts among which such pairs are searched.
 _SAMPLES, _STARTS = (100, 200) if jit.DISABLED else (2000, 2000)
 
 
@@ -161,7 +161,7 @@ def check_secret_choices(game: Game) -> None:
 
 
 def _commits(env: AECGame, packed: bytes, acting: int, actions: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Yield all incomplete joint choices: those after which a player must still choose."""
+    """Yield all incomplete joint choices, after which at least one player must still choose."""
     if actions:
         yield actions
     if len(actions) + 1 < acting:

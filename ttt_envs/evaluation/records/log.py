@@ -36,8 +36,7 @@ class GamesLog:
     """
 
     def __init__(self, folder: Path | None, game: Game, names: Sequence[str], settings: Mapping[str, Any]) -> None:
-        """`folder`: locked by the caller; None writes nothing. `names`: of the agents. `settings`: see
-        `as_settings`."""
+        """`folder`: locked by the caller, or None. `names`: the agents' names. `settings`: see `as_settings`."""
         self._path = None if folder is None else folder / RECORDS
         self._game, self._names, self._settings = game, tuple(names), settings
         self._held = seatings(game)
