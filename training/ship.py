@@ -216,7 +216,7 @@ def mean_figure(games: Sequence[Game], text: str, wanted: dict[str, Any], seed: 
 
 
 def _figure_of(game_id: str, options: dict[str, Any], text: str, wanted: dict[str, Any], seed: int) -> float:
-    """Return the figure of a game that this worker process loads."""
+    """Load a game, in a worker process, and return its figure."""
     return figure(ttt_envs.load(game_id, **options), text, wanted, seed, quiet=True)[0]
 
 

@@ -88,7 +88,7 @@ class Printing:
     json: bool = False
     """Print the results as JSON instead of text."""
     csv: bool = False
-    """Print the results as CSV instead of text: a line of names, then a line a row, with plain numbers."""
+    """Print the results as CSV instead of text: a line of column names, then one line per row, with plain numbers."""
 
     def check_form(self) -> None:
         """Raise ValueError if two formats are requested."""
@@ -135,7 +135,7 @@ class Measuring(GameArguments, Printing):
     #: The function, as "module:name"; its name is the verb.
     function: ClassVar[str]
 
-    #: Fields that are not arguments of the function.
+    #: Fields of the verb that are not passed to the function.
     others: ClassVar[tuple[str, ...]] = ()
 
     def run(self) -> int:

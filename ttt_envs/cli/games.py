@@ -11,8 +11,9 @@ from ttt_envs.cli.layout import table
 class Games(Printing):
     """List the games and their facts, with default options.
 
-    Features is the size of an observation, and plies the length of the longest game. Kind says what a game has that one
-    of perfect information does not. The beginning of an id will do wherever a game is named: `super`, `dice`.
+    Features is the size of an observation, and plies the length of the longest game. Kind says whether a game has
+    chance, hidden information or simultaneous moves. The beginning of an id will do wherever a game is named: `super`,
+    `dice`.
     """
 
     def run(self) -> None:

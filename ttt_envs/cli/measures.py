@@ -66,18 +66,18 @@ class Exploitability(MeasuringAgents):
 class Exploit(Measuring):
     """Look for an opponent who wins against an agent, and measure what it wins: a lower bound of exploitability.
 
-    The game must have two sides. The agent is only played against, so that it can be anybody's. Interrupted (Ctrl-C),
+    The game must have two sides. The agent only has to play, so it may be any program or model. Interrupted (Ctrl-C),
     it measures the best opponent by then.
     """
 
     agent: Annotated[str, tyro.conf.arg(metavar="AGENT")]
     """The agent to exploit, such as greedy, mcts:simulations=200, network:runs/x or my_agent.py:Name."""
     minutes: float = 3.0
-    """Wall time of trying and learning; the games of the figure come on top."""
+    """Wall time for trying agents and learning; the final games, which give the result, take further time."""
     steps: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
-    """Decisions to learn from, in the place of --minutes: then the same seed gives the same figure."""
+    """Decisions to learn from, instead of --minutes: then the same seed gives the same result."""
     games: Annotated[int | None, tyro.conf.arg(help_behavior_hint="")] = None
-    """Fresh games of the figure; by default 400 to 100,000, as many as a tenth of the time allows."""
+    """Final games, which give the result; by default 400 to 100,000, as many as a tenth of the time allows."""
     candidates: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="[AGENT ...]", help_behavior_hint="")] = None
     """Existing agents to try, too; by default the bundled ones for the game and its search; none with --steps."""
     seed: int = 0

@@ -28,7 +28,7 @@ class Solve(Measuring):
     target: Annotated[float | None, tyro.conf.arg(help_behavior_hint="")] = None
     """Exploitability, in units of reward, at which to stop."""
     limit: int = 15_000_000
-    """Largest number of positions: with perfect information of different ones, else of those in the game's tree."""
+    """Largest number of positions: of different ones with perfect information, else of all nodes in the game's tree."""
 
     function = "ttt_envs.evaluation.solve:solve"
 

@@ -30,7 +30,7 @@ class Frame(NamedTuple):
 
     Attributes:
         state: the record to draw.
-        ply: number of plies before it.
+        ply: number of plies before the picture.
         ended_round: whether the picture shows the final board of a round inside a match.
     """
 

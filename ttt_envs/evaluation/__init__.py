@@ -1,6 +1,7 @@
 """Measures of agents' strength: tournament, ladder rating, regret, mistakes in solved positions, exploitability.
 
-All of them return reports. `solve` computes equilibria. `nash_average` rates agents with an intransitive crosstable.
+All of them return reports. `solve` computes equilibria. `nash_average` rates agents whose results against each other
+are intransitive.
 """
 
 from ttt_envs.evaluation.arena.play import game_seeds, play_games

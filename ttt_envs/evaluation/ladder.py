@@ -195,7 +195,7 @@ def make_ladder(
         games, seed, workers, quiet: as for `tournament`.
         version: number of the ladder.
         out: the file.
-        options: of the game, if `game` is an id.
+        options: options of the game, if `game` is an id.
 
     Raises the errors of `tournament`, and KeyboardInterrupt if it is interrupted.
     """
@@ -372,7 +372,7 @@ def ladder(
         game: an id, or a Game.
         agent: an argument of `agents.load`.
         games: games against each rung, rounded up so that each seed is played from every seat.
-        seed: determines the games; all rungs have the same seeds.
+        seed: determines the games; the agent plays the same seeds against all rungs.
         resamples: resamples of the bootstrap for the interval.
         strict: whether an agent's error or illegal action ends the measurement, instead of losing the game.
         table: file of the ladder; by default the bundled one.
@@ -380,7 +380,7 @@ def ladder(
         workers: number of processes, "ray" or "ray:ADDRESS", see `ttt_envs.evaluation.pool.run`.
         out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
-        options: of the game, if `game` is an id.
+        options: options of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown or cannot play this game, a game without a

@@ -267,7 +267,7 @@ def mistakes(
         seed: determines the positions, which are the same for each agent, and the agents' seeds.
         out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
-        options: of the game, if `game` is an id.
+        options: options of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, a game that cannot be measured, an agent that is unknown, has the name of

@@ -278,7 +278,7 @@ def draw_information_sets(game: Game, number: int, *, least: float, seed: int, i
         seed: determines the positions.
         iterations: iterations of PCFR+.
 
-        Raises ValueError for a game of another kind, and if too few positions count.
+        Raises ValueError for a game of another kind, and if too few positions qualify.
     """
     tree = walk(game)
     solver = Solver(tree)

@@ -19,8 +19,8 @@ default in self-play, or against `opponent`, with each seed from every side. Dec
 Relation to the lost value: between two sides with opposite rewards, optimal play keeps a side's expected reward
 constant, and a decision with regret r lowers it by r. So the expected reward of a side is the value of the start, minus
 its own regret per game, plus its opponent's. Against the oracle, which has no regret, the regret per game is exactly
-the agent's loss; other opponents' mistakes may compensate it. With more sides or simultaneous choices, regret is the
-loss if all others continue as the oracle, and no such equation holds.
+the agent's loss; against other opponents, the agent may lose less, because they also make mistakes. With more sides or
+simultaneous choices, regret is the loss if all others continue as the oracle, and no such equation holds.
 
 The oracle may not know everything. A decision is `covered` if the oracle knows the position, and `measured` if it also
 knows the value of the chosen action. The means include only measured decisions, and the report states their share. If
@@ -65,7 +65,7 @@ class WorstDecision:
     """The decision with the largest regret.
 
     Attributes:
-        regret: its regret in reward units.
+        regret: the decision's regret in reward units.
         player: the player who decided.
         played, best: names of actions; `best` is a best action, "" if the oracle does not know any.
         position: the whole position as text, for `Game.parse_state`.
@@ -331,7 +331,7 @@ def regret(
         seed: determines the seeds of all games, which are the same for each agent.
         out: folder for report.md, report.html and results.json; None writes nothing.
         quiet: no progress bar.
-        options: of the game, if `game` is an id.
+        options: options of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, a game without an oracle, an agent that is unknown, has the name of

@@ -206,7 +206,7 @@ def solve(
         limit: the most positions: distinct ones with perfect information, else nodes of the game's tree.
         out: folder for report.md, results.json and positions.safetensors or policy.safetensors; None writes nothing.
         quiet: no progress bar.
-        options: of the game, if `game` is an id.
+        options: options of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, or a game that cannot be solved like this.

@@ -9,8 +9,8 @@ Example::
 
 The same on the command line: `ttt tournament some_game --agents random greedy my_agent.py:Mine --games 200`.
 
-Seats: with two sides, each agent plays each seed from both. With more, each agent in turn plays one side against the
-other agent on all other sides, from each side. Game k has the same seed in every pairing. A side is a team of
+Seats: with two sides, each agent plays each seed from both sides. With more, each agent in turn plays one side against
+the other agent on all other sides, from each side. Game k has the same seed in every pairing. A side is a team of
 `game.teams`; an agent plays all seats of its team.
 
 An agent that raises an error or answers with an illegal action loses that game, and the report states the reason.
@@ -79,7 +79,7 @@ def tournament(
             be appended.
         out: folder for report.md, report.html, results.json and games.jsonl, and for `resume`; None writes nothing.
         quiet: no progress bar.
-        options: of the game, if `game` is an id.
+        options: options of the game, if `game` is an id.
 
     Raises:
         ValueError, TypeError: wrong settings, an agent that is unknown, has the name of another, cannot play this

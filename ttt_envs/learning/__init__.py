@@ -1,9 +1,9 @@
 """Training: one file per method, and shared parts. `ttt train METHOD GAME` runs one.
 
-A method is a module with its settings, `Config`, and `train(config)`. All methods share `runs`. Some share
+A method is a module with its settings, `Config`, and `train(config)`. All methods share `runs`. Several methods use
 `policy_gradient` and `episodes` (mmd and rnad), `reservoir` (a uniform sample of the past), `opponents` (a pool of
 opponents), `optimizers`, and `torch_networks` (networks as torch modules). `exploit` measures a lower bound of
-exploitability by a `counted_table`. All modules except these two need the extra `train`.
+exploitability by a `counted_table`. All modules except `exploit` and `counted_table` need the extra `train`.
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ __all__ = [
     "value_learning",
 ]
 
-#: Method -> its module, in the order of the help.
+#: Name of a method -> its module, in the order of the help.
 METHODS: dict[str, str] = {
     name: f"{__name__}.{name}"
     for name in (

@@ -6,8 +6,8 @@ action of the agent has the weight that is its probability in the agent's policy
 that the table cannot learn the outcomes of the actual ones. An action's outcome is the final reward or the learner's
 next observation; the weights of equal outcomes are added up. The value of an action is the weighted mean of its
 outcomes' values, and the value of an observation is that of its best action. Whenever the table has grown by a tenth,
-these values are recomputed (value iteration in the empirical model). The agent is called only in positions of real
-games, so it may be of any kind.
+these values are recomputed (value iteration in the empirical model). The agent is asked only in the games themselves,
+not in the copies, so it may be of any kind.
 
 The table chooses by the learner's current observation alone: in some games, a best response that remembers earlier
 observations wins more. Source: Sutton and Barto, "Reinforcement learning", 2nd edition, 2018, chapter 8 (models,

@@ -6,8 +6,8 @@ Q(observation, action) is regressed on the rewards of the next --n-step decision
 them: the online network chooses the best legal action in that position, and the target network, a slow average, gives
 its value. Only legal actions are chosen and used in targets. The policy is greedy, so it is not an equilibrium if
 optimal play is mixed. network.safetensors contains the online network; agents.load("network:runs/x") plays with it,
-agents.load("lookahead:runs/x") tries every action and rates the next positions with it. A resumed run refills its
-buffer.
+agents.load("lookahead:runs/x") tries every action and rates the next positions with it. The replay buffer is not saved:
+a resumed run begins with an empty one.
 
 Sources: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015; van Hasselt et al., "Deep
 reinforcement learning with double Q-learning", AAAI 2016; n-step targets: Hessel et al., "Rainbow", AAAI 2018; the slow

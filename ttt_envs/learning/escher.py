@@ -16,8 +16,8 @@ information set by the same factor. The other player reaches each decision as of
 the weight that the average policy needs. Values are learned by one-step temporal differences; where the explorer
 decides, the target is the mean over all of the explorer's actions instead of a sample. The drawback: errors of the
 value network become errors of the regrets. The method needs two players; simultaneous choices and hidden information
-are allowed. network.safetensors contains the average policy; load it with agents.load("network:runs/x"). A resumed run
-refills its buffer of positions.
+are allowed. network.safetensors contains the average policy; load it with agents.load("network:runs/x"). The buffer of
+positions is not saved: a resumed run begins with an empty one.
 
 Sources: McAleer, Farina, Lanctot and Sandholm, "ESCHER: eschewing importance sampling in games by computing a history
 value function to estimate regret", ICLR 2023; Brown, Lerer, Gross and Sandholm, "Deep counterfactual regret
@@ -63,7 +63,7 @@ class Config(Settings):
     num_envs: Annotated[int, Within(2, 2**20)] = 512
     """Games in a round, an iteration of CFR."""
     reservoir: Annotated[int, Within(1, 10**8)] = 400_000
-    """Decisions of all rounds so far, drawn evenly, that regrets and average are learned from, each of so many."""
+    """Decisions kept for regrets and for the average policy, each a uniform sample of all rounds so far."""
     batch: Annotated[int, Within(1, 2**24)] = 512
     """Decisions or positions in a gradient step."""
     updates: Annotated[int, Within(1, 10**6)] = 8

@@ -5,8 +5,8 @@ imitates, from a reservoir, the best response's actions over the whole run. This
 best responses, which converges to an equilibrium in fictitious play; it is measured and saved. The best response plays
 one seat of each game. The average plays the other seat, except in a share --anticipation of the games, in which the
 best response plays both. The method needs two players; simultaneous choices and hidden information are allowed.
-network.safetensors contains the average policy; load it with agents.load("network:runs/x"). A resumed run refills its
-replay buffer.
+network.safetensors contains the average policy; load it with agents.load("network:runs/x"). The replay buffer is not
+saved: a resumed run begins with an empty one.
 
 Source: Heinrich and Silver, "Deep reinforcement learning from self-play in imperfect-information games", 2016. In the
 paper both players learn in each game, also in seats that the average plays; here nothing is learned from the average's

@@ -64,7 +64,7 @@ class Config(Settings):
     exploration: Share = 0.1
     """Share of random moves."""
     openings: Annotated[int, Within(0, 10**6)] = 8
-    """Games begin with up to so many random plies."""
+    """Largest number of random plies at the start of a game."""
     opening_share: Share = 0.6
     """Share of the games that begin with random plies."""
     simple_share: Share = 0.0

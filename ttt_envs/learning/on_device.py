@@ -68,7 +68,8 @@ class Rollouts(DeviceGames):
 
         If players choose simultaneously, every ply has a row for each player; a row without a choice trains only the
         values. Advantages are generalised advantage estimates of undiscounted rewards. The estimate for a ply uses that
-        of the game's next ply; if players take turns and the other side moves there, its sign is changed.
+        of the next ply: the same player's if players choose simultaneously; otherwise that of the player to move, with
+        its sign changed if the other side moves.
         """
         game, plies = self.batch.game, list[tuple[torch.Tensor, ...]]()
         with torch.no_grad():

@@ -90,7 +90,7 @@ class Config(Settings):
     """Largest number of outcomes of the first chance draws after an action (such as a roll of dice) to enumerate in its
     target; 1 draws one sample. Enumeration removes noise and takes more time. For games in which players take turns."""
     worlds: Annotated[int, Within(0, 10**6)] = 0
-    """Measure the network with one ply of search over so many worlds; 0 measures it by itself."""
+    """Measure the network with one ply of search over this number of worlds; 0 measures the network by itself."""
     device: str = "cpu"
     """cpu or cuda: where games and networks are, for games in which players take turns. On a GPU, thousands of
     --num-envs keep it busy."""

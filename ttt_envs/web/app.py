@@ -202,7 +202,7 @@ class App:
         return await self._now(served)
 
     async def again(self, request: Request) -> Response:
-        """Begin a new game like this one."""
+        """Begin a new game with the same options and the same seats."""
         served = self._served(request)
         return JSONResponse({"id": (await self.hall.open(served.game, served.seats)).id}, 201)
 

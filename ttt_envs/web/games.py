@@ -92,7 +92,7 @@ class ServedGame:
 
     @property
     def viewer(self) -> int | None:
-        """The player whose view is shown: a person to move, or else the first person; None (at the end): everything."""
+        """The player whose view is shown: a person to move, or else the first; None (end, no people): everything."""
         if self.live.over or not self.people:
             return None
         asked = [player for player in self.live.asked() if player in self.people]

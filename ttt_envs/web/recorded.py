@@ -48,7 +48,7 @@ class Records:
             raise Refused(400, str(error)) from None
 
     def open(self, name: str, k: int) -> tuple[GameRecord, PlayedGame]:
-        """Return game `k` of a file, from 0, replayed and checked; raise Refused if that fails."""
+        """Return game `k` of a file, counted from 0, replayed and checked; raise Refused if that fails."""
         try:
             record = next(islice(read(self._path(name)), k, None), None)
             if record is None:

@@ -44,7 +44,7 @@ def clickable(game: Game, state: Any, viewer: int | None, actions: Sequence[int]
 
 
 def landed(game: Game, states: Sequence[Any], joint: Sequence[int], viewer: int | None) -> list[list[float]]:
-    """Return the boxes of the cells of the actions `joint` that are at the same place before and after the step."""
+    """Return the boxes of the spots of the actions `joint`, if they are at the same place before and after the step."""
     if game.spots is None or game.clicks is None:
         return []
     before, after = (game.spots(state, viewer) for state in states)

@@ -64,7 +64,8 @@ class OneGame(PlayerGames):
     def _let_play(self, acting: int, learner: int, *, chosen: bool = False) -> bool:
         """Play the moves of `acting` and later players until the learner acts or the game is over; return `over`.
 
-        `acting` comes from `_look`, which has read this position. If `chosen`, `_joint` contains the learner's choice.
+        `acting` comes from `_look` or the last move, which have read this position. If `chosen`, `_joint` contains the
+        learner's choice.
         """
         states, seeds, move, most = self.batch.states, self.batch.episode_seeds, self.game.move, self.max_plies
         keys, at_once, (joint,) = self._others[0].tolist(), self.game.simultaneous, self._joint

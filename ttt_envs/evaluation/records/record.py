@@ -195,7 +195,7 @@ def write(path: str | Path, records: Iterable[GameRecord]) -> int:
     """
     path, written = Path(path), 0
     with writing_whole(path) as file:
-        # Without file name and time in the header, so that equal records give equal files.
+        # Leave file name and time out of the header of gzip, so that equal records give equal files.
         out: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if path.suffix == ".gz" else file
         for record in records:
             out.write(record.json().encode() + b"\n")

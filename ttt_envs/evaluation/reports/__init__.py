@@ -1,1 +1,1 @@
-"""Reports: tables, charts, pages, progress, and one page of many results."""
+"""Reports of measurements: tables, charts and pages, their statistics, and a progress bar."""

@@ -46,10 +46,10 @@ def mean_interval(
     Clopper and Pearson. The upper end is at least that of Student's t with the standard error of a ratio estimator (W.
     G. Cochran, "Sampling Techniques", 3rd edition 1977, chapter 6).
 
-    The large loss is `most` if no unit lost anything. Otherwise it is the largest observed loss times 1.5, or times 6 /
-    (number of units with a loss) if that is more; but at most `most`, unless a larger loss was observed. If it were
-    always `most`, the interval would be valid for all distributions of losses, but several times as wide for agents
-    with small mistakes. With the smaller loss, the interval is not valid if rare losses are far larger than all
+    The large loss is `most` if no unit lost anything. Otherwise the large loss is the largest observed loss times 1.5,
+    or times 6 / (number of units with a loss) if that is more; but at most `most`, unless a larger loss was observed.
+    If it were always `most`, the interval would be valid for all distributions of losses, but several times as wide for
+    agents with small mistakes. With the smaller loss, the interval is not valid if rare losses are far larger than all
     observed ones.
 
     Args:

@@ -166,7 +166,7 @@ def train_rounds(this: checkpoint.Run, learner: Learner) -> Result:
             `snapshot_every` if the learner takes snapshots.
         learner: the method.
 
-    Raises OSError, with the last saved step, if a file cannot be written.
+    Raises OSError if a file cannot be written; its message has the number of steps that are saved.
     """
     config, folder, unit, interrupts = this.config, this.folder, this.config.UNIT, learner.interrupts
     bar = Bar(config.steps, this.start, unit=unit, quiet=config.quiet)

@@ -61,8 +61,8 @@ class Measurement(ABC):
     """A measurement: its schedule, its metrics, and its curve.
 
     Attributes:
-        name: its name in `Measurements.rows`.
-        file: the names of its files, without their endings.
+        name: the measurement's key in `Measurements.points`.
+        file: name of the measurement's files (a table and a picture), without the ending.
         unit: label of the vertical axis.
         titles: metric, such as "eval/regret" -> its name for display.
         setting: name of the setting in `MeasuringSettings` that requests the measurement, and determines its size or
@@ -440,10 +440,10 @@ class MeasuringSettings:
     """Games played for a measurement of regret, with the learner in all seats; 0 for none. Needs an oracle. By default
     100 where the oracle knows most of the positions of random play, else none."""
     regret_layouts: Annotated[int, Within(0, 1000)] = 0
-    """Layouts, of a game that can solve one of them at a time, for a measurement of regret on these; 0 for none."""
+    """Layouts to solve for a measurement of regret on them, in a game that can solve single layouts; 0 for none."""
     mistakes_positions: Annotated[int, Within(0, 10**6)] = 0
-    """Solved positions for a measurement of the share in which the learner throws something away, see `ttt mistakes`; 0
-    for none. Needs an oracle."""
+    """Solved positions for a measurement of the share in which the learner makes a mistake, see `ttt mistakes`; 0 for
+    none. Needs an oracle."""
     exploitability_every: Annotated[int, Within(0, 10**15)] = 0
     """Steps between two measurements of exploitability, of the policy and of the average of the latest half of its
     snapshots; 0 for none. Needs a game that `ttt exploitability` can measure."""

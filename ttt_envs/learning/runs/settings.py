@@ -22,7 +22,7 @@ from ttt_envs.learning.runs import checkpoint
 from ttt_envs.learning.runs.measurements import MEASURES, Measurement, MeasuringSettings, Point
 from ttt_envs.registry import GAMES, full_id, parse_options, resolve
 
-# Agents: texts on the command line; in Python also agents.
+# The type of settings that list agents: texts on the command line; in Python also Agent objects.
 Agents = Annotated[
     tuple[Any, ...],
     PrimitiveConstructorSpec(
@@ -34,7 +34,7 @@ Agents = Annotated[
     ),
 ]
 
-# Options of a game: name=value on the command line, a dict in Python.
+# The type of the setting for a game's options: name=value on the command line, a dict in Python.
 Options = Annotated[
     Mapping[str, Any],
     PrimitiveConstructorSpec(
@@ -221,8 +221,7 @@ class Result:
         steps: number of steps, in the method's unit, including earlier calls.
         steps_per_second: steps of this call per second of training; time for measuring and saving does not count.
         finished: False if it was interrupted.
-        points: name of a curve -> its points, such as points["score"], including earlier calls; see
-            `measurements.Point`.
+        points: name of a measurement, such as "score" -> its points, including those of earlier calls.
         plays_as: text for `agents.load` of the agent that plays with the saved file, as it did in measurements.
     """
 
