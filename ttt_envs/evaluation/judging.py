@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 
 def oracle_of(game: Game) -> Oracle:
-    """Return the oracle for regret; raise ValueError for a game without an oracle or with hidden information."""
+    """Return the oracle that measures regret; raise ValueError without an oracle or with hidden information."""
     if game.hidden_information:
         raise ValueError(
             f"regret is undefined for {game} because of hidden information: use `ttt exploitability` or `ttt exploit`"

@@ -191,7 +191,7 @@ def draw_endings(game: Game, number: int, *, least: float, seed: int, remaining:
         seed: determines the positions.
         remaining: least and greatest number of plies that may still follow, at most 60.
 
-    Raises ValueError if too few positions count.
+    Raises ValueError if too few positions qualify.
     """
     low, high = remaining
     if game.hidden_information or game.stochastic or game.simultaneous:
@@ -221,7 +221,7 @@ def _in_turn(number: int, sizes: Mapping[int, int], seed: int, take: Callable[[i
     """Draw positions from the groups in turn. `sizes`: group -> its number of positions. `take(group, k)`: position k,
     or None if it does not qualify.
 
-    Raises ValueError if too few positions count.
+    Raises ValueError if too few positions qualify.
     """
     rng, found = np.random.default_rng(seed), list[_Drawn]()
     waiting = {group: rng.permutation(size).tolist() for group, size in sizes.items()}

@@ -26,7 +26,7 @@ from ttt_envs.evaluation.arena.seating import seatings
 #: The largest number of different entries; further ones are dropped.
 LIMIT = 12_000_000
 
-# The share of random actions. This share can be small, because each visit tries all actions.
+# The share of random actions. It can be below 1, because copies of each visited position try all actions.
 _RANDOM = 0.3
 
 # Values are recomputed when the waiting entries are more than this share of the earlier ones (plus 1000), or than this

@@ -3,7 +3,7 @@
 The value of a position after a move is the tanh of the sum of its patterns' weights. The learner plays against itself:
 it chooses the move with the highest value, except for some random moves. After a game, the values of its positions move
 toward TD(lambda) returns. Each weight has its own learning rate, which decreases if the signs of its errors alternate
-(temporal coherence). Play and learning are one compiled kernel with hundreds of thousands of plies per second. The
+(temporal coherence). A compiled kernel plays and learns; it processes hundreds of thousands of plies per second. The
 method needs perfect information, and no chance after the start. With more than two sides, each player learns from the
 positions after the player's own moves. network.safetensors contains the weights;
 agents.load("alphabeta:runs/x,depth=5") plays with them by a search of five plies.

@@ -160,7 +160,7 @@ def about(served: ServedGame) -> dict[str, Any]:
 
 def thinkers(served: ServedGame, ply: int) -> list[int]:
     """Return the players whose decisions after `ply` plies may be analysed on the page. In an unfinished game, the
-    analysis for other seats would reveal their cards and their choices.
+    analysis of other players' decisions would reveal these players' cards and choices.
     """
     acting = served.live.acting(ply)
     if served.live.over or not served.people:

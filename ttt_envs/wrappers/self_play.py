@@ -138,7 +138,8 @@ class PlayerGames:
         self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
-        """Return a list of seeds, one per game; None for a single seed. Raise TypeError or ValueError otherwise."""
+        """Return `seed` as a list if it has one seed per game, None if it is a single one; else raise TypeError or
+        ValueError."""
         if seed is None:
             return None
         if not isinstance(seed, (list, tuple)) and getattr(seed, "ndim", 0) != 1:

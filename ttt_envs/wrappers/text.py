@@ -279,12 +279,12 @@ class TextGame:
 
     @property
     def done(self) -> bool:
-        """True once the game is over, or cut off."""
+        """True once the game is over or cut off."""
         return bool(self._env.agents) and not self._asks
 
     @property
     def truncated(self) -> bool:
-        """True once the game is cut off before its end."""
+        """True once the game is cut off, after `max_plies` plies."""
         return bool(self._env.agents) and any(self._env.truncations.values())
 
     def render(self) -> Any:

@@ -2,7 +2,7 @@
 
 The folder of a tournament holds `config.json`, with the settings that decide the games, and `games.jsonl`, to which the
 games of each finished job are appended, one line per game (see `ttt_envs.evaluation.records.record`). The last line of
-a job also has the key `job`, with data on all its games: a job without it was cut off, and is played again.
+a job also has the key `job`, with data on all its games. A job without this line was cut off, and is played again.
 """
 
 import os

@@ -84,7 +84,7 @@ def mean_interval(
 
 
 def of_seeds(found: tuple[Any, Any], seeds: int, digits: int = 3) -> str:
-    """Return, as text, a mean over training seeds with the half width of its interval, or the value common to all."""
+    """Return, as text, a mean over training seeds and half its interval's width, or the value that all seeds have."""
     mean, half = (f"{float(each):.{digits}f}" for each in found)
     if np.isnan(found[1]):
         return mean

@@ -131,7 +131,7 @@ def rate_pairs(
 
 
 def connected(agents: int, pairs: Any) -> list[list[int]]:
-    """Return the connected groups of agents 0 to agents - 1 by pairs, int (p, 2), each sorted."""
+    """Return the groups of agents, numbers below `agents`, that `pairs`, int (p, 2), connect; each is sorted."""
     group = list(range(agents))
 
     def root(agent: int) -> int:

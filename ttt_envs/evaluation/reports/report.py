@@ -189,7 +189,7 @@ class Report(Rows):
         return []
 
     def notes(self) -> list[str]:
-        """Return all remarks on the results: whether they are partial, which agents texts mean, and others."""
+        """Return all remarks on the results: if they are partial, which bundled agents the specs mean, and others."""
         partial = f"Partial: it was interrupted. Only the {self.unit} finished by then count."
         chosen = [f"With these options {text} is {name}." for text, name in self.chosen.items()]
         return [*([] if self.complete else [partial]), *chosen, *self.remarks()]

@@ -95,7 +95,7 @@ class Run:
         return game
 
     def restore(self, parts: Parts) -> int:
-        """If the run is resumed, load what an earlier call saved into new parts; return the number of steps so far.
+        """If the run is resumed, load into `parts` what an earlier call saved; return the number of steps so far.
 
         Raises the errors of the function `restore`, and ValueError if `config.steps` is less than both the steps
         trained and the earlier setting.
@@ -231,7 +231,7 @@ def save(folder: Path, steps: int, parts: Parts, done: float) -> None:
 
 
 def restore(folder: Path, parts: Parts) -> tuple[int, float]:
-    """Load the result of `save` into new parts; return its steps and `done`.
+    """Load into `parts` what `save` wrote; return the arguments `steps` and `done` that it had.
 
     Raises FileNotFoundError, or BadTensorFile if the file is damaged.
     """

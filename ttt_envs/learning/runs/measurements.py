@@ -8,8 +8,8 @@
         measurements.measure(agent, step)  # those that are due; brings curve.csv up to date
     measurements.measure(agent, step, last=True)  # and draws curve.png
 
-A metric of your own is a subclass of `Measurement` with a method `measure`. `MEASURES` is the only list of a run's
-measurements, and `MeasuringSettings` the only list of their settings.
+A metric of your own is a subclass of `Measurement` with a method `measure`. To let training runs take a new
+measurement, add it to `MEASURES`, and its settings to `MeasuringSettings`.
 """
 
 import csv
