@@ -253,8 +253,7 @@ def default_rivals(game: Game) -> list[str]:
 def training_config(
     config: Config, options: dict[str, object], known: Mapping[str, float], folder: Path, *, resume: bool
 ) -> Any:
-    """Return the settings of the training, with measurements of regret unless `known`, other agents' regret, is
-    empty."""
+    """Return the settings of the training; it measures regret unless `known`, other agents' regret, is empty."""
     method = method_for(ttt_envs.load(config.game, **options))
     steps = method.steps if config.steps is None else config.steps
     measuring = {"eval_every": max(steps // POINTS, 1), "eval_games": 20, "regret_games": REGRET_GAMES}

@@ -138,7 +138,7 @@ class PlayerGames:
         self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
-        """Return `seed` as a list if it has one seed per game, None if it is a single one; else raise TypeError or
+        """Return `seed` as a list of a seed per game, None if it is a single seed; else raise TypeError or
         ValueError."""
         if seed is None:
             return None

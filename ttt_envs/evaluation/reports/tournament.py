@@ -58,8 +58,7 @@ class TournamentReport(PagedReport):
 
     @cached_property
     def mean_reward(self) -> np.ndarray:
-        """float64 (agents, agents): mean reward per seat of the row agent against the column agent; nan without
-        games."""
+        """float64 (agents, agents): mean reward per seat of the row agent against the column agent; nan if unplayed."""
         table = np.full((len(self.agents), len(self.agents)), np.nan)
         for each in self.results:
             a, b = each.first, each.second
