@@ -138,8 +138,7 @@ class PlayerGames:
         self._begin_episodes(self._rows)
 
     def checked_seeds(self, seed: Any) -> list[int | None] | None:
-        """Return `seed` as a list of a seed per game, None if it is a single seed; else raise TypeError or
-        ValueError."""
+        """Return a list of seeds, one per game, or None for a single seed; else raise TypeError or ValueError."""
         if seed is None:
             return None
         if not isinstance(seed, (list, tuple)) and getattr(seed, "ndim", 0) != 1:
