@@ -312,7 +312,7 @@ def _value(outcome: Outcome) -> str:
 
 
 def _distance(outcome: Outcome) -> str:
-    name = "regret" if outcome.measure == "layouts" else outcome.measure
+    name = {"layouts": "regret", "exploit": "exploitability"}.get(outcome.measure, outcome.measure)
     counted = "solved layouts" if outcome.measure == "layouts" else "games"
     origin = "exact" if outcome.low == outcome.high else f"{outcome.games} {counted}"
     return f"{name} {_value(outcome)}, {', '.join(filter(None, (outcome.against, origin)))}"
@@ -443,7 +443,7 @@ def table(shipped: list[Card]) -> str:
 
 
 def _row(card: Card) -> str:
-    distances = [each for each in card.outcomes if each.measure in ("regret", "layouts", "exploitability")]
+    distances = [each for each in card.outcomes if each.measure in ("regret", "layouts", "exploitability", "exploit")]
     scores = {each.against: each for each in card.outcomes if each.measure == "score"}
     searches = [name for name in scores if name.startswith(_SEARCHES)]
     distance = _distance(distances[0]) if distances else "–"
