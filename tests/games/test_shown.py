@@ -119,6 +119,7 @@ def test_the_log_of_dice_says_rolls_and_who_found_no_card():
             one, two = before["dice"][k]
             assert aside.startswith(f"rolled {one} and {two}")
             begun = not after["done"][k] and (after["owner"][k] != 0).any()
+            assert ("rolls again" in aside) == (begun and one == two)
             mover = int(before["to_move"][k])
             if begun and one != two:
                 assert (f"{'XO'[1 - mover]} found no card" in aside) == (after["to_move"][k] == mover)

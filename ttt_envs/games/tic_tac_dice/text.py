@@ -102,12 +102,14 @@ def finished_round(before: Any, actions: np.ndarray, after: Any) -> np.ndarray |
 
 
 def aside(before: Any, actions: np.ndarray, after: Any) -> str:
-    """Return the roll of a claim, and the next player to roll if that player found no card; see `Faces.aside`."""
+    """Return the roll of a claim, and whether the player rolls again or a player found no card; see `Faces.aside`."""
     one, two = map(int, before["dice"])
     said = f"rolled {one} and {two}"
     if after["done"] or not (after["owner"] != EMPTY).any():
         return said
     again, mover = one == two, int(before["to_move"])
+    if again:
+        said += ", so rolls again"
     if (int(after["to_move"]) == mover) != again:
         said += f"; then {MARKS[1 + (mover if again else 1 - mover)]} found no card"
     return said
