@@ -96,7 +96,7 @@ def test_a_finished_study_trains_nothing_again(quick, monkeypatch, undrawn):
     assert (quick / "study.md").read_text() == before
 
 
-@pytest.mark.parametrize("name", ["match_medium", "dice_round"])
+@pytest.mark.parametrize("name", ["match_medium", "operation_spies", "dice_round"])
 def test_the_shipped_table_says_what_the_results_of_the_runs_do(name):
     measured = {}
     with tarfile.open(SHIPPED / f"{name}_results.tar.gz") as archive:
@@ -382,17 +382,6 @@ def test_best_play_scores_one_and_what_is_between_is_between(name, agent, least)
     assert score == 1 if least == 1 else least < score < 0.65
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="games are played compiled")
-@pytest.mark.parametrize("name", quick_tasks(read_plan(SHIPPED / "minute.toml").tasks))
-def test_the_best_network_of_a_shipped_task_plays_as_the_table_says(name):
-    best = min((row for row in read_rows(SHIPPED / "minute.csv", Row) if row.task == name), key=lambda row: row.measure)
-    played = {"alphazero": "guided:{},simulations=32", "ntuple": "alphabeta:{},depth=3"}
-    agent = played.get(best.method, "network:{}").format(SHIPPED / f"best/{name}.safetensors")
-    score = float(task_of(name).score(np.array(measure(name, agent))))
-    # Exploitability is exact; the other measures are of games or positions that the seed of the run has drawn.
-    assert score == pytest.approx(best.score, abs=1e-6 if task_of(name).measure == "exploitability" else 0.06)
-
-
 @pytest.mark.parametrize(
     ("ends", "cell"),
     [([0.006], "0.0060"), ([0.0] * 5, "all 5 seeds: 0.0000"), ([0.002, 0.004, 0.006], "0.0040 ± 0.0050")],
@@ -409,35 +398,12 @@ def test_no_interval_has_a_width_of_0(ends, cell):
     assert "| 1.00" in compared
 
 
-def test_the_page_says_what_the_shipped_table_does():
-    text = (SHIPPED.parent / "study.md").read_text()
-    rows = read_rows(SHIPPED / "minute.csv", Row)
-    found = {name: page.Found(rows, name) for name in ("match-medium", "operation-spies", "dice-round")}
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    for method in {method for each in found.values() for method in each.methods}:
-        cells = [each.cell(method, "", 60) if method in each.methods else "" for each in found.values()]
-        assert [f"`{method}`", *(cell.replace("–", "") for cell in cells)] in lines
-    for name, shipped in (("match-medium", "match_medium"), ("dice-round", "dice_round")):
-        shorter = page.Found(read_rows(SHIPPED / f"{shipped}.csv", Row), name)
-        for method in found[name].methods:
-            assert found[name].measures(method, "", 60).mean() < shorter.measures(method, "", 20).mean()
-    for method in ("mmd", "ppo", "rnad"):
-        first, second = (found["operation-spies"].scores(each) for each in (method, "escher"))
-        assert first.min() > second.max()
-        assert statistics.exact_p(first, second) == pytest.approx(0.008, abs=0.0005)
-    spies = {method: found["operation-spies"].measures(method, "", 60) for method in found["operation-spies"].methods}
-    assert [method for method, lost in spies.items() if lost.max() < 0.98 / 2] == ["value_learning"]
-    pairs = sum(len(each.methods) * (len(each.methods) - 1) // 2 for each in found.values())
-    assert f"all {pairs} pairs" in text
-    assert statistics.holm([2 / 252] * pairs)[0] > 0.05
-
-
 def by_budget(name: str, columns: list[tuple[str, int]]):
     """What docs/studies/NAME.csv has, after a comparison of its means with the page; and Holm's p of one over other."""
     rows = read_rows(SHIPPED / f"{name}.csv", Row)
-    found = page.Found(rows, name.replace("_", "-"))
+    found, largest = page.Found(rows, name.replace("_", "-")), max(budget for _, budget in columns)
     for method in found.methods:
-        runs = [row.processor_seconds for row in rows if (row.method, row.budget, row.played) == (method, 20, "")]
+        runs = [row.processor_seconds for row in rows if (row.method, row.budget, row.played) == (method, largest, "")]
         cells = [*(found.cell(method, *column).replace("–", "") for column in columns), f"{np.mean(runs):.0f} s"]
         assert (
             f"| `{method}` | {' | '.join(cells)} |".replace("|  |", "| |") in (SHIPPED.parent / "study.md").read_text()
@@ -475,6 +441,26 @@ def test_the_page_says_what_the_table_of_hidden_hands_does():
     assert sorted(cut, key=lambda name: cut[name].mean())[:2] == list(mmd)
     assert [round(p[cut_off, 20, name, "escher"], 3) for name in mmd] == [0.002, 0.011]
     assert min(p[cut_off, 20, name, "value_learning"] for name in mmd) > 0.2
+
+
+def test_the_page_says_what_the_table_of_simultaneous_choices_does():
+    cut_off = "cut off at 0.03"
+    found, p = by_budget("operation_spies", [("", 10), ("", 20), ("", 40), (cut_off, 40)])
+    rest = ("mmd", "mmd-average", "ppo", "rnad", "escher", "nfsp", "dqn")
+    assert max(p["", budget, "value_learning", other] for budget in (10, 20, 40) for other in rest) < 0.001
+    assert p["", 40, "mmd-average", "escher"] < 0.001
+    assert [round(p["", 40, name, "escher"], 3) for name in ("mmd", "rnad")] == [0.007, 0.021]
+    pair = ("ppo", "escher"), ("escher", "ppo")
+    assert min(min(p["", budget, *names] for names in pair) for budget in (10, 20, 40)) > 0.3
+    assert p["", 10, "escher", "mmd"] == pytest.approx(0.02, abs=0.005)
+    assert max(p["", budget, "mmd-average", "mmd"] for budget in (10, 20, 40)) < 0.03
+    more = {name: (found.measures(name, cut_off, 40) > found.measures(name, "", 40)).sum() for name in found.methods}
+    assert more == {**dict.fromkeys(rest, 10), "ppo": 9, "rnad": 9, "dqn": 0, "value_learning": 0}
+    assert (found.measures("value_learning", cut_off, 40) < found.measures("value_learning", "", 40)).all()
+    ahead = [name for name in found.methods if found.measures(name, "", 40).mean() < 0.869]  # what greedy has
+    assert sorted(ahead) == ["mmd-average", "value_learning"]
+    assert (found.measures("dqn", "", 40) == 1).all()
+    assert found.measures("random").max() < 0.981
 
 
 def test_the_page_says_what_the_table_of_chance_does():
