@@ -119,7 +119,7 @@ def vectors(rows: np.ndarray, kind: Any) -> Any:
 
 
 def table_of(game: Game, columns: Mapping[str, Any], meanings: Mapping[str, str]) -> Any:
-    """Return an Arrow table whose metadata has the columns' meanings, the game, and the feature of each plane cell."""
+    """Return an Arrow table; its metadata explain the columns, the game, and the planes by feature numbers."""
     facts = {"game": named(game), "library": __version__, "rules": game.rules_text}
     if game.has_planes:
         index = np.where(game.plane_index < game.observation_size, game.plane_index, -1)

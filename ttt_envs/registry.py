@@ -97,7 +97,7 @@ def resolve(game: "str | Game", options: Mapping[str, Any] | None = None) -> "Ga
 
 
 def game_for(function: Callable[..., Any], game: "str | Game", options: Mapping[str, Any]) -> "Game":
-    """Return the game for a function that takes the options as keyword arguments, as makers and measurements do.
+    """Return the game of a call of `function`, which takes the game's options as keyword arguments, as `make_aec` does.
 
     An unknown option may be a misspelt argument of `function`, so it raises TypeError. Otherwise as `resolve`.
     """

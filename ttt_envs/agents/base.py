@@ -273,7 +273,7 @@ class Around(Agent):
             agent.close()
 
     def _ask(self, part: View, rows: np.ndarray, actions: np.ndarray) -> None:
-        """Write the other agent's actions in the k positions of `part` to `actions`, int64 (n,), at `rows`.
+        """Store the other agent's actions in `part`, a view of k positions, in actions[rows]; `actions`: int64 (n,).
 
         If the other agent fails in some positions, raises AgentFailed with their numbers among all n positions.
         """

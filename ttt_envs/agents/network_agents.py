@@ -155,9 +155,9 @@ class Lookahead(Agent):
             iterations: iterations of predictive regret matching+ in a matrix game, for simultaneous choices.
             outcomes: enumerate the first random draws after an action, such as a roll of dice, instead of sampling
                 them, while they have at most this many outcomes: 36 for two dice, 1296 if these are often rerolled.
-            depth: plies to look ahead. Beyond the first ply, each player chooses their own best action and knows as
-                much as the searching player; simultaneous choices are solved as a matrix game of their own. Each ply
-                multiplies the time by the number of successors.
+            depth: plies to look ahead. Beyond the first ply, the search assumes that each player takes the action that
+                is best for them and knows all that the searching player knows. It solves later simultaneous choices as
+                separate matrix games. Each ply multiplies the time by the number of successors.
             extend: for simultaneous choices: look one ply further if a single player decides next, for example whether
                 to use an ability.
 

@@ -23,7 +23,7 @@ class Adviser:
         self._work: threading.Thread | None = None
 
     def hint(self, view: View) -> Iterator[str]:
-        """Yield lines of advice for the player of a view of one position, from that player's information."""
+        """Yield lines of advice for the player of `view`, a view of one position, from what that player knows."""
         game = view.game
         if not game.hidden_information:
             yield "The oracle is asked ..."

@@ -144,7 +144,7 @@ class PlayedGame:
         For the present position, `View.episodes` is the number of this game. An earlier position gets a number of its
         own, so that looking back does not change an agent's memory of the present game.
 
-        Raises TypeError or ValueError for a player who does not exist, IndexError for other plies.
+        Raises TypeError or ValueError for a player who does not exist, IndexError for a ply that has not been played.
         """
         players = check_players(player, 1, self.game.num_players)
         position = self._position(ply)

@@ -117,7 +117,7 @@ class Keys:
         return self._values(keys, field)[:, 0].view(np.int64)
 
     def check_closed(self, states: np.ndarray) -> None:
-        """Raise ValueError if a symmetric image of a state has another key: the game's list then lacks a symmetry."""
+        """Raise ValueError if a state and a symmetric image have different keys: `symmetries` is then incomplete."""
         keys = self.of(states)
         for symmetry in self._game.proper_symmetries:
             if (self.of(symmetry.states(states)) != keys).any():

@@ -3,10 +3,11 @@
 In half of the games of a round, player 0 explores, and in the other half player 1. The explorer plays uniformly random
 legal actions, and the other player plays the current policy. The regret of an action is its value minus the mean value
 of all actions under the current policy. A value network, which sees the views of both players, gives the values; the
-rules give the position after each action. A second network learns the mean of all regrets so far from a reservoir, a
-uniform sample of them, and the current policy plays actions in proportion to their positive regrets (regret matching).
-A third network learns the average of all these policies from the actions of the player who does not explore. This
-average converges to an equilibrium; it is measured and saved. In these means over rounds, round t has the weight t.
+rules give the position after each action. A second network learns the mean of all regrets so far, from a reservoir: a
+uniform sample of these regrets. The current policy plays each action in proportion to its positive mean regret (regret
+matching). A third network learns the average of all these policies from the actions of the player who does not explore.
+This average converges to an equilibrium; it is measured and saved. In these means over rounds, round t has the weight
+t.
 
 Why this form of CFR: Deep CFR tries all of the explorer's actions at each decision, so a round grows exponentially with
 the length of the game: nine decisions with six actions give ten million positions. If one action is sampled instead,

@@ -97,7 +97,7 @@ def _check_commutes(
     states: np.ndarray,
     joints: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Check that a step from transformed states leads to the transformed successors; random steps in distribution.
+    """Check that a step from transformed states leads to the transformed successors, or to the same distribution.
 
     `joints`: the actions int64 (n, players), and the same actions after the transformation.
     """

@@ -6,9 +6,9 @@ node, and plays on at random to the end.
 
 - Any number of players in any order: a node's value is the value to the player whose move led to it (max^n).
 - Chance: each simulation redraws the future, so that no plan can rely on unknown dice. The resulting position decides
-  where the simulation continues in the tree. The tree contains no states; it recognises a position, after any order of
-  moves, by a digest of its record: UCT1 of Childs, Brodeur and Kocsis, "Transpositions and move groups in Monte Carlo
-  tree search", IEEE CIG 2008.
+  where the simulation continues in the tree. The tree contains no states. It recognises a position by a digest of the
+  state's fields, so different orders of moves to the same position share a node. This is UCT1 of Childs, Brodeur and
+  Kocsis, "Transpositions and move groups in Monte Carlo tree search", IEEE CIG 2008.
 - Proofs (optional), in games of two players without chance. An action's value is final if the action ends the game with
   a win or loss, if every reply loses, or if some reply wins: MCTS-Solver of Winands, Björnsson and Saito, "Monte-Carlo
   tree search solver", CG 2008. A proven win has the value infinity and a proven loss minus infinity. UCB1 therefore

@@ -220,7 +220,7 @@ def back_up(tree, cell, rewards, sides):
                 tree[arm]["tried"][player] += 1
                 tree[arm]["earned"][player] += gain
         for player in range(players):
-            # Skip visits in which other players explore: regrets refer to the others' strategies.
+            # Update regrets only if no other player explored: they are measured against the others' strategies.
             if acting > 1 and tree[cell]["arm"][player] and exploring == tree[cell]["explores"][player]:
                 update_regrets(tree, cell, player)
         cell = tree[cell]["parent"]

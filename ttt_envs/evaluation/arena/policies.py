@@ -33,8 +33,8 @@ class Asked:
     Attributes:
         agent: the agent.
         samples: number of seeds to average over; 0 to use a single seed.
-        seeds: number of views that a call expects. Without `samples`, the views after the first test whether seeds
-            matter.
+        seeds: number of seeds of a call, which expects a view for each. Without `samples`, the views after the first
+            test whether seeds matter.
     """
 
     def __init__(self, agent: Agent, samples: int = 0) -> None:

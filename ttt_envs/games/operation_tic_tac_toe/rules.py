@@ -282,7 +282,7 @@ def is_legal(state, player, action):
 
 @kernel
 def has(members, k):
-    """Return whether k is in a set of numbers from 0 to MOST - 1."""
+    """Return whether the bit set `members` of numbers from 0 to MOST - 1 contains k."""
     return 0 <= k < MOST and members >> k & 1 == 1
 
 

@@ -33,7 +33,7 @@ def cells_of(states: Any) -> np.ndarray:
 
 
 def owners_of(states: Any) -> np.ndarray:
-    """Return int8 (..., small board): EMPTY or the owner's number + 1; of states (...,) or a single record."""
+    """Return the boards' owners in states (...,) or a record: int8 (..., 9), EMPTY or the player's number + 1."""
     held = MEMBERS[states["owned"]].astype(np.int8)
     return np.maximum(held[..., 0, :], 2 * held[..., 1, :])
 

@@ -234,7 +234,7 @@ def draw_card(state):
 @kernel
 @inlined
 def take(state, size):
-    """Take a random one of the pile's `size` cards and return its kind; if the pile is empty, this is the last kind."""
+    """Take a random card from the pile of `size` cards and return its kind; from an empty pile, the last kind."""
     card = min(counted(state["pile"], rng.below(state, max(size, 1))), np.int64(state["pile"].shape[0] - 1))
     state["pile"][card] -= 1
     return card

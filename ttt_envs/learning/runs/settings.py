@@ -222,7 +222,8 @@ class Result:
         steps_per_second: steps of this call per second of training; time for measuring and saving does not count.
         finished: False if it was interrupted.
         points: name of a measurement, such as "score" -> its points, including those of earlier calls.
-        plays_as: text for `agents.load` of the agent that plays with the saved file, as it did in measurements.
+        plays_as: argument of `agents.load` for the agent that uses the saved file, with the settings of the
+            measurements.
     """
 
     folder: Path
