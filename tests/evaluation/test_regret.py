@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import ttt_envs
 from ttt_envs import agents, evaluation, registry
 from ttt_envs.agents import Agent
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
+from ttt_envs.evaluation.judging import MISTAKE
 from ttt_envs.evaluation.regret import Tally, WorstDecision, measure
 
 DICE = ttt_envs.load("tic_tac_dice", rounds="single")
@@ -91,6 +93,12 @@ def test_wrong_in_one_position():
     assert found.worst == WorstDecision(
         pytest.approx(loss), found.worst.player, ("one", "two")[wrong - 1], found.worst.best, f"left {at}"
     )
+
+
+def test_a_loss_counts_even_if_it_is_no_mistake(monkeypatch):
+    all_losses = measure(DICE, agents.load("greedy"), games=20).suboptimal
+    monkeypatch.setattr(sys.modules[measure.__module__], "ROUNDING", MISTAKE)
+    assert measure(DICE, agents.load("greedy"), games=20).suboptimal < all_losses
 
 
 def test_the_opponent_s_decisions_do_not_count():
