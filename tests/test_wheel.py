@@ -13,11 +13,8 @@ from pathlib import Path
 import pytest
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 
 ROOT = Path(__file__).resolve().parent.parent
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="what users install is compiled")
 
 
 def call(*command: object, folder: Path, **environment: str) -> str:

@@ -10,9 +10,6 @@ from ttt_envs.agents.networks import BadNetworkFile, Network, NetworkInfo
 from ttt_envs.agents.ntuples import NTuples, NTuplesInfo, load_values, save_ntuples
 from ttt_envs.agents.pretrained import folder
 from ttt_envs.agents.search.alphabeta import AlphaBeta
-from ttt_envs.core.compile import jit
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
 
 ID = "super_tic_tac_toe"
 GAME = ttt_envs.load(ID)

@@ -20,7 +20,6 @@ from ttt_envs.agents import pretrained
 from ttt_envs.agents.networks import BadNetworkFile
 from ttt_envs.agents.per_round import Rounds
 from ttt_envs.agents.pretrained import Card, cards, folder, read_card
-from ttt_envs.core.compile import jit
 from ttt_envs.evaluation import tournament
 
 CARDS = cards()
@@ -67,8 +66,6 @@ def test_some_agents_are_shipped():
     ],
 )
 def test_it_plays(card):
-    if jit.DISABLED:
-        pytest.skip("too slow without the JIT")
     view = view_for(card)
     agent = agents.load(f"trained:{card.game}/{card.name}")
     assert agent.name == f"trained:{card.game}/{card.name}"

@@ -8,7 +8,6 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.search.gumbel import ProvingSearch
 from ttt_envs.agents.search.gumbel_trees import SearchResult
-from ttt_envs.core.compile import jit
 from ttt_envs.core.view import View
 
 CLOSED = {"first_move": "anywhere", "won_boards": "closed"}
@@ -48,7 +47,7 @@ def after(state, action: int, known: dict[bytes, float]) -> float:
 def solved() -> tuple[View, np.ndarray]:
     """Ends of games, and the exact value of each action in them, float (n, 81), nan where it is illegal."""
     game = ttt_envs.load("super_tic_tac_toe", **CLOSED)
-    states = ends(game, 10 if jit.DISABLED else 40, 8)
+    states = ends(game, 40, 8)
     values, known = np.full((len(states), game.num_actions), np.nan), {}
     for i in range(len(states)):
         state = game.start(state=states[i : i + 1])

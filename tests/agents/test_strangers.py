@@ -14,7 +14,6 @@ import pytest
 
 from ttt_envs import agents
 from ttt_envs.agents import pretrained
-from ttt_envs.core.compile import jit
 
 #: Texts that start a program, run code, open a file or reach a server; {folder} holds what they name.
 HOSTILE = (
@@ -170,8 +169,6 @@ def test_a_class_does_not_inherit_that_it_is_harmless(monkeypatch):
 
 
 def test_a_text_that_is_no_stranger_uses_the_library_alone(hostile):
-    if jit.DISABLED:
-        pytest.skip("too slow without the JIT")
     texts = [each.format(folder=hostile) for each in HOSTILE]
     # Agents beside a hostile one, in one text.
     texts += [f"mixed:{one},random=0.1,{two}" for one, two in itertools.product(HARMLESS[:3], texts[:11])]

@@ -13,7 +13,6 @@ from toy_wages import wages
 import ttt_envs
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.checks import IllegalAction
-from ttt_envs.core.compile import jit
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.super_tic_tac_toe.text import cells_of, playable_of
 from ttt_envs.testing.positions import random_joint
@@ -203,7 +202,7 @@ def test_chance_after_a_text_is_drawn_from_the_seed() -> None:
 
 
 def test_four_threads_on_one_batch_do_no_harm() -> None:
-    n = 40 if jit.DISABLED else 4000
+    n = 4000
     batch = Batch(SUPER, n, seed=0, auto_reset=True)
     played: list[int] = []
     errors: list[BaseException] = []

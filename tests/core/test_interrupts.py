@@ -6,7 +6,6 @@ import numba
 import pytest
 from numba.core import event
 
-from ttt_envs.core.compile import jit
 from ttt_envs.core.compile.interrupts import HeldInterrupts
 
 
@@ -69,7 +68,6 @@ def test_a_handler_of_one_s_own_is_called_once_and_stays():
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
 @pytest.mark.usefixtures("usual")
 def test_an_interrupt_while_numba_compiles_is_raised_when_it_is_done():
     with event.install_listener("numba:compile", Interrupted()) as listener, pytest.raises(KeyboardInterrupt):

@@ -22,9 +22,6 @@ from ttt_envs.core.compile import jit, kernel_cache
 from ttt_envs.core.compile.linking import Linked
 from ttt_envs.core.loops import Loops
 
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
-
-
 #: Completes X's row in board 4; prints its owner, the generator, how often machine code was found and compiled, how
 #: often that of the loop, and the number that Numba gave the loop.
 SCRIPT = """
@@ -274,7 +271,7 @@ def test_kernels_of_a_lean_loop_may_allocate(name):
     fill = jit.specialise(fill_rows, row_kernel=globals()[name])
     fill(np.arange(900).reshape(300, 3), out)
     assert (out == np.arange(900).reshape(300, 3) ** 2).all()
-    assert jit.DISABLED or fill.targetoptions.get("_nrt", True) == (name == "squares")
+    assert fill.targetoptions.get("_nrt", True) == (name == "squares")
 
 
 @jit.allocates_nothing

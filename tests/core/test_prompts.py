@@ -11,7 +11,6 @@ import toy_coin
 from option_sets import OPTIONS
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.information import acting_players
 from ttt_envs.core.prompts import prompt, read_answer, side_of
@@ -114,7 +113,7 @@ def test_every_action_is_read_as_it_is_written(game_id: str) -> None:
 
 
 def games() -> list[Game]:
-    ids = list(OPTIONS)[:1] if jit.DISABLED else list(OPTIONS)
+    ids = list(OPTIONS)
     found = [ttt_envs.load(game_id, **OPTIONS[game_id][0]) for game_id in ids]
     return [*found, toy_coin.make(players=3, tosses=2), kuhn_poker.make()]
 

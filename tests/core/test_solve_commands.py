@@ -9,7 +9,6 @@ import pytest
 import tyro
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.storage.files import check_writable
 from ttt_envs.storage.tables import BadTable, load_or_build, table_folder
 
@@ -35,7 +34,6 @@ def test_a_command_is_a_dataclass_with_a_line_of_help_for_each_field(command):
         assert "\n" not in body[k + 1].value.value
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 @pytest.mark.parametrize("game_id", list(ttt_envs.GAMES))
 def test_an_oracle_states_its_error(game_id):
     try:

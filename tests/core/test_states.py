@@ -15,7 +15,6 @@ from option_sets import OPTIONS
 import ttt_envs
 from ttt_envs.core.batch import Batch
 from ttt_envs.core.checks import Validity
-from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import between, option, state_dtype
 from ttt_envs.core.view import View
@@ -209,7 +208,6 @@ def test_a_view_copies_states_of_any_layout_in_memory() -> None:
     assert not (View(game, crooked, 0, one_world(3)).observations != every_other.observations).any()
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 def test_an_oracle_is_asked_about_foreign_states_or_wrong_players() -> None:
     game = ttt_envs.load(DICE, rounds="single")
     oracle, states = game.oracle(), game.new_state(0)

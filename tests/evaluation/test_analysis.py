@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.core.view import View
 from ttt_envs.evaluation.analysis import GRADES, ORACLE, NoAnswer, grade_of, review, think
@@ -22,7 +21,6 @@ def view_after(game_id: str, *actions: str, **options: Any) -> View:
     return live.view(live.asked()[0])
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
 @pytest.mark.parametrize(
     ("actions", "partly"), [(("4/4", "4/8", "8/4"), False), (("4/4", "4/8"), True), (("4/0", "0/0"), False)]
 )
@@ -44,7 +42,6 @@ def test_what_is_shown_for_an_action_is_what_the_review_says(actions: tuple[str,
         assert all(found.losses[a] == 1 - found.values[a] for a in found.values)
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
 def test_what_a_search_mixes_loses_nothing() -> None:
     def silent(view: View) -> Any:
         raise NoAnswer("nothing is known")
@@ -56,7 +53,6 @@ def test_what_a_search_mixes_loses_nothing() -> None:
     assert max(found.losses.values()) > 0
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="searches are compiled")
 def test_without_a_table_a_search_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TTT_ENVS_CACHE", str(tmp_path / "empty"))
     view = view_after("martian_tic_tac_toe", same_size_swap=True, max_plies=202)  # not one that a test has solved

@@ -12,10 +12,7 @@ import pytest
 from sessions import kill_session, session_of
 from tournaments import environment
 
-from ttt_envs.core.compile import jit
 from ttt_envs.evaluation import pool
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
 
 
 def doubled(number: int) -> int:

@@ -11,13 +11,10 @@ import pytest
 import toy_coin
 
 from ttt_envs import cli
-from ttt_envs.core.compile import jit
 from ttt_envs.evaluation.arena.precompile import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "toy_coin:make"
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="needs the JIT")
 
 
 def test_what_is_compiled_is_said_part_by_part():

@@ -10,11 +10,8 @@ from tournaments import TOY, begun, games_of, interrupted, resumed, wait_for_the
 
 from ttt_envs import cli, evaluation
 from ttt_envs.agents import Agent
-from ttt_envs.core.compile import jit
 from ttt_envs.evaluation.tournament import Schedule
 from ttt_envs.storage.files import InUse, locked_folder
-
-several_processes = pytest.mark.skipif(jit.DISABLED, reason="processes need seconds to start without the JIT, too")
 
 
 def play(out, agents=("random", "greedy", "mine"), **changes):
@@ -56,7 +53,6 @@ def test_jobs_follow_from_the_number_of_games_alone():
     assert schedule.total(finished) == 2 * 64
 
 
-@several_processes
 def test_games_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
     report, same = play(tmp_path / "one"), play(tmp_path / "two", workers=2)
     assert same.complete
@@ -68,7 +64,6 @@ def test_games_are_the_same_whoever_plays_and_after_an_end_on_the_way(tmp_path):
     assert games_of(tmp_path / "two") == games_of(tmp_path / "pieces") == games_of(tmp_path / "one")
 
 
-@several_processes
 @pytest.mark.slow
 def test_a_ray_cluster_plays_the_same(tmp_path):
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ttt-envs[distributed]'")
@@ -77,7 +72,6 @@ def test_a_ray_cluster_plays_the_same(tmp_path):
     assert games_of(tmp_path / "ray") == games_of(tmp_path / "one")
 
 
-@several_processes
 @pytest.mark.parametrize("end", ["killed", pytest.param("interrupted", marks=pytest.mark.slow)])
 def test_a_tournament_goes_on_where_it_was(end, tmp_path):
     (tmp_path / "slow").touch()

@@ -18,7 +18,6 @@ from ttt_envs import agents
 from ttt_envs.agents.networks import BadNetworkFile, NetworkInfo, load_network, save_network
 from ttt_envs.agents.tabular import ActionTable, load_table
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.view import View
 from ttt_envs.registry import parse_options
@@ -210,7 +209,6 @@ FILES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any], type[Except
 }
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="nothing here runs in kernels")
 @pytest.mark.parametrize("name", FILES)
 def test_files(tmp_path: Path, name: str) -> None:
     write, read, kind = FILES[name]

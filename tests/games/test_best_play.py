@@ -6,10 +6,7 @@ from best_play import check_answers, play
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.compile import jit
 from ttt_envs.testing.positions import play_batch
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 MARTIAN, OPERATION = "martian_tic_tac_toe", "operation_tic_tac_toe"
 SOLVED = [

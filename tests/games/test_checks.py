@@ -16,7 +16,6 @@ from guarded import Record, guarded, plain
 from option_sets import OPTIONS
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.core.state import SIMULTANEOUS
 from ttt_envs.games.tic_tac_match import rules as match_rules
@@ -169,7 +168,6 @@ ORACLES = [
 ]
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 @pytest.mark.parametrize("game", ORACLES, ids=repr)
 def test_an_oracle_answers_or_refuses_any_state(game: Game) -> None:
     generator, oracle, answered = np.random.default_rng(0), game.oracle(), 0

@@ -10,11 +10,8 @@ import pytest
 import slow_martian_tic_tac_toe as slow
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver import tables
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 ROOT = Path(__file__).parents[2]
 

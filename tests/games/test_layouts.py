@@ -8,7 +8,6 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core.compile import jit
 from ttt_envs.core.compile.kernel_cache import MachineCode
 from ttt_envs.core.game import Game
 from ttt_envs.core.options import NotAllowed, OutOfRange
@@ -112,7 +111,6 @@ def use(game: Game, plies: int) -> None:
         make(game).reset(seed=0)
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 @pytest.mark.parametrize("game_id", _FOLDERS.values())
 def test_a_second_value_of_an_option_compiles_nothing(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted: list[str] = []

@@ -10,14 +10,10 @@ from slow_operation_solver import SlowMatch
 from slow_operation_tic_tac_toe import SPECIALISTS
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe import rules
 from ttt_envs.games.operation_tic_tac_toe.rules import TURN
 from ttt_envs.games.operation_tic_tac_toe.solver import match, positions, rounds
 from ttt_envs.testing.positions import masks_of
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
-
 
 MATCH = ttt_envs.load(ID)
 HANDS = [frozenset({name}) for name in SPECIALISTS]

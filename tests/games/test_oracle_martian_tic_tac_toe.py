@@ -11,7 +11,6 @@ import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.oracle import OracleAgent
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.compile import jit
 from ttt_envs.core.rng import choose_rows
 from ttt_envs.evaluation.arena.play import play_games
 from ttt_envs.games.martian_tic_tac_toe import rules
@@ -19,7 +18,7 @@ from ttt_envs.games.martian_tic_tac_toe.rules import SIZES
 from ttt_envs.games.martian_tic_tac_toe.solver import command, positions, tables
 
 # All of it asks the table, which takes most of a minute to make.
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")]
+pytestmark = pytest.mark.slow
 
 GAME = ttt_envs.load("martian_tic_tac_toe")
 

@@ -15,8 +15,6 @@ from ttt_envs.games.operation_tic_tac_toe.rules import ABILITY, OFFER_DRAW, PASS
 from ttt_envs.games.operation_tic_tac_toe.solver import MatchOracle, RoundOracle, matrix, positions, rounds
 from ttt_envs.games.operation_tic_tac_toe.solver.turns import MOST_PLACEMENTS, fill_turn, make_turn
 
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
-
 
 def random_placements(generator: np.random.Generator, most: int) -> matrix.Placements:
     """A turn as it may come up, and turns that are made to be awkward."""

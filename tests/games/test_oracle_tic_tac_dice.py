@@ -22,8 +22,6 @@ from ttt_envs.games.tic_tac_dice.solver.command import Layout, MatchValues
 from ttt_envs.games.tic_tac_dice.solver.rounds import ROUND_PAYOFFS, deal_layouts, rows
 from ttt_envs.games.tic_tac_dice.solver.tables import MATCH_VALUES, match_values
 
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
-
 SINGLE = ttt_envs.load("tic_tac_dice", rounds="single")
 MATCH = ttt_envs.load("tic_tac_dice")
 LAYOUTS = deal_layouts(20, 9, seed=123)

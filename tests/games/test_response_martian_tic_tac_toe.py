@@ -4,11 +4,6 @@ import numpy as np
 import pytest
 from slow_martian_tic_tac_toe import SlowMartianTicTacToe
 
-from ttt_envs.core.compile import jit
-
-if jit.DISABLED:
-    pytest.skip("too many positions without the JIT", allow_module_level=True)
-
 import ttt_envs
 from ttt_envs.evaluation import exploitability
 from ttt_envs.games.martian_tic_tac_toe.solver.response import PRECISION, Response

@@ -7,11 +7,8 @@ from slow_operation_solver import SlowResponder
 
 import ttt_envs
 from ttt_envs.core.batch import Batch
-from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe.solver import positions, response
 from ttt_envs.testing.positions import masks_of
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 
 def lopsided(numbers: np.ndarray, player: int, pieces: np.ndarray, idle: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ def perft(game: Game, depth: int) -> int:
 def test_the_published_counts_of_ultimate():
     game = ttt_envs.load("super_tic_tac_toe", first_move="anywhere", won_boards="closed")
     assert perft(game, 3) == 6336
-    assert jit.DISABLED or perft(game, 6) == 4020960
+    assert perft(game, 6) == 4020960
 
 
 # --- positions ---

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.games.martian_tic_tac_toe.solver import command, tables
 from ttt_envs.games.martian_tic_tac_toe.solver.positions import BOARDS
 
 # All of it asks the table, which takes most of a minute to make.
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")]
+pytestmark = pytest.mark.slow
 
 GAME = ttt_envs.load("martian_tic_tac_toe")
 SWAPS = ttt_envs.load("martian_tic_tac_toe", same_size_swap=True)

@@ -7,7 +7,6 @@ import pytest
 from operation_positions import ID
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.games.operation_tic_tac_toe.solver import (
     MatchOracle,
     match,
@@ -18,8 +17,6 @@ from ttt_envs.games.operation_tic_tac_toe.solver import (
 from ttt_envs.games.operation_tic_tac_toe.solver.command import RoundValues
 from ttt_envs.storage.files import InUse, locked_file
 from ttt_envs.storage.tables import BadTable
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="solving takes the JIT")
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ import pytest
 from option_sets import OPTIONS
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 from ttt_envs.core.game import Game
 from ttt_envs.testing.positions import masks_of, positions
 
@@ -97,23 +96,17 @@ def check_compiled(game: Game, states: np.ndarray) -> None:
         assert triples[:, ::2].tobytes() == clean[:, ::2].tobytes()
 
 
-needs_jit = pytest.mark.skipif(jit.DISABLED, reason="of compiled code")
-
-
-@needs_jit
 @pytest.mark.parametrize("game", FIRST, ids=lambda game: game.id)
 def test_compiled_kernels(game: Game) -> None:
     check_compiled(game, positions(game, 40))
 
 
-@needs_jit
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ALL, ids=repr)
 def test_compiled_kernels_in_many_positions(game: Game) -> None:
     check_compiled(game, positions(game, 2000))
 
 
-@needs_jit
 @pytest.mark.slow
 def test_kernels_with_numbas_own_check_of_indices(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}

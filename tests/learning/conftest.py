@@ -4,11 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from ttt_envs.core.compile import jit
-
-if jit.DISABLED:  # training is far too slow
-    collect_ignore_glob = ["test_*.py"]
-
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory) -> Path:

@@ -9,10 +9,7 @@ from changed import changed
 import ttt_envs
 from ttt_envs import agents
 from ttt_envs.agents.ntuples import load_values
-from ttt_envs.core.compile import jit
 from ttt_envs.learning.ntuple import Config, train
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
 
 TINY: dict[str, Any] = {
     "game": "super_tic_tac_toe",

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import ttt_envs
-from ttt_envs.core.compile import jit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -20,8 +19,6 @@ PAGES = [
     *(ROOT / name / "README.md" for name in ("agents", "training")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="the pages' code is run compiled, as users run it")
 
 
 def _blocks(page: Path, language: str) -> list[str]:

@@ -315,7 +315,6 @@ def observe_all(state, player, out):
 observe_match = ttt_envs.load("tic_tac_match", **MATCH).kernels.observe
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="300,000 positions")
 def test_hidden_hands_are_solved():
     game = ttt_envs.load("tic_tac_match", **MATCH)
     solver = cfr.Solver(tree.walk(game))

@@ -14,7 +14,6 @@ from changed import changed
 
 import ttt_envs
 from ttt_envs import agents, evaluation
-from ttt_envs.core.compile import jit
 from ttt_envs.core.compile.jit import kernel
 from ttt_envs.core.game import Game
 from ttt_envs.core.lines import has_row
@@ -38,9 +37,7 @@ from ttt_envs.solvers.tree import TooLarge
 from ttt_envs.storage.tensors import BadTensorFile, read_tensors, write_tensors
 from ttt_envs.testing import CHECKS
 
-needs_jit = pytest.mark.skipif(jit.DISABLED, reason="far too slow without the JIT")
-
-#: Few enough for a quick estimate without the JIT.
+#: Few enough for a quick estimate.
 LIMIT = 20_000
 
 
@@ -96,7 +93,7 @@ class SlowRows:
 
 @pytest.mark.parametrize(
     ("options", "positions", "known"),
-    [({}, 627, 4520), ({"misere": True}, 627, 4520), pytest.param({"again": 4}, 3073, 21727, marks=needs_jit)],
+    [({}, 627, 4520), ({"misere": True}, 627, 4520), ({"again": 4}, 3073, 21727)],
 )
 def test_every_position_of_tic_tac_toe(options, positions, known, monkeypatch):
     monkeypatch.setattr("ttt_envs.solvers.positions._CHUNK", 100)
@@ -225,7 +222,6 @@ def test_missing_symmetries_are_noticed():
 # --- size, and what is refused ---
 
 
-@needs_jit
 def test_the_size_is_estimated_from_random_games():
     game = toy_rows.make(size=4, line=3)
     assert 0.7 < estimate(game, Keys(game), 1_000_000) / 434_205 < 1.3
@@ -335,7 +331,6 @@ def test_the_oracle_of_a_game_is_solved_once(tmp_path, monkeypatch, capsys):
     assert [each.share == 0 for each in report.measurements] == [False, True]
 
 
-@needs_jit
 @pytest.mark.slow
 def test_misere_on_four_by_four(tmp_path):
     """A walk through its tree would have 3e10 positions."""
@@ -355,7 +350,6 @@ def test_misere_on_four_by_four(tmp_path):
 # --- against the solvers of the shipped games ---
 
 
-@needs_jit
 def test_late_positions_of_super():
     game = ttt_envs.load("super_tic_tac_toe")
     drawn = draw_endings(game, 4, least=0.5, seed=0, remaining=(8, 13))
@@ -398,7 +392,6 @@ def step_or_pass(state, actions):
     state["dice"][0], state["dice"][1] = min(one, two), max(one, two)
 
 
-@needs_jit
 @pytest.mark.slow  # a minute
 def test_a_layout_of_dice_against_its_own_solver():
     def without_past(states):
@@ -422,7 +415,6 @@ def test_a_layout_of_dice_against_its_own_solver():
         batch.step(agents.load("random").act(batch.view()))
 
 
-@needs_jit
 @pytest.mark.slow  # minutes, 1 GB
 def test_martian_against_its_own_table():
     game = ttt_envs.load("martian_tic_tac_toe", repetition_limit=None)

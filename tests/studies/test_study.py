@@ -11,7 +11,6 @@ import pytest
 import ttt_envs
 from ttt_envs import cli
 from ttt_envs.agents.networks import load_network
-from ttt_envs.core.compile import jit
 from ttt_envs.learning import METHODS
 from ttt_envs.learning.runs.measurements import read_rows
 from ttt_envs.storage.files import locked_folder
@@ -258,7 +257,6 @@ def test_a_method_of_the_users_own(tmp_path, undrawn, capsys):
     assert f"| {file}:Mine | all 3 seeds: 0.0612 |" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="it learns for seconds")
 @pytest.mark.parametrize(("method", "least"), [(SOLVER, 0.99), (SOLVER.replace("cfr_plus", "mccfr"), 0.1)])
 def test_the_examples_of_methods_learn(method, least, tmp_path):
     task = task_of("match-mini")
@@ -361,7 +359,6 @@ def quick_tasks(names):
     return [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in names]
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="games are walked through compiled")
 @pytest.mark.parametrize("name", quick_tasks(tasks()))
 def test_random_play_scores_nothing(name):
     task = task_of(name)
@@ -371,7 +368,6 @@ def test_random_play_scores_nothing(name):
     assert task.seconds > 0
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="games are played compiled")
 @pytest.mark.parametrize(
     ("name", "agent", "least"),
     [("dice-round", "oracle", 1), ("martian-3x3", "oracle", 1), ("super", "oracle", 1), ("dice-round", "greedy", 0.4)],

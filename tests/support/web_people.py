@@ -9,7 +9,6 @@ import pytest
 import ttt_envs
 from tools.serving import Served
 from ttt_envs import agents
-from ttt_envs.core.compile import jit
 from ttt_envs.core.played_game import PlayedGame
 from ttt_envs.drawing.theme import COLOURS
 
@@ -22,7 +21,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 #: What a file of tests in the browser needs.
 NEEDED = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
-    pytest.mark.skipif(jit.DISABLED, reason="the server runs compiled, as users run it"),
 ]
 
 #: All games, with options that make them short.

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tools import examples
-from ttt_envs.core.compile import jit
 
 PAGE = examples.ROOT / "docs" / "frameworks.md"
 
@@ -39,7 +38,6 @@ def test_every_example_is_short_on_the_page_and_says_what_it_needs():
         assert re.search(rf"^\| `examples/{name}.py` \|.*\| {re.escape(figure[0])}", page, re.M)
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="trains on compiled games")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in examples.examples()]
 )

@@ -8,7 +8,6 @@ import pytest
 
 import ttt_envs
 from ttt_envs import agents
-from ttt_envs.core.compile import jit
 from ttt_envs.evaluation import regret
 from ttt_envs.evaluation.regret import regrets
 
@@ -16,7 +15,6 @@ GAME = ttt_envs.load("tic_tac_dice", rounds="single")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
 def test_it_is_the_regret_that_is_measured_elsewhere():
     given = [agents.load(name) for name in ("oracle", "random")]
     best, worst = regrets(GAME, given, layouts=100, games=20, seed=1)

@@ -15,7 +15,6 @@ import toy_rows
 import ttt_envs
 from ttt_envs import agents, registry
 from ttt_envs.cli.saving import SavedGame
-from ttt_envs.core.compile import jit
 from ttt_envs.drawing.theme import unlit
 from ttt_envs.evaluation import records
 from ttt_envs.evaluation.arena.play import game_seeds, play_games
@@ -34,7 +33,6 @@ from ttt_envs.web.server import PLAYED
 pytestmark = pytest.mark.usefixtures("toys")
 
 
-@pytest.mark.skipif(jit.DISABLED, reason="the oracle's solver needs compiled arithmetic")
 def test_a_game_is_played_to_its_end_and_judged(page):
     ident = page.begin("tic_tac_dice", None, "random", rounds="single")
     first = page.look(ident)

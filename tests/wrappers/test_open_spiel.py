@@ -11,13 +11,10 @@ import pytest
 
 import ttt_envs
 from ttt_envs import evaluation
-from ttt_envs.core.compile import jit
 from ttt_envs.solvers import sequence, tree
 
 pyspiel = pytest.importorskip("pyspiel", reason="open_spiel is not installed")
 open_spiel = pytest.importorskip("ttt_envs.integrations.open_spiel")
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="too slow without the JIT")
-
 SMALL = "colours=1,copies=4,flips=0,wipe_outs=0,double_plays=0,hand_size=1,max_turns=2"
 
 
