@@ -95,7 +95,10 @@ def test_a_finished_study_trains_nothing_again(quick, monkeypatch, undrawn):
     assert (quick / "study.md").read_text() == before
 
 
-@pytest.mark.parametrize("name", ["match_medium", "operation_spies", "dice_round"])
+STUDIES = ("match_medium", "operation_spies", "dice_round", "martian_3x3")
+
+
+@pytest.mark.parametrize("name", STUDIES)
 def test_the_shipped_table_says_what_the_results_of_the_runs_do(name):
     measured = {}
     with tarfile.open(SHIPPED / f"{name}_results.tar.gz") as archive:
@@ -394,6 +397,10 @@ def test_no_interval_has_a_width_of_0(ends, cell):
     assert "| 1.00" in compared
 
 
+def line_of(method: str, cells: list[str]) -> str:
+    return f"| `{method}` |" + "".join(f" {cell} |" if cell else " |" for cell in cells)
+
+
 def by_budget(name: str, columns: list[tuple[str, int]]):
     """What docs/studies/NAME.csv has, after a comparison of its means with the page; and Holm's p of one over other."""
     rows = read_rows(SHIPPED / f"{name}.csv", Row)
@@ -401,9 +408,7 @@ def by_budget(name: str, columns: list[tuple[str, int]]):
     for method in found.methods:
         runs = [row.processor_seconds for row in rows if (row.method, row.budget, row.played) == (method, largest, "")]
         cells = [*(found.cell(method, *column).replace("–", "") for column in columns), f"{np.mean(runs):.0f} s"]
-        assert (
-            f"| `{method}` | {' | '.join(cells)} |".replace("|  |", "| |") in (SHIPPED.parent / "study.md").read_text()
-        )
+        assert line_of(method, cells) in (SHIPPED.parent / "study.md").read_text()
     p = {}
     for played, budget in columns:
         learners = [each for each in found.methods if each != "solver" and len(found.measures(each, played, budget))]
@@ -413,6 +418,25 @@ def by_budget(name: str, columns: list[tuple[str, int]]):
             ahead = found.measures(one, played, budget).mean() < found.measures(other, played, budget).mean()
             p[played, budget, one, other], p[played, budget, other, one] = (each, 1.0) if ahead else (1.0, each)
     return found, p
+
+
+def test_the_page_says_what_all_four_tables_do():
+    scores = {}
+    for name in STUDIES:
+        found = page.Found(read_rows(SHIPPED / f"{name}.csv", Row), name.replace("_", "-"))
+        for method in found.methods:
+            scores.setdefault(method, {})[name] = float(found.scores(method).mean())
+    del scores["solver"]
+    for method, each in scores.items():
+        cells = [f"{each[name]:.2f}".replace("-0.00", "0.00") if name in each else "" for name in STUDIES]
+        assert line_of(method, cells) in (SHIPPED.parent / "study.md").read_text()
+    order = [
+        sorted((each for each in scores if name in scores[each]), key=lambda m: -scores[m][name]) for name in STUDIES
+    ]
+    assert [names.index("value_learning") for names in order] == [1, 0, 0, 6]
+    assert [names.index("alphazero") for names in order[2:]] == [1, 1]
+    assert [min(names.index("mmd"), names.index("mmd-average")) < 3 for names in order[:2]] == [True, True]
+    assert all(scores["ppo"][name] > max(scores[m][name] for m in ("mmd", "mmd-average")) for name in STUDIES[2:])
 
 
 def test_the_page_says_what_the_table_of_hidden_hands_does():
@@ -480,6 +504,33 @@ def test_the_page_says_what_the_table_of_chance_does():
     assert [name for name in searched if searched[name] < table] == ["value_learning"]
     assert table < min(found.measures(name, "", 20).mean() for name in found.methods)
     assert [name for name in rest if found.measures(name, "", 20).mean() > greedy] == ["rnad", "nfsp"]
+
+
+def test_the_page_says_what_the_table_of_depth_and_loops_does():
+    alone, ply, plies = "network alone", "one ply of search", "three plies of search"
+    columns = [("", 5), ("", 10), ("", 20), (alone, 20), (ply, 20), (plies, 20)]
+    found, p = by_budget("martian_3x3", columns)
+    middle, last = ("ppo", "dqn", "mmd", "mmd-average", "value_learning"), ("nfsp", "rnad", "escher")
+    first = {key: each for key, each in p.items() if key[2] == "ntuple"}
+    assert {key[:2] for key in first} == {(played, budget) for played, budget in columns if played != alone}
+    assert max(first.values()) < 0.001
+    for budget, limit in ((5, 0.05), (10, 0.001), (20, 0.001)):
+        assert max(p["", budget, "alphazero", other] for other in (*middle, *last)) < limit
+    assert min(p["", 20, one, other] for one in middle for other in middle if one != other) == 1
+    assert max(p["", 20, one, other] for one in middle for other in last) < 0.02
+    assert min(p[plies, 20, *pair] for pair in combinations((*middle, "rnad"), 2)) == 1
+    shares = []
+    for name in ("ntuple", "alphazero", *middle, "rnad"):
+        lower = (found.measures(name, plies, 20) < found.measures(name, "", 20)).sum()
+        assert lower == (8 if name == "mmd" else 10)
+        shares.append(found.measures(name, plies, 20).mean() / found.measures(name, "", 20).mean())
+    assert (round(min(shares), 2), round(max(shares), 2)) == (0.58, 0.75)
+    assert max(p[alone, 20, one, "alphazero"] for one in middle) < 0.008
+    assert [name for name in found.methods if found.measures(name, "", 20).mean() > 0.532] == list(last)
+    assert set(found.measures("greedy")) == {0.532}
+    steps = {name: np.mean([row.steps for row in found.rows[name, "", 20]]) / 1e6 for name in found.methods}
+    assert round(steps.pop("ntuple"), 1) == 2.9
+    assert (round(min(steps.values()), 1), round(max(steps.values()), 1)) == (0.2, 0.8)
 
 
 def test_exact_p_values_by_enumeration():

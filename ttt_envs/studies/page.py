@@ -217,7 +217,7 @@ def _compared(found: Sequence[Found]) -> Table:
 
 
 def picture(rows: Sequence[Row]) -> bytes:
-    """Return a PNG: measure against budget, a panel for each task, below it one for each other way to play."""
+    """Return a PNG: measure against budget, a panel for each task and way to play. Tasks stand side by side."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -225,9 +225,12 @@ def picture(rows: Sequence[Row]) -> bytes:
     ways = ["", *dict.fromkeys(played for each in found for played in each.played)]
     labels = dict.fromkeys(name for each in found for name in each.methods)
     colours = {name: _COLOURS[k % len(_COLOURS)] for k, name in enumerate(labels)}
-    figure = Figure(figsize=(4.6 * len(found), 3.6 * len(ways)), dpi=110, layout="constrained")
-    panels = figure.subplots(len(ways), len(found), squeeze=False)
-    for (way, one), axes in zip(((way, one) for way in ways for one in found), panels.ravel(), strict=True):
+    pairs = [(way, one) for way in ways for one in found]
+    columns = len(found) if len(found) > 1 else min(len(ways), 2)
+    lines = -(-len(pairs) // columns)
+    figure = Figure(figsize=(4.6 * columns, 3.6 * lines), dpi=110, layout="constrained")
+    for k, (way, one) in enumerate(pairs):
+        axes = figure.add_subplot(lines, columns, k + 1)
         curves = {}
         for name in one.methods:
             budgets = [budget for budget in one.budgets if len(one.measures(name, way, budget))]
@@ -247,15 +250,16 @@ def picture(rows: Sequence[Row]) -> bytes:
                 axes.plot(budgets, mean.clip(floor), color=colours[name], marker="o", markersize=3, label=name)
                 low, high = ((mean + sign * np.nan_to_num(half)).clip(floor) for sign in (-1, 1))
                 axes.fill_between(budgets, low, high, color=colours[name], alpha=0.2, linewidth=0)
-        for name, level in levels.items():
+        for number, (name, level) in enumerate(levels.items()):
             if level > floor:
                 axes.axhline(level, color="grey", linewidth=0.8, linestyle=":")
-                axes.annotate(name, (0.02, level), xycoords=("axes fraction", "data"), fontsize=7)
+                # Names of equal levels stand beside each other.
+                axes.annotate(name, (0.02 + 0.25 * (number % 4), level), xycoords=("axes fraction", "data"), fontsize=7)
         axes.set_ylim(bottom=floor)
         axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)
         axes.set_xticks([], minor=True)
-    lines = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
-    figure.legend(handles=lines, loc="outside lower center", ncols=4, fontsize=8)
+    legend = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+    figure.legend(handles=legend, loc="outside lower center", ncols=4, fontsize=8)
     out = io.BytesIO()
     figure.savefig(out, format="png")
     return out.getvalue()
