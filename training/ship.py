@@ -307,7 +307,8 @@ def _rounded(outcome: Outcome, value: float) -> str:
 def _value(outcome: Outcome) -> str:
     value, low, high = (_rounded(outcome, each) for each in (outcome.value, outcome.low, outcome.high))
     if outcome.measure == "exploit":
-        return f"{f'at least {value}' if outcome.value > 0 else 'no bound found'} (the opponent won {low} to {high})"
+        bound = f"at least {value}" if outcome.value > 0 else "unknown, no bound found"
+        return f"{bound} (the opponent won {low} to {high})"
     return value if outcome.low == outcome.high else f"{value} ({low} to {high})"
 
 
