@@ -85,6 +85,11 @@ def test_a_missing_exchange_of_seats_is_no_pass():
     assert noticed(replace(silent, players_differ="a reason"), {"egocentric", "seats"}) == set()
 
 
+def test_a_game_needs_no_board():
+    boardless = tuple(replace(block, grid=None) for block in SOUND.observation_layout)
+    assert noticed(changed(SOUND, observation_layout=boardless), {"observations"}) == set()
+
+
 def test_check_game_names_the_check_that_fails():
     with pytest.raises(AssertionError, match=r"super_tic_tac_toe.* fails the check 'masks' .*player 0's legal actions"):
         check_game(broken(legal_mask=mask_for_all))

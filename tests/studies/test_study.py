@@ -258,6 +258,9 @@ def test_a_method_of_the_users_own(tmp_path, undrawn, capsys):
     assert all(row.measure == pytest.approx(task_of("match-mini").random, abs=1e-6) for row in rows)
     assert cli.main(["study", "--task", "match-mini", "--agents", f"{file}:Mine", "--workers", "1"]) == 0
     assert f"| {file}:Mine | all 3 seeds: 0.0612 |" in capsys.readouterr().out
+    file.write_text(f"{OWN}\n# changed\n")
+    assert cli.main(["study", str(path), "--out", str(tmp_path / "out"), *trusted]) == 2
+    assert "has other settings: sha256 is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("method", "least"), [(SOLVER, 0.99), (SOLVER.replace("cfr_plus", "mccfr"), 0.1)])
@@ -401,19 +404,27 @@ def line_of(method: str, cells: list[str]) -> str:
     return f"| `{method}` |" + "".join(f" {cell} |" if cell else " |" for cell in cells)
 
 
+def seconds_of(found: page.Found, method: str, budget: float) -> float:
+    return float(np.mean([row.processor_seconds for row in found.rows[method, "", budget]]))
+
+
+def exact_p_of(found: page.Found, budget: float, one: str, other: str, played: str = "") -> float:
+    return statistics.exact_p(found.measures(one, played, budget), found.measures(other, played, budget))
+
+
 def by_budget(name: str, columns: list[tuple[str, int]]):
     """What docs/studies/NAME.csv has, after a comparison of its means with the page; and Holm's p of one over other."""
     rows = read_rows(SHIPPED / f"{name}.csv", Row)
-    found, largest = page.Found(rows, name.replace("_", "-")), max(budget for _, budget in columns)
+    found = page.Found(rows, name.replace("_", "-"))
     for method in found.methods:
-        runs = [row.processor_seconds for row in rows if (row.method, row.budget, row.played) == (method, largest, "")]
-        cells = [*(found.cell(method, *column).replace("–", "") for column in columns), f"{np.mean(runs):.0f} s"]
+        times = ", ".join(f"{seconds_of(found, method, budget):.0f}" for budget in found.budgets)
+        cells = [*(found.cell(method, *column).replace("–", "") for column in columns), f"{times} s"]
         assert line_of(method, cells) in (SHIPPED.parent / "study.md").read_text()
     p = {}
     for played, budget in columns:
         learners = [each for each in found.methods if each != "solver" and len(found.measures(each, played, budget))]
         pairs = list(combinations(learners, 2))
-        values = [statistics.exact_p(*(found.measures(each, played, budget) for each in pair)) for pair in pairs]
+        values = [exact_p_of(found, budget, *pair, played) for pair in pairs]
         for (one, other), each in zip(pairs, statistics.holm(values), strict=True):
             ahead = found.measures(one, played, budget).mean() < found.measures(other, played, budget).mean()
             p[played, budget, one, other], p[played, budget, other, one] = (each, 1.0) if ahead else (1.0, each)
@@ -426,6 +437,14 @@ def test_the_page_says_what_all_four_tables_do():
         found = page.Found(read_rows(SHIPPED / f"{name}.csv", Row), name.replace("_", "-"))
         for method in found.methods:
             scores.setdefault(method, {})[name] = float(found.scores(method).mean())
+        pairs = list(combinations([each for each in found.methods if each != "solver"], 2))
+        exact = [[exact_p_of(found, budget, *pair) for pair in pairs] for budget in found.budgets]
+        column, study = (
+            [p for each in exact for p in statistics.holm(each)],
+            statistics.holm([p for each in exact for p in each]),
+        )
+        assert all(whole < 0.05 for p, whole in zip(column, study, strict=True) if p < 0.01)
+        assert all(whole > 0.05 for p, whole in zip(column, study, strict=True) if p > 0.0231)
     del scores["solver"]
     for method, each in scores.items():
         cells = [f"{each[name]:.2f}".replace("-0.00", "0.00") if name in each else "" for name in STUDIES]
@@ -452,6 +471,11 @@ def test_the_page_says_what_the_table_of_hidden_hands_does():
     assert p["", 5, "value_learning", "escher"] == pytest.approx(0.96, abs=0.005)
     assert max(p["", budget, "mmd", "escher"] for budget in (5, 10, 20)) < 0.001
     assert min(p["", budget, "ppo", "escher"] for budget in (5, 10, 20)) > 0.05
+    assert max(p["", budget, "escher", "rnad"] for budget in (5, 10, 20)) < 0.008
+    assert p["", 10, "mmd", "mmd-average"] == pytest.approx(0.048, abs=0.0005)
+    assert min(p["", budget, "mmd", "mmd-average"] for budget in (5, 20)) > 0.05
+    shares = found.measures("value_learning", "", 20) / found.task.random
+    assert (round(shares.mean(), 2), round(shares.min(), 2)) == (0.08, 0.05)
     assert found.measures("solver", "", 10).max() < 0.0011
     assert min(found.measures(name, "", 10).min() for name in (*first, *rest)) == pytest.approx(0.027, abs=0.0005)
     for name, budget, median in (("mmd", 5, 0.058), ("ppo", 10, 0.061)):
@@ -479,6 +503,8 @@ def test_the_page_says_what_the_table_of_simultaneous_choices_does():
     assert (found.measures("value_learning", cut_off, 40) < found.measures("value_learning", "", 40)).all()
     assert found.measures("value_learning", "", 40).min() > 0.98 / 2
     assert (found.measures("dqn", "", 40) == 1).all()
+    less = {budget: {m for m in found.methods if found.measures(m, "", budget).mean() < 0.98} for budget in (10, 40)}
+    assert less == {10: {"value_learning", "rnad"}, 40: set(found.methods) - {"nfsp", "dqn"}}
     assert found.measures("random").max() < 0.981
 
 
@@ -491,6 +517,15 @@ def test_the_page_says_what_the_table_of_chance_does():
     assert p["", 20, "value_learning", "alphazero"] == pytest.approx(0.84, abs=0.005)
     assert p["", 5, "alphazero", "value_learning"] == pytest.approx(0.003, abs=0.0005)
     assert max(p[ply, 20, "value_learning", "alphazero"], p["", 10, "alphazero", "value_learning"]) < 0.001
+    logs = [
+        np.log([seconds_of(found, "value_learning", b), found.measures("value_learning", "", b).mean()])
+        for b in found.budgets
+    ]
+    for budget, equal, first in ((5, 0.066, 0.069), (10, 0.032, 0.029)):
+        seconds = seconds_of(found, "alphazero", budget)
+        assert np.exp(np.interp(np.log(seconds), *np.transpose(logs))) == pytest.approx(equal, abs=0.0005)
+        assert found.measures("alphazero", "", budget).mean() == pytest.approx(first, abs=0.0005)
+        assert seconds / seconds_of(found, "value_learning", budget) == pytest.approx(1.25, abs=0.01)
     assert max(p[alone, 20, one, "alphazero"] for one in policies) < 0.001
     searched = {name: found.measures(name, ply, 20).mean() for name in found.methods if name not in ("escher", "nfsp")}
     shares = {name: mean / found.measures(name, alone, 20).mean() for name, mean in searched.items()}

@@ -5,11 +5,7 @@
 """
 
 from ttt_envs.evaluation.reports.intervals import of_seeds, t_interval
-from ttt_envs.studies.statistics import improvement
+from ttt_envs.studies.statistics import exact_p, holm, improvement
 from ttt_envs.studies.tasks import measure, task_of
 
-__all__ = ["improvement", "measure", "of_seeds", "t_interval", "task_of"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = ["exact_p", "holm", "improvement", "measure", "of_seeds", "t_interval", "task_of"]

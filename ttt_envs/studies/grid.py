@@ -5,8 +5,10 @@ the file result.json. The runs of a search are in OUT/search. If budgets are pro
 steps per second that pilot runs reached.
 """
 
+import hashlib
 import json
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -74,6 +76,9 @@ def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
 
 def _settings_of(run: Run) -> dict[str, Any]:
     settings: dict[str, Any] = json.loads(json.dumps(dict(run.settings)))
+    if run.own:  # a function in a changed file is another method
+        file = Path(str(sys.modules[agents.find(run.method)[0].__module__].__file__))
+        settings["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
     return {"method": run.method, "task version": run.task.version, **settings}
 
 

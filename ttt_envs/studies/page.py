@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ttt_envs import agents
 from ttt_envs.core.options import as_text
 from ttt_envs.evaluation import pool
 from ttt_envs.evaluation.reports.intervals import of_seeds, shown, t_interval
@@ -16,11 +17,10 @@ from ttt_envs.learning.runs import measurements as files
 from ttt_envs.storage.files import write_whole
 from ttt_envs.studies import grid, statistics
 from ttt_envs.studies.plan import Plan, Run
-from ttt_envs.studies.tasks import measure, task_of
+from ttt_envs.studies.tasks import Task, measure, task_of
 
 PICTURE = "![Measures against budgets](study.png)\n"
 
-# A colour for each method.
 _COLOURS = (*(f"C{k}" for k in range(10)), "black", "gold")
 
 # The picture's axis is logarithmic: measures below this share of random play's measure are drawn at this share.
@@ -70,11 +70,17 @@ def rows_of(plan: Plan, out: Path) -> list[Row]:
 
 def baselines(names: Mapping[str, Sequence[str]], seeds: Sequence[int], workers: int | str = 0) -> list[Row]:
     """Measure agents, `names`: task -> agents; raises ValueError for an unknown task or an unfit agent."""
-    jobs = [(task_of(task), name, seed) for task, some in names.items() for name in some for seed in seeds]
-    found = dict(pool.run(lambda job: measure(job[0].name, *job[1:]), jobs, workers=workers))
+    jobs = [(task_of(task), name) for task, some in names.items() for name in some]
+
+    def measured(job: tuple[Task, str]) -> list[float]:
+        agent = agents.load(job[1])  # once, as an agent may learn when it is made
+        return [measure(job[0].name, agent, seed) for seed in seeds]
+
+    found = dict(pool.run(measured, jobs, workers=workers))
     return [
-        Row(task.name, task.version, name, "", 0, seed, 0, 0.0, found[k], float(task.score(found[k])))
-        for k, (task, name, seed) in enumerate(jobs)
+        Row(task.name, task.version, name, "", 0, seed, 0, 0.0, value, float(task.score(value)))
+        for k, (task, name) in enumerate(jobs)
+        for seed, value in zip(seeds, found[k], strict=True)
     ]
 
 
@@ -140,10 +146,8 @@ class Found:
         """Return, as text, the smallest budget at which the mean score's whole interval is above 0.9; "–" if none."""
         for budget in self.budgets:
             scores = self.task.score(self.measures(method, budget=budget))
-            if len(scores) > 1:
-                mean, half = t_interval(scores)
-                if mean - half > 0.9:
-                    return f"{budget:g}"
+            if len(scores) > 1 and np.subtract(*t_interval(scores)) > 0.9:
+                return f"{budget:g}"
         return "–"
 
 
@@ -236,8 +240,7 @@ def picture(rows: Sequence[Row]) -> bytes:
             budgets = [budget for budget in one.budgets if len(one.measures(name, way, budget))]
             curves[name] = budgets, [t_interval(one.measures(name, way, budget)) for budget in budgets]
         levels = {} if way else {name: one.measures(name).mean() for name in one.baselines}
-        # `floor` is the axis's lower end: a logarithmic axis cannot show 0, which an oracle or an interval's end may
-        # have.
+        # The axis's lower end: a logarithmic axis cannot show the 0 of an oracle or of an interval's end.
         means = [*levels.values(), *(mean for _, ends in curves.values() for mean, _ in ends)]
         least = one.task.random * _FLOOR
         floor = max(0.3 * min((each for each in means if each > least), default=least), least)
@@ -253,7 +256,6 @@ def picture(rows: Sequence[Row]) -> bytes:
         for number, (name, level) in enumerate(levels.items()):
             if level > floor:
                 axes.axhline(level, color="grey", linewidth=0.8, linestyle=":")
-                # Names of equal levels stand beside each other.
                 axes.annotate(name, (0.02 + 0.25 * (number % 4), level), xycoords=("axes fraction", "data"), fontsize=7)
         axes.set_ylim(bottom=floor)
         axes.set_xticks(one.budgets, [f"{budget:g}" for budget in one.budgets], minor=False)

@@ -9,9 +9,6 @@ import numpy as np
 
 from ttt_envs.evaluation.reports.intervals import student
 
-# The probabilities among which the ends of an interval are searched.
-_GRID = np.linspace(0, 1, 1001)
-
 
 def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[float, float]]:
     """Return the probability that a run of the first method scores more than a run of the second; ties count half.
@@ -28,7 +25,7 @@ def improvement(first: np.ndarray, second: np.ndarray) -> tuple[float, tuple[flo
     found, m, n = float(np.mean(np.sign(first[:, None] - second) / 2 + 0.5)), len(first), len(second)
     if m + n < 3:
         return found, (np.nan, np.nan)
-    p = _GRID
+    p = np.linspace(0, 1, 1001)  # the probabilities among which the ends of the interval are searched
     spread = (1 - p) / (2 - p) + p / (1 + p)
     variance = p * (1 - p) * (1 + ((m + n) / 2 - 1) * spread) / (m * n)
     held = p[np.abs(p - found) <= student(m + n - 2) * np.sqrt(variance) + 1e-9]

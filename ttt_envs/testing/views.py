@@ -38,13 +38,14 @@ def check_observations(game: Game) -> None:
         seen = observations_of(game, states, player)
         wrong = np.flatnonzero(~np.isin(seen, (0, 1)).all(axis=0))
         assert not len(wrong), f"not 0 or 1, or not written: {[game.describe_feature(int(k)) for k in wrong[:5]]}"
-        planes = game.to_planes(seen)
-        assert planes.shape == (len(states), *game.plane_index.shape), f"planes have shape {planes.shape}"
-        padded = np.concatenate([seen, np.zeros((len(seen), 1), np.int8)], axis=1)
-        for at, feature in np.ndenumerate(game.plane_index):
-            assert np.array_equal(planes[(slice(None), *at)], padded[:, feature]), f"plane cell {at}"
-    missing = np.setdiff1d(np.arange(game.observation_size), game.plane_index)
-    assert not len(missing), f"features that no plane shows: {missing.tolist()}"
+        if game.has_planes:
+            planes = game.to_planes(seen)
+            assert planes.shape == (len(states), *game.plane_index.shape), f"planes have shape {planes.shape}"
+            padded = np.concatenate([seen, np.zeros((len(seen), 1), np.int8)], axis=1)
+            for at, feature in np.ndenumerate(game.plane_index):
+                assert np.array_equal(planes[(slice(None), *at)], padded[:, feature]), f"plane cell {at}"
+            missing = np.setdiff1d(np.arange(game.observation_size), game.plane_index)
+            assert not len(missing), f"features that no plane shows: {missing.tolist()}"
     described = [game.describe_feature(feature) for feature in range(game.observation_size)]
     assert len(set(described)) == game.observation_size, "two features have one description"
     names = [block.name for block in game.observation_layout]
