@@ -233,6 +233,9 @@ from ttt_envs import agents
 from ttt_envs.dev import Agent, uniform
 
 class Mine(Agent):
+    def __init__(self):
+        print("made")
+
     def policy(self, view):
         return uniform(view.masks)
 
@@ -256,11 +259,14 @@ def test_a_method_of_the_users_own(tmp_path, undrawn, capsys):
     rows = read_rows(tmp_path / "out/table.csv", Row)
     assert len(rows) == 2 * 2 + 2
     assert all(row.measure == pytest.approx(task_of("match-mini").random, abs=1e-6) for row in rows)
+    capsys.readouterr()
     assert cli.main(["study", "--task", "match-mini", "--agents", f"{file}:Mine", "--workers", "1"]) == 0
-    assert f"| {file}:Mine | all 3 seeds: 0.0612 |" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"| {file}:Mine | all 3 seeds: 0.0612 |" in out
+    assert out.count("made") == 1
     file.write_text(f"{OWN}\n# changed\n")
     assert cli.main(["study", str(path), "--out", str(tmp_path / "out"), *trusted]) == 2
-    assert "has other settings: sha256 is" in capsys.readouterr().err
+    assert "has other settings: digest of the code is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("method", "least"), [(SOLVER, 0.99), (SOLVER.replace("cfr_plus", "mccfr"), 0.1)])
@@ -439,10 +445,8 @@ def test_the_page_says_what_all_four_tables_do():
             scores.setdefault(method, {})[name] = float(found.scores(method).mean())
         pairs = list(combinations([each for each in found.methods if each != "solver"], 2))
         exact = [[exact_p_of(found, budget, *pair) for pair in pairs] for budget in found.budgets]
-        column, study = (
-            [p for each in exact for p in statistics.holm(each)],
-            statistics.holm([p for each in exact for p in each]),
-        )
+        column = [p for each in exact for p in statistics.holm(each)]
+        study = statistics.holm([p for each in exact for p in each])
         assert all(whole < 0.05 for p, whole in zip(column, study, strict=True) if p < 0.01)
         assert all(whole > 0.05 for p, whole in zip(column, study, strict=True) if p > 0.0231)
     del scores["solver"]

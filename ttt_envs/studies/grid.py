@@ -8,7 +8,6 @@ steps per second that pilot runs reached.
 import hashlib
 import json
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -77,8 +76,9 @@ def _complete(run: Run, out: Path, also: Mapping[str, str]) -> bool:
 def _settings_of(run: Run) -> dict[str, Any]:
     settings: dict[str, Any] = json.loads(json.dumps(dict(run.settings)))
     if run.own:  # a function in a changed file is another method
-        file = Path(str(sys.modules[agents.find(run.method)[0].__module__].__file__))
-        settings["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        place = run.method.split(":")[0]
+        file = Path(place).expanduser() if place.endswith(".py") else Path(str(import_module(place).__file__))
+        settings["digest of the code"] = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
     return {"method": run.method, "task version": run.task.version, **settings}
 
 
